@@ -143,7 +143,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const [first] = turns;
     if (first !== undefined) {
       const why = `a rewind has cut all of its turns, ${first} to ${turnId(highest)}`;
-      throw new ClientError('not-found', `${attempt}: ${why}; \`perdura fork ${id}\` with one of them goes on from it`);
+      throw new ClientError('not-found', `${attempt}: ${why}; \`perdura fork ${id} --at TURN\` goes on from one of them`);
     }
     if (known.run === undefined) {
       const why = 'the store has no turn of it, and Temporal no longer has its history';

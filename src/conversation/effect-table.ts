@@ -20,7 +20,7 @@ import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-
 import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
 import { acceptEvicted, afterCompaction } from './context/session.js';
 import { acceptAsked, failAsking, failEviction, startEviction } from './context/consolidation.js';
-import { askedWords } from './views/title.js';
+import { askedWords } from './views/shown-words.js';
 
 /**
  * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` makes pending

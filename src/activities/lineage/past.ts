@@ -118,7 +118,7 @@ function whatThereIs(conversation: string, { entries }: Past, turn: string | und
   if (numbers.length === 0) return 'the store has no turn of it';
   const range = `${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
   if (turn === undefined)
-    return `a rewind has cut all of its turns, ${range}; \`perdura fork ${conversation}\` with one of them goes on from it`;
+    return `a rewind has cut all of its turns, ${range}; \`perdura fork ${conversation} --at TURN\` goes on from one of them`;
   return `its turns are ${range}; \`perdura show ${conversation}\` shows them`;
 }
 

@@ -25,7 +25,7 @@ import type {
   ShownWords,
 } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
-import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/views/title.js';
+import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/views/shown-words.js';
 import { isModelAway, isTransient } from '../../records/failure-kinds.js';
 import { countFallback } from '../../telemetry/metrics.js';
 import { addUsage } from '../../records/message.js';
@@ -96,7 +96,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     const tools = await runTools(dependencies, input, activity);
     const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
     await sharedBudgets(dependencies, input.shares, call.id).settle(answer.usage);
-    return { ...result, ...withAnswer(dependencies, result.words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
+    return { ...result, ...withAnswer(dependencies, words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
   }
   const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = [], usedUp?: TurnError): ModelStepResult => {
     if (reason === 'stopped') throwOnShutdown(activity);
@@ -159,31 +159,38 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     });
     const { answer, persisted: _, ...foundThen } = done;
     await shared.settle(answer.usage);
-    return { ...result, ...withAnswer(dependencies, result.words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
+    return { ...result, ...withAnswer(dependencies, words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
   } catch (error) {
     await shared.release();
     return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
   }
 }
 
-/** What a person reads beside the turn, in Temporal's page, where it differs from what history shows by itself. */
+/** The workflow derives them by itself where no input processor may have changed the message (`showsWords` of its settings). */
+function whereDifferent(
+  { processors }: ConversationDependencies,
+  shown: string | undefined,
+  derived: string | undefined,
+): { readonly words: string | null } | undefined {
+  const known = processors?.input?.length ? undefined : derived;
+  return shown === known ? undefined : { words: shown ?? null };
+}
+
 function askedToShow(dependencies: ConversationDependencies, { turn, write }: ModelStepInput, text = ''): ShownWords | undefined {
-  const { showsWords, secrets, processors } = dependencies;
-  if (!showsWords || text === '') return undefined;
-  const plain = processors?.input?.length ? undefined : askedWords(write.messages.find((message) => message.turn === turn)?.text);
-  const asked = titleOf(text, secrets);
-  return asked === plain ? undefined : { asked: asked ?? null };
+  if (!dependencies.showsWords || text === '') return undefined;
+  const derived = askedWords(write.messages.find((message) => message.turn === turn)?.text);
+  const asked = whereDifferent(dependencies, titleOf(text, dependencies.secrets), derived);
+  return asked && { asked: asked.words };
 }
 
 function withAnswer(
-  { showsWords, secrets, processors }: ConversationDependencies,
+  dependencies: ConversationDependencies,
   words: ShownWords | undefined,
   { blocks }: ModelAnswer,
 ): { readonly words?: ShownWords } {
-  if (!showsWords) return {};
-  const plain = processors?.input?.length ? undefined : answeredWords(blocks);
-  const answered = titleOf(spokenIn(blocks), secrets, MAX_ANSWER_WORDS);
-  return answered === plain ? {} : { words: { ...words, answered: answered ?? null } };
+  if (!dependencies.showsWords) return {};
+  const answered = whereDifferent(dependencies, titleOf(spokenIn(blocks), dependencies.secrets, MAX_ANSWER_WORDS), answeredWords(blocks));
+  return answered ? { words: { ...words, answered: answered.words } } : {};
 }
 
 /** The worker's own end is another worker's chance, and no person's stop. */

@@ -205,7 +205,7 @@ export type ModelStepResult = {
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
   /** Made of the first message that this step has written; absent where that has no words. */
   readonly title?: string;
-  /** First words for Temporal's page that are not those of the message and the answer in history (views/title.ts). */
+  /** First words for Temporal's page that are not those of the message and the answer in history (views/shown-words.ts). */
   readonly words?: ShownWords;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };

@@ -27,7 +27,8 @@ import { askNextModel } from './fallback.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
-import { acceptTitle, acceptWords } from '../views/title.js';
+import { acceptWords } from '../views/shown-words.js';
+import { acceptTitle } from '../views/title.js';
 import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
 import { withLearnedBudget, type CallSettings } from '../activity-io/settings.js';
 
