@@ -9,14 +9,20 @@ import { hasLiveWorker } from './worker-place.js';
 export interface WorkerPatience {
   readonly attempt: string;
   readonly signal: AbortSignal | undefined;
-  /** Milliseconds between two looks for a worker; `Infinity` never looks. */
+  /** Milliseconds for which no worker may be there; `Infinity` never looks. */
   readonly patienceMs: number;
   readonly hasWorker: () => Promise<boolean>;
   /** Keeps what was to be sent, where that is possible, and makes the error for the caller. */
   readonly giveUp: () => Promise<ClientError>;
 }
 
-/** A turn may take hours: as long as a worker is there it is waited for. A server that cannot be asked for workers changes nothing. */
+const LOOKS_WITHOUT = 2;
+
+/**
+ * A turn may take hours: as long as a worker is there it is waited for. One look without a worker proves nothing: a server that has just
+ * come back knows none until they ask again, which they do within 12 s (Temporal's worker pauses for 10 s at most between two polls). A
+ * server that cannot be asked changes nothing.
+ */
 export async function unlessNoWorker<T>(
   { attempt, signal, patienceMs, hasWorker, giveUp }: WorkerPatience,
   call: (signal: AbortSignal | undefined) => Promise<T>,
@@ -33,12 +39,14 @@ export async function unlessNoWorker<T>(
     };
     if (signal?.aborted) pass();
     signal?.addEventListener('abort', pass, { once: true });
+    let without = 0;
     const look = async (): Promise<void> => {
-      if (await hasWorker().catch(() => true)) wait();
-      else reject(await giveUp());
+      without = (await hasWorker().catch(() => true)) ? 0 : without + 1;
+      if (without === LOOKS_WITHOUT) reject(await giveUp());
+      else wait();
     };
     const wait = (): void => {
-      if (!own.signal.aborted) timer = setTimeout(() => void look().catch(reject), patienceMs);
+      if (!own.signal.aborted) timer = setTimeout(() => void look().catch(reject), patienceMs / LOOKS_WITHOUT);
     };
     wait();
   });
@@ -68,7 +76,7 @@ export interface Asked {
 export interface WorkerQuestions {
   readonly client: Client;
   readonly namespace: string;
-  /** Milliseconds after which it is given up where no worker is. */
+  /** Milliseconds without a worker after which it is given up. */
   readonly patienceMs: number;
   readonly describe: (id: string) => Promise<Description>;
 }
