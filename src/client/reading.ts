@@ -32,6 +32,8 @@ export interface Remembered {
 export interface ReadingClient {
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
+  /** Where its live events are now: `watch` after it misses nothing that is published from here on. */
+  newestCursor(id: string): Promise<string>;
   /**
    * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
    * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
@@ -82,6 +84,8 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
         yield { cursor, event: event as unknown as FeedEvent };
       }
     },
+
+    newestCursor: async (id) => (await store()).feed.newest(await keyOf(id)),
 
     async history(id, { after: first = 0, branch } = {}) {
       const [own, key] = [await store(), await keyOf(id)];

@@ -258,6 +258,8 @@ export interface LiveEvent {
 /** Live events beside Temporal: lost with the store, bounded, never the truth. `cursor` is the feed's own, opaque and ordered. */
 export interface Feed {
   publish(key: ConversationKey, events: readonly LiveEvent[]): Promise<void>;
+  /** The cursor of the latest event, "0" where there is none: reading after it misses nothing that is published from now on. */
+  newest(key: ConversationKey): Promise<string>;
   /**
    * Events after `after` ("0" = from the oldest kept, "$" = from now on), then live ones, until `signal` aborts (then it ends
    * without error). When events after `after` were trimmed it first yields `{ cursor, event: { kind: 'resync' } }`.

@@ -743,6 +743,19 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     });
 
     describe('feed', () => {
+      test("its newest cursor is the latest event's, for each reader, and the oldest where there is none", async () => {
+        const [key, other] = [aConversation(), open()];
+        expect(await store.feed.newest(key)).toBe('0');
+        await other.feed.publish(key, events(numbered(1, 3)));
+        const all = await readCount(store.feed, key, '0', 3);
+        expect([await store.feed.newest(key), await other.feed.newest(key)]).toEqual([all[2]?.cursor, all[2]?.cursor]);
+        const reading = readCount(store.feed, key, await store.feed.newest(key), 1);
+        await other.feed.publish(key, events(numbered(4, 4)));
+        expect(eventsOf(await reading)).toEqual(numbered(4, 4));
+        await store.feed.publish(key, events(numbered(5, 5)));
+        expect(await other.feed.newest(key)).toBe(await store.feed.newest(key));
+      });
+
       test('events are read in order, from the oldest and from a cursor', async () => {
         const key = aConversation();
         await store.feed.publish(key, events(numbered(1, 3)));

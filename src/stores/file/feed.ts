@@ -85,6 +85,17 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
       }
     },
 
+    async newest(key) {
+      const path = join(conversationDir(dir, key), 'feed.jsonl');
+      const end = endOf(path);
+      try {
+        await end.inTurn(() => readEnd(path, end));
+      } catch (error) {
+        throw toUnavailable(`look for the latest live event of ${key.conversation}`, path, error);
+      }
+      return end.last === 0 ? OLDEST : toCursor(end.birth, end.last);
+    },
+
     async *read(key, after, signal) {
       const path = join(conversationDir(dir, key), 'feed.jsonl');
       try {

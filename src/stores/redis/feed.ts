@@ -49,6 +49,13 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
       );
     },
 
+    async newest(key) {
+      const [newest] = await link.ask(`look for the latest live event of ${key.conversation}`, (redis) =>
+        redis.xrevrange(keyOf(key, 'feed'), '+', '-', 'COUNT', 1),
+      );
+      return newest?.[0] ?? OLDEST;
+    },
+
     settings,
 
     async *read(key, after, signal) {
