@@ -216,20 +216,22 @@ async function rest(person: Person, ends: boolean): Promise<void> {
   let last = 'no answer';
   let progress = '';
   while (Date.now() < Math.min(until, latest)) {
+    // No query is answered while its latest task has run out of time, which on a loaded machine one after the other may.
+    const { historyLength, runId, status } = await person.handle.describe();
+    if (ends && status.name === 'COMPLETED') return;
+    const now = `${runId} ${historyLength}`;
+    if (now !== progress) until = Date.now() + person.restMs;
+    progress = now;
     try {
       const standing = (await person.query('status')) as Standing;
       last = JSON.stringify(standing).slice(0, 600);
-      const { mode, phase, queued, pendingApprovals, turns, turn } = standing;
-      const now = JSON.stringify([mode, phase, queued, pendingApprovals, turns, turn]);
-      if (now !== progress) until = Date.now() + person.restMs;
-      progress = now;
+      const { mode, phase, queued, pendingApprovals } = standing;
       if (mode !== 'auto') await goOn(person);
       if (pendingApprovals > 0) await decideAll(person);
       if (!ends && mode === 'auto' && phase === 'idle' && queued + pendingApprovals === 0) return;
     } catch (error) {
       last = wordsOf(error);
     }
-    if (ends && (await person.handle.describe()).status.name === 'COMPLETED') return;
     await sleep(150);
   }
   throw new Error(`nothing has changed for ${person.restMs / 1000} s; last seen: ${last}`);
