@@ -31,6 +31,7 @@ import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
 import {
   devCommand,
+  serveCommand,
   workerCommand,
   setupCommand,
   doctorCommand,
@@ -54,7 +55,18 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
   ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
   ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],
   ['Move and mend', exportCommand, importCommand, healCommand],
-  ['Run', devCommand, workerCommand, setupCommand, doctorCommand, trustCommand, mcpCommand, completionCommand, completeCommand],
+  [
+    'Run',
+    devCommand,
+    workerCommand,
+    serveCommand,
+    setupCommand,
+    doctorCommand,
+    trustCommand,
+    mcpCommand,
+    completionCommand,
+    completeCommand,
+  ],
 ];
 
 /** They use nothing of the folder. */

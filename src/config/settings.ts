@@ -236,6 +236,17 @@ const TABLE = [
     secret: true,
   },
   {
+    name: 'PERDURA_GATEWAY_TOKEN',
+    key: 'gatewayToken',
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]{24,512}$/, '24 to 512 visible characters, such as what `openssl rand -hex 32` prints')
+      .optional(),
+    meaning: 'the token that opens `perdura serve`; without it one is made and kept in .perdura/token',
+    secret: true,
+    isHarmless: true,
+  },
+  {
     name: 'PERDURA_STATE_KEY',
     key: 'stateKeys',
     schema: stateKeys.optional(),

@@ -143,6 +143,12 @@ export function isBodyRef(value: unknown): value is BodyRef {
   );
 }
 
+/** What the model said to the person in one message. */
+export function answerText(message: ConversationMessage): string {
+  if (message.role !== 'assistant') return '';
+  return message.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+}
+
 /** The text itself where it is at hand, else its preview with a word on where the rest lies. */
 export function shownText(body: Body): string {
   return typeof body === 'string' ? body : `${body.preview}… (${body.bytes} bytes in all: ${body.ref})`;

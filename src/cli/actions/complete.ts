@@ -1,6 +1,5 @@
 /** `perdura complete KIND`: what a shell offers on Tab, a line for each. It says nothing else, asks nothing, and what it cannot know it leaves out. */
-import { readdir } from 'node:fs/promises';
-import { agentsFolder } from '../../agents/agents-folder.js';
+import { agentNames, agentsFolder } from '../../agents/agents-folder.js';
 import { loadAgent } from '../../agents/load-agent.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { knownModels } from '../../models/known-models.js';
@@ -30,20 +29,15 @@ export async function complete(context: CliContext, kind: Completable): Promise<
         return offer(listed.map(({ id }) => id).filter((id) => ID_PATTERN.test(id)));
       });
     case 'agents':
-      return offer(await agentsOf(context.config()));
+      return offer(await agentNames(context.config()));
     case 'models':
       return offer(['default', ...(await modelsOf(context.config())), ...knownModels()]);
   }
 }
 
-async function agentsOf(config: Config): Promise<readonly string[]> {
-  const entries = await readdir(agentsFolder(config), { withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => !entry.isFile() && ID_PATTERN.test(entry.name)).map(({ name }) => name);
-}
-
 /** What this folder uses. */
 async function modelsOf(config: Config): Promise<readonly string[]> {
-  const agents = await agentsOf(config);
+  const agents = await agentNames(config);
   const named = await Promise.all(
     agents.map((agent) =>
       loadAgent(agentsFolder(config), agent).then(

@@ -8,7 +8,8 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
-import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
+import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
+import { wholeAnswer } from '../../client/whole-answer.js';
 import { turnNumber } from '../../records/identity.js';
 
 /** Answers the exit code: that of the last answer that was not a good one. */

@@ -3,14 +3,14 @@ import { ClientError } from '../../client/errors.js';
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
-import { isFromPerson, shownText } from '../../records/message.js';
+import { answerText, isFromPerson, shownText } from '../../records/message.js';
 import { refuseUnusableAgent } from '../services/known-agent.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import type { Services } from '../services/services.js';
 import { withSlowNotice } from '../session/with-progress.js';
-import { answerText, reasonOf } from '../session/turn-end.js';
+import { reasonOf } from '../session/turn-end.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
 export interface ChatSession {
@@ -132,8 +132,8 @@ export async function recap(session: ChatSession): Promise<void> {
   const question = entries.findLast((entry) => isFromPerson(entry.message));
   if (question?.message.role !== 'user') return;
   session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
-  const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry) !== '');
-  if (answer !== undefined) session.output.note(endOf(answerText(answer)));
+  const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry.message) !== '');
+  if (answer !== undefined) session.output.note(endOf(answerText(answer.message)));
   const end = (await session.client.turnEnds(session.id)).find(({ turn }) => turn === question.turn);
   const why = end === undefined ? undefined : reasonOf(end);
   if (why !== undefined) session.output.problem(why);

@@ -21,7 +21,8 @@ import type { WorkerChange } from '../services/worker-process.js';
 import type { ChatSession } from './chat-session.js';
 import { messageOf } from '../terminal/exit.js';
 import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
-import { untilEnd, wholeAnswer } from '../session/turn-end.js';
+import { untilEnd } from '../session/turn-end.js';
+import { wholeAnswer } from '../../client/whole-answer.js';
 
 /** How long the feed is waited for once the result is there. */
 const FEED_PATIENCE = 500;

@@ -8,7 +8,8 @@ import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
 import { readPipedInput, readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
+import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
+import { wholeAnswer } from '../../client/whole-answer.js';
 
 export async function printOneAnswer(
   session: ChatSession,

@@ -1,7 +1,7 @@
 /** What the debugger shows of one state: the same facts, whether a worker was asked for them or they were folded from the history. */
 import type { PerduraClient } from '../../client.js';
 import type { ContextIndex, QueuedEvent, Status } from '../../conversation/protocol/contract.js';
-import { shownText, type Entry } from '../../records/message.js';
+import { answerText, shownText, type Entry } from '../../records/message.js';
 import type { Moment } from '../../conversation/replay/past.js';
 import { slotsOf } from '../../records/slots.js';
 import type { ConversationState } from '../../conversation/state.js';
@@ -10,7 +10,6 @@ import { approvalsOf } from '../../conversation/turn/approvals.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { entryTokens, estimateMessageTokens, type CountTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
-import { answerText } from '../session/turn-end.js';
 import type { ControlView } from '../../conversation/protocol/stepping.js';
 import type { Approval } from '../../conversation/protocol/human-input.js';
 
@@ -156,7 +155,7 @@ export function wordsOf(entry: Entry): string {
       const calls = message.blocks.flatMap((block) =>
         block.kind === 'tool-call' ? [`${block.name}(${JSON.stringify(block.input)})`] : [],
       );
-      return [answerText(entry), ...calls].filter((part) => part !== '').join(' ');
+      return [answerText(entry.message), ...calls].filter((part) => part !== '').join(' ');
     }
   }
 }

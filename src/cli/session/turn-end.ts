@@ -3,7 +3,6 @@ import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { PerduraClient } from '../../client.js';
-import { type Entry, shownText } from '../../records/message.js';
 
 export function answerExitCode(result: TurnResult): number {
   switch (result.stopReason) {
@@ -49,14 +48,6 @@ export function reasonOf(result: Pick<TurnResult, 'stopReason' | 'error'>): stri
   }
 }
 
-/** The answer in full: of a long one only the beginning travels, and the store has the whole. */
-export async function wholeAnswer(client: PerduraClient, id: string, result: TurnResult): Promise<string> {
-  if (result.textRef === undefined) return result.text;
-  const entries = await client.history(id);
-  const answer = entries.findLast((entry) => entry.turn === result.turnId && entry.message.role === 'assistant');
-  return answer === undefined ? result.text : answerText(answer);
-}
-
 /** A result that says "ask again" is asked for again. */
 export async function untilEnd(client: PerduraClient, id: string, result: TurnResult, signal?: AbortSignal): Promise<TurnResult> {
   let latest = result;
@@ -64,10 +55,4 @@ export async function untilEnd(client: PerduraClient, id: string, result: TurnRe
     latest = await client.turn(id, latest.turnId, { signal });
   }
   return latest;
-}
-
-/** What the model said to the person in one message. */
-export function answerText(entry: Entry): string {
-  if (entry.message.role !== 'assistant') return '';
-  return entry.message.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
 }

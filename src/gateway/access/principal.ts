@@ -1,0 +1,14 @@
+/** Who asks, and what that person or program may do. */
+export const ROLES = ['user', 'operator', 'admin'] as const;
+/** `user`: talks. `operator`: also decides on what others see, steps and repairs. `admin`: also deletes and hands out tokens. */
+export type Role = (typeof ROLES)[number];
+
+export interface Principal {
+  /** For the access log, the limits and nothing else. */
+  readonly name: string;
+  readonly role: Role;
+}
+
+export function mayAct(principal: Principal, needed: Role): boolean {
+  return ROLES.indexOf(principal.role) >= ROLES.indexOf(needed);
+}

@@ -1,0 +1,43 @@
+/**
+ * Tokens that open the gateway. One is enough for a person's own machine: made at the first start and kept in a file that only its owner
+ * reads. Compared by hash, in constant time.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Principal } from './principal.js';
+
+export type Authenticate = (presented: string) => Promise<Principal | undefined>;
+
+/** What a client can put into a header, and long enough not to be guessed. */
+export const TOKEN_PATTERN = /^[\x21-\x7e]{24,512}$/;
+
+/** All that holds it may do all. */
+export function oneToken(token: string): Authenticate {
+  const expected = digest(token);
+  return (presented) =>
+    Promise.resolve(timingSafeEqual(digest(presented), expected) ? { name: 'the token of this gateway', role: 'admin' } : undefined);
+}
+
+/** The token in `path`, made where there is none; the first of two that start at once wins. */
+export async function keptToken(path: string): Promise<string> {
+  const read = async (): Promise<string> => {
+    const token = (await readFile(path, 'utf8')).trim();
+    if (!TOKEN_PATTERN.test(token)) throw new Error(`${path} holds no token of 24 to 512 visible characters: remove it, and one is made`);
+    await chmod(path, 0o600);
+    return token;
+  };
+  await mkdir(dirname(path), { recursive: true });
+  try {
+    const token = `pk_${randomBytes(24).toString('base64url')}`;
+    await writeFile(path, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    return token;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return read();
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,133 @@
+/**
+ * The six things that every protocol does with conversations: submit a message, attach to its turn, stop, decide, read, manage. The last
+ * four are those of the client. A gateway remembers nothing: what it answers is in Temporal and in the store, and another one goes on.
+ */
+import type { PerduraClient } from '../../client.js';
+import { ClientError } from '../../client/errors.js';
+import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
+import { NO_USAGE } from '../../records/message.js';
+import { OLDEST } from '../../stores/feed-cursor.js';
+import { followTurn, type Followed, type Following } from './follow-turn.js';
+import { createTurnEnds } from './turn-ends.js';
+
+export interface Submitted {
+  readonly conversation: string;
+  readonly messageId: string;
+  /** The turn that answers it; null for `/new`, which has been done. */
+  readonly turn: string | null;
+  readonly acceptedAs: Delivery | 'duplicate';
+  /** How many turns come before it. */
+  readonly position: number;
+  /** Where to begin to follow the turn, so that nothing of it is missed. */
+  readonly after: string;
+}
+
+export interface Conversations {
+  readonly client: PerduraClient;
+  /**
+   * Hands a message over, durably, and answers once it is taken; the same id is one message. With `start` the conversation is begun where
+   * there is none, and gone on with where it has ended. `signal` gives up waiting for a message that joins a running turn.
+   */
+  submit(
+    id: string,
+    message: Message & { readonly id: string },
+    options?: { readonly start?: StartOptions; readonly signal?: AbortSignal },
+  ): Promise<Submitted>;
+  /** A turn as it happens; the last event is `turn-finished`. */
+  attach(wanted: Following): AsyncGenerator<Followed, void>;
+  /** The same of what was submitted. */
+  answer(submitted: Submitted, signal: AbortSignal): AsyncGenerator<Followed, void>;
+  /** Waits for the end of a turn, however long that takes. */
+  ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
+}
+
+/** Design section 3: the message that clears the session, and what answers it. */
+const RESET = '/new';
+const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
+
+export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {
+  const ends = createTurnEnds(client);
+
+  /** Where its live events are now, once it runs. */
+  const open = async (id: string, start: StartOptions | undefined): Promise<string> => {
+    if (start !== undefined && !(await isRunning(client, id))) {
+      const isNew = await begin(client, id, start);
+      if (isNew) return OLDEST;
+    }
+    return client.newestCursor(id);
+  };
+
+  /** The turn that a message joined, when it has: its sender is the first to hear of it. */
+  const turnOf = async (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    const seen = async (): Promise<string> => {
+      for await (const { event } of client.watch(id, { after, signal: either })) {
+        if (event.kind === 'message' && event.messageId === message.id) return event.turn;
+      }
+      return new Promise(() => undefined);
+    };
+    const answered = client.send(id, message, { signal: either }).then(({ turnId }) => {
+      if (turnId === null)
+        throw new ClientError('closed', `${message.id} has no turn in ${id}: it was taken back, or the session was cleared`);
+      return turnId;
+    });
+    try {
+      return await Promise.race([answered, seen().catch(() => answered)]);
+    } finally {
+      answered.catch(() => undefined);
+      stop.abort();
+    }
+  };
+
+  const attach = (wanted: Following): AsyncGenerator<Followed, void> => followTurn({ client, ends, ...(log && { log }) }, wanted);
+
+  return {
+    client,
+
+    async submit(id, message, { start, signal = new AbortController().signal } = {}) {
+      const before = await open(id, start);
+      if (message.text.trim() === RESET) {
+        await client.send(id, message, { signal });
+        return { conversation: id, messageId: message.id, turn: null, acceptedAs: 'queue', position: 0, after: before };
+      }
+      const { messageId, turnId, acceptedAs, position } = await client.enqueue(id, message);
+      const after = acceptedAs === 'duplicate' ? OLDEST : before;
+      const turn = turnId ?? (await turnOf(id, message, after, signal));
+      return { conversation: id, messageId, turn, acceptedAs, position, after };
+    },
+
+    attach,
+
+    async *answer({ conversation, turn, after }, signal) {
+      if (turn !== null) yield* attach({ id: conversation, turn, after, signal });
+      else yield { cursor: null, event: { kind: 'turn-finished', turn: '', result: CLEARED } };
+    },
+
+    ended: async (id, turn, signal) => ends.whole(id, await ends.of(id, turn, signal)),
+  };
+}
+
+async function isRunning(client: PerduraClient, id: string): Promise<boolean | undefined> {
+  try {
+    return (await client.describe(id)).state === 'running';
+  } catch (error) {
+    if ((error as Partial<ClientError>).kind === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+/** True where it is a new one; one that has ended goes on with its turns. */
+async function begin(client: PerduraClient, id: string, start: StartOptions): Promise<boolean> {
+  if ((await isRunning(client, id)) === undefined) {
+    const { attached } = await client.start(id, start);
+    return !attached;
+  }
+  try {
+    await client.resume(id);
+  } catch (error) {
+    // Another gateway was first.
+    if ((await isRunning(client, id)) !== true) throw error;
+  }
+  return false;
+}

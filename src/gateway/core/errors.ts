@@ -1,0 +1,47 @@
+/** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
+import { ClientError, type ClientErrorKind } from '../../client/errors.js';
+import { StoreUnavailable } from '../../stores/errors.js';
+
+export interface Problem {
+  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 501 | 503;
+  /** A stable name of what went wrong, such as `not-found`. */
+  readonly type: string;
+  readonly message: string;
+  /** Seconds after which the same request may succeed. */
+  readonly retryAfter?: number;
+}
+
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  constructor(readonly problem: Problem) {
+    super(problem.message);
+  }
+}
+
+const STATUS: Readonly<Record<ClientErrorKind, Problem['status']>> = {
+  'not-found': 404,
+  invalid: 400,
+  closed: 409,
+  'cannot-step': 409,
+  'queue-full': 429,
+  'not-waiting': 409,
+  'no-worker': 503,
+  unreachable: 503,
+  aborted: 503,
+  failed: 500,
+};
+
+const RETRY_AFTER_S: Partial<Record<ClientErrorKind, number>> = { 'queue-full': 5, 'no-worker': 5, unreachable: 2, aborted: 1 };
+
+export function toProblem(error: unknown): Problem {
+  if (error instanceof GatewayError) return error.problem;
+  if (error instanceof ClientError) {
+    const retryAfter = RETRY_AFTER_S[error.kind];
+    return { status: STATUS[error.kind], type: error.kind, message: error.message, ...(retryAfter !== undefined && { retryAfter }) };
+  }
+  if (error instanceof StoreUnavailable) {
+    return { status: 503, type: 'unreachable', message: 'the store does not answer; try again', retryAfter: 2 };
+  }
+  // What nobody foresaw may name paths and addresses: the log has it.
+  return { status: 500, type: 'failed', message: 'the gateway failed; its log says why' };
+}

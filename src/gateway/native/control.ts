@@ -1,0 +1,152 @@
+/** Who steers: approvals and questions, stop, reset, compaction, stepping. */
+import { z } from '@hono/zod-openapi';
+import type { GatewayApp } from '../app.js';
+import { add } from './operation.js';
+import { anything, approval, decision, onConversation } from './schemas.js';
+
+const tag = 'control';
+const reason = z.string().max(1_000).optional();
+
+export function addControl(app: GatewayApp): void {
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/approvals',
+    tag,
+    summary: 'What waits for a person in it and in its sub-agents, with the arguments whole',
+    params: onConversation,
+    answer: z.object({ approvals: z.array(approval) }),
+    act: async ({ client }, { params: { id } }) => ({ approvals: await client.approvals(id) }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/approvals',
+    tag,
+    summary: 'What waits for a person in all conversations',
+    role: 'operator',
+    answer: z.object({ approvals: z.array(approval), silent: z.array(anything), more: z.boolean() }),
+    act: ({ client }) => client.allApprovals(),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/decide',
+    tag,
+    summary: 'Allow a call, refuse it, or answer a question',
+    params: onConversation,
+    body: decision.extend({ callId: z.string().min(1).max(64) }),
+    answer: z.object({ callId: z.string(), decision: z.enum(['approve', 'deny']) }),
+    act: ({ client }, { params: { id }, body }) => client.decide(id, body),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/interrupt',
+    tag,
+    summary: 'Stop what it does now; what was said stays',
+    params: onConversation,
+    body: z.strictObject({ reason }),
+    act: ({ client }, { params: { id }, body }) => client.interrupt(id, body.reason),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/reset',
+    tag,
+    summary: 'Clear the session, as `/new` does',
+    params: onConversation,
+    answer: anything,
+    act: ({ client }, { params: { id } }) => client.reset(id),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/context',
+    tag,
+    summary: 'What the next model call would see, and what it takes',
+    params: onConversation,
+    answer: anything,
+    act: ({ client }, { params: { id } }) => client.context(id),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/queue',
+    tag,
+    summary: 'What waits in its queue',
+    params: onConversation,
+    answer: z.object({ queue: z.array(anything) }),
+    act: async ({ client }, { params: { id } }) => ({ queue: await client.queue(id) }),
+  });
+  addContext(app);
+  addStepping(app);
+}
+
+function addContext(app: GatewayApp): void {
+  const chunks = z.strictObject({ chunks: z.array(z.string().max(32)).max(10_000).optional() });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/compact',
+    tag,
+    summary: 'Make memory of the older turns now, or of these chunks',
+    params: onConversation,
+    body: chunks,
+    answer: anything,
+    act: ({ client }, { params: { id }, body }) => (body.chunks ? client.triggerCompaction(id, body.chunks) : client.compact(id)),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/compact/undo',
+    tag,
+    summary: 'Take the last compaction back',
+    params: onConversation,
+    answer: anything,
+    act: ({ client }, { params: { id } }) => client.undoCompaction(id),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/truncate',
+    tag,
+    summary: 'Leave the oldest out of the prompt, or these chunks',
+    params: onConversation,
+    body: chunks,
+    answer: anything,
+    act: ({ client }, { params: { id }, body }) => (body.chunks ? client.executeTruncation(id, body.chunks) : client.truncate(id)),
+  });
+}
+
+function addStepping(app: GatewayApp): void {
+  const role = 'operator';
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/control',
+    tag,
+    summary: 'How it is stepped through, and what comes next',
+    role,
+    params: onConversation,
+    answer: anything,
+    act: ({ client }, { params: { id } }) => client.control(id),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/step',
+    tag,
+    summary: 'Do exactly one thing',
+    role,
+    params: onConversation,
+    body: z.strictObject({ id: z.string().max(128).optional(), scope: z.enum(['into', 'over']).optional() }),
+    answer: anything,
+    act: ({ client }, { params: { id }, body: { id: stepId, scope }, signal }) =>
+      client.step(id, { ...(stepId !== undefined && { id: stepId }), ...(scope !== undefined && { scope }), signal }),
+  });
+  add(app, {
+    method: 'put',
+    path: '/v1/conversations/{id}/breakpoints',
+    tag,
+    summary: 'Where it stops by itself, in place of what was set before',
+    role,
+    params: onConversation,
+    body: z.strictObject({
+      tools: z.array(z.string().max(128)).max(100).optional(),
+      events: z.array(z.string().max(128)).max(100).optional(),
+      onError: z.boolean().optional(),
+      costUsd: z.number().min(0).optional(),
+    }),
+    answer: anything,
+    act: ({ client }, { params: { id }, body }) => client.setBreakpoints(id, body),
+  });
+}

@@ -1,0 +1,77 @@
+/** One operation of the native API: its schemas are the check of what comes in, and `/openapi.json`. */
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Conversations } from '../core/conversations.js';
+import { needs, type GatewayApp, type GatewayContext } from '../app.js';
+import type { Role } from '../access/principal.js';
+import { problem } from './schemas.js';
+
+type Nothing = z.ZodObject<Record<never, never>>;
+
+export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, Body extends z.ZodType> {
+  readonly method: 'get' | 'post' | 'patch' | 'put' | 'delete';
+  /** As OpenAPI writes it: `/v1/conversations/{id}`. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tag: string;
+  /** Who may; default: everybody with a token. */
+  readonly role?: Role;
+  readonly params?: Path;
+  readonly query?: Query;
+  readonly body?: Body;
+  /** What it answers; without one, nothing (204). */
+  readonly answer?: z.ZodType;
+  readonly status?: 200 | 201 | 202;
+  /** It answers server-sent events: `act` makes the response. */
+  readonly streams?: true;
+  readonly act: (
+    core: Conversations,
+    given: {
+      readonly params: z.output<Path>;
+      readonly query: z.output<Query>;
+      readonly body: z.output<Body>;
+      /** Aborted when the client is gone. */
+      readonly signal: AbortSignal;
+      readonly context: GatewayContext;
+    },
+  ) => Promise<unknown>;
+}
+
+export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObject = Nothing, Body extends z.ZodType = Nothing>(
+  app: GatewayApp,
+  operation: Operation<Path, Query, Body>,
+): void {
+  const { method, path, summary, description, tag, role, params, query, body, answer, streams } = operation;
+  const status = operation.status ?? (answer === undefined && streams === undefined ? 204 : 200);
+  const content = streams ? { 'text/event-stream': { schema: z.string() } } : answer && { 'application/json': { schema: answer } };
+  const route = createRoute({
+    method,
+    path,
+    summary,
+    tags: [tag],
+    ...(description !== undefined && { description }),
+    ...(role !== undefined && { middleware: needs(role) }),
+    request: {
+      ...(params && { params }),
+      ...(query && { query }),
+      ...(body && { body: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
+    },
+    responses: {
+      [status]: { description: summary, ...(content && { content }) },
+      default: { description: 'What went wrong (RFC 9457)', content: { 'application/problem+json': { schema: problem } } },
+    },
+  });
+  app.openapi(route, async (context) => {
+    const valid = context.req as unknown as { valid(target: 'param' | 'query' | 'json'): unknown };
+    const given = {
+      params: (params ? valid.valid('param') : {}) as z.output<Path>,
+      query: (query ? valid.valid('query') : {}) as z.output<Query>,
+      body: (body ? valid.valid('json') : {}) as z.output<Body>,
+      signal: AbortSignal.any([context.req.raw.signal, context.get('closing')]),
+      context,
+    };
+    const answered = await operation.act(context.get('conversations'), given);
+    if (answered instanceof Response) return answered;
+    return status === 204 ? context.body(null, 204) : context.json(answered as object, status);
+  });
+}

@@ -1,0 +1,11 @@
+/** The native API: all that the client library can do, as REST and server-sent events, described by `/openapi.json`. */
+import type { GatewayApp } from '../app.js';
+import { addControl } from './control.js';
+import { addConversations } from './conversations.js';
+import { addLineage } from './lineage.js';
+import { addMemory } from './memory.js';
+import { addTurns } from './turns.js';
+
+export function addNativeRoutes(app: GatewayApp): void {
+  for (const add of [addConversations, addTurns, addControl, addLineage, addMemory]) add(app);
+}

@@ -1,0 +1,230 @@
+/** Messages and their turns: sent and waited for, sent and streamed, or queued; then read, live or as they were. */
+import { z } from '@hono/zod-openapi';
+import type { GatewayApp, GatewayContext } from '../app.js';
+import type { Conversations } from '../core/conversations.js';
+import { toProblem } from '../core/errors.js';
+import type { Followed } from '../core/follow-turn.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { sendEvents, type ServerEvent } from '../sse.js';
+import { messageIdOf } from './conversations.js';
+import { add } from './operation.js';
+import { cursor, entry, message, onConversation, onTurn, start, submitted, turnResult } from './schemas.js';
+
+const tag = 'turns';
+const seconds = z.coerce.number().min(0).max(3_600);
+const DEFAULT_WAIT_S = 60;
+const MOST_CONVERSATIONS = 50;
+
+export function addTurns(app: GatewayApp): void {
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/messages',
+    tag,
+    summary: 'Send a message',
+    description:
+      'Waits for the answer for up to `wait` seconds, then answers 202 with the turn, which goes on; `mode=enqueue` answers at once. With ' +
+      '`Accept: text/event-stream` the turn is streamed, to a last event `turn-finished` with the whole answer. The same id is one ' +
+      'message, and `start` begins the conversation where there is none.',
+    params: onConversation,
+    query: z.object({ mode: z.enum(['wait', 'enqueue']).default('wait'), wait: seconds.default(DEFAULT_WAIT_S) }),
+    body: message.extend({ start: start.optional() }),
+    answer: z.union([turnResult, submitted]),
+    act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...said }, signal, context }) => {
+      const own = { ...said, id: messageIdOf(said.id, context.req.header('idempotency-key')) };
+      const options = { signal, ...(begin !== undefined && { start: begin }) };
+      if (wantsEvents(context)) {
+        return streamed(context, async function* (gone) {
+          const taken = await core.submit(id, own, { ...options, signal: gone });
+          yield { event: 'submitted', data: JSON.stringify(taken) };
+          yield* eventsOf(core.answer(taken, gone));
+        });
+      }
+      const taken = await core.submit(id, own, options);
+      context.header('location', `/v1/conversations/${encodeURIComponent(id)}/turns/${taken.turn ?? ''}`);
+      if (mode === 'enqueue') return context.json(taken, 202);
+      if (taken.turn === null) return { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NOTHING, toolCalls: 0 };
+      return waited(core, { id, turn: taken.turn, wait, signal }, () => context.json(taken, 202));
+    },
+  });
+  add(app, {
+    method: 'delete',
+    path: '/v1/conversations/{id}/messages/{messageId}',
+    tag,
+    summary: 'Take back a message that no turn has taken yet',
+    params: onConversation.extend({ messageId: z.string().max(128) }),
+    answer: z.object({ messageId: z.string(), withdrawn: z.boolean(), reason: z.string().optional() }),
+    act: ({ client }, { params: { id, messageId } }) => client.withdraw(id, messageId),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/turns/{turn}',
+    tag,
+    summary: 'How a turn ended; waits for that for up to `wait` seconds, then answers 202',
+    params: onTurn,
+    query: z.object({ wait: seconds.default(DEFAULT_WAIT_S) }),
+    answer: turnResult,
+    act: (core, { params: { id, turn }, query: { wait }, signal, context }) =>
+      waited(core, { id, turn, wait, signal }, () => context.json({ conversation: id, turn }, 202)),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/turns/{turn}/events',
+    tag,
+    summary: 'A turn from its beginning, or after `Last-Event-ID`, to its end',
+    params: onTurn,
+    query: z.object({ after: cursor.default('0') }),
+    streams: true,
+    act: (core, { params: { id, turn }, query: { after }, context }) =>
+      streamed(context, (gone) => eventsOf(core.attach({ id, turn, after: lastEventId(context) ?? after, signal: gone }))),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/events',
+    tag,
+    summary: 'Live events of a conversation',
+    description: 'An event `resync` means that some before it are no longer kept: read the entries, then go on.',
+    params: onConversation,
+    query: z.object({ after: cursor.default('$') }),
+    streams: true,
+    act: (core, { params: { id }, query: { after }, context }) =>
+      streamed(context, (gone) => watched(core, id, lastEventId(context) ?? after, gone)),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/events',
+    tag,
+    summary: 'Live events of up to 50 conversations in one stream',
+    description: 'Each `id:` is where all of them are: sent as `Last-Event-ID`, none of them misses anything.',
+    query: z.object({ conversation: z.union([z.string().max(200), z.array(z.string().max(200)).max(MOST_CONVERSATIONS)]) }),
+    streams: true,
+    act: (core, { query: { conversation }, context }) => {
+      const ids = [...new Set([conversation].flat())];
+      const positions = readPositions(context.req.header('last-event-id'));
+      return streamed(context, (gone) => merged(core, ids, positions, gone));
+    },
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/entries',
+    tag,
+    summary: 'Everything recorded, oldest first',
+    params: onConversation,
+    query: z.object({
+      after: z.coerce.number().int().min(0).default(0),
+      limit: z.coerce.number().int().min(1).max(1_000).default(200),
+      branch: z.coerce.number().int().min(1).optional().openapi({ description: 'what a rewind has cut out' }),
+    }),
+    answer: z.object({ entries: z.array(entry), next: z.int().nullable() }),
+    act: async ({ client }, { params: { id }, query: { after, limit, branch } }) => {
+      const all = await client.history(id, { after, ...(branch !== undefined && { branch }) });
+      const entries = all.slice(0, limit);
+      return { entries, next: all.length > limit ? (entries.at(-1)?.slot ?? null) : null };
+    },
+  });
+}
+
+const NOTHING = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
+
+async function waited(
+  core: Conversations,
+  { id, turn, wait, signal }: { readonly id: string; readonly turn: string; readonly wait: number; readonly signal: AbortSignal },
+  goesOn: () => Response,
+): Promise<unknown> {
+  const patience = timeoutSignal(wait * 1000);
+  try {
+    return await core.ended(id, turn, AbortSignal.any([signal, patience]));
+  } catch (error) {
+    if (patience.aborted && !signal.aborted) return goesOn();
+    throw error;
+  }
+}
+
+function wantsEvents(context: GatewayContext): boolean {
+  return (context.req.header('accept') ?? '').includes('text/event-stream');
+}
+
+function streamed(context: GatewayContext, events: (gone: AbortSignal) => AsyncIterable<ServerEvent>): Promise<Response> {
+  return sendEvents(context, events, (error) => {
+    const { status, type, message: detail } = toProblem(error);
+    return { event: 'error', data: JSON.stringify({ type: `urn:perdura:${type}`, title: type, status, detail }) };
+  });
+}
+
+async function* eventsOf(followed: AsyncIterable<Followed>): AsyncGenerator<ServerEvent> {
+  for await (const { cursor: at, event } of followed) {
+    yield { ...(at !== null && { id: at }), event: event.kind, data: JSON.stringify(event) };
+  }
+}
+
+async function* watched({ client }: Conversations, id: string, after: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+  for await (const { cursor: at, event } of client.watch(id, { after, signal })) {
+    yield { id: at, event: event.kind, data: JSON.stringify({ conversation: id, ...event }) };
+  }
+}
+
+async function* merged(
+  core: Conversations,
+  ids: readonly string[],
+  positions: Map<string, string>,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const ready: { readonly id: string; readonly event: ServerEvent; readonly taken: () => void }[] = [];
+  let wake: (() => void) | undefined;
+  let failure: Error | undefined;
+  let open = ids.length;
+  // Each waits until its event was taken: what nobody reads stays in the store.
+  const read = async (id: string): Promise<void> => {
+    for await (const event of watched(core, id, positions.get(id) ?? '$', either)) {
+      await new Promise<void>((taken) => {
+        ready.push({ id, event, taken });
+        wake?.();
+      });
+    }
+  };
+  for (const id of ids) {
+    void read(id)
+      .catch((error: unknown) => (failure = error instanceof Error ? error : new Error(String(error))))
+      .finally(() => {
+        open -= 1;
+        wake?.();
+      });
+  }
+  try {
+    while (open > 0 || ready.length > 0) {
+      if (failure !== undefined) throw failure;
+      const one = ready.shift();
+      if (one === undefined) {
+        await new Promise<void>((resolve) => (wake = resolve));
+        continue;
+      }
+      positions.set(one.id, one.event.id ?? '0');
+      yield { ...one.event, id: writePositions(positions) };
+      one.taken();
+    }
+  } finally {
+    stop.abort();
+    for (const { taken } of ready) taken();
+  }
+}
+
+/** What a client may send back is what an event had, or it is not looked at. */
+function lastEventId(context: GatewayContext): string | undefined {
+  const given = cursor.safeParse(context.req.header('last-event-id'));
+  return given.success ? given.data : undefined;
+}
+
+function writePositions(positions: ReadonlyMap<string, string>): string {
+  return Buffer.from(JSON.stringify([...positions])).toString('base64url');
+}
+
+const positionsShape = z.array(z.tuple([z.string().max(200), cursor])).max(MOST_CONVERSATIONS);
+
+function readPositions(given: string | undefined): Map<string, string> {
+  try {
+    return new Map(positionsShape.parse(JSON.parse(Buffer.from(given ?? '', 'base64url').toString())));
+  } catch {
+    return new Map();
+  }
+}

@@ -1,0 +1,60 @@
+/** The gateway in a server of its own, with the limits of one that strangers reach. */
+import { serve, type ServerType } from '@hono/node-server';
+import type { Server } from 'node:http';
+import { createGateway, type GatewayOptions } from './app.js';
+
+export interface ServeOptions extends Omit<GatewayOptions, 'closing'> {
+  /** Default: 127.0.0.1. */
+  readonly host?: string;
+  /** Default: 7280; 0: any that is free. */
+  readonly port?: number;
+}
+
+export interface ServedGateway {
+  /** Such as `http://127.0.0.1:7280`. */
+  readonly url: string;
+  /** Takes no new requests, ends streams, waits for what is being answered. */
+  close(): Promise<void>;
+}
+
+export const DEFAULT_PORT = 7280;
+const HEADERS_MS = 10_000;
+/** For a request to arrive, body included; its answer may take as long as it likes. */
+const REQUEST_MS = 60_000;
+const MAX_HEADERS = 100;
+const MAX_CONNECTIONS = 20_000;
+const DRAIN_MS = 10_000;
+
+/** Rejects where the address cannot be listened on. */
+export async function serveGateway({ host = '127.0.0.1', port = DEFAULT_PORT, ...options }: ServeOptions): Promise<ServedGateway> {
+  const closing = new AbortController();
+  const app = createGateway({ ...options, closing: closing.signal, hosts: [...(options.hosts ?? []), host] });
+  const server = await new Promise<ServerType>((resolve, reject) => {
+    const starting = serve(
+      {
+        fetch: app.fetch,
+        hostname: host,
+        port,
+        serverOptions: { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 2_000 },
+      },
+      () => resolve(starting),
+    );
+    starting.once('error', reject);
+  });
+  const http = server as Server;
+  http.maxHeadersCount = MAX_HEADERS;
+  http.maxConnections = MAX_CONNECTIONS;
+  const address = http.address();
+  const at = typeof address === 'object' && address !== null ? address.port : port;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${at}`,
+    async close() {
+      closing.abort();
+      const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+      http.closeIdleConnections();
+      const timer = setTimeout(() => http.closeAllConnections(), DRAIN_MS);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/** Server-sent events, as long as there is somebody to read them. */
+import type { Context } from 'hono';
+import { streamSSE } from 'hono/streaming';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { GatewayVariables } from './app.js';
+
+export interface ServerEvent {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data: string;
+}
+
+/** Proxies close what is silent for a minute. */
+const HEARTBEAT_MS = 15_000;
+/** A client that does not read holds a connection and nothing more; one that is gone without a word is noticed here. */
+const MAX_STALL_MS = 60_000;
+
+/**
+ * `events` gets a signal that ends with the client's connection, or with the gateway. What it throws before its first event is the
+ * request's answer; later it becomes a last event made by `failed`.
+ */
+export async function sendEvents(
+  context: Context<GatewayVariables>,
+  events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
+  failed: (error: unknown) => ServerEvent | undefined,
+): Promise<Response> {
+  const gone = new AbortController();
+  const signal = AbortSignal.any([gone.signal, context.get('closing')]);
+  context.req.raw.signal.addEventListener('abort', () => gone.abort(), { once: true });
+  const iterator = events(signal)[Symbol.asyncIterator]();
+  const first = iterator.next();
+  // A refusal is a status, not an event: it is known at once. What takes longer has begun.
+  first.catch(() => undefined);
+  await Promise.race([first, sleep(EARLY_MS)]);
+  context.header('x-accel-buffering', 'no');
+  context.header('cache-control', 'no-cache, no-transform');
+  const { streams } = context.get('metrics');
+  return streamSSE(context, async (stream) => {
+    streams.inc();
+    stream.onAbort(() => gone.abort());
+    const heartbeat = setInterval(() => void stream.write(': ping\n\n'), HEARTBEAT_MS);
+    const write = async (event: ServerEvent): Promise<void> => {
+      const stalled = setTimeout(() => gone.abort(), MAX_STALL_MS);
+      try {
+        await stream.writeSSE(event);
+      } finally {
+        clearTimeout(stalled);
+      }
+    };
+    try {
+      for (let next = await first; next.done !== true; next = await iterator.next()) {
+        await write(next.value);
+        if (signal.aborted) break;
+      }
+    } catch (error) {
+      const last = gone.signal.aborted ? undefined : failed(error);
+      if (last) await write(last);
+    } finally {
+      clearInterval(heartbeat);
+      streams.dec();
+      gone.abort();
+      await iterator.return?.(undefined).catch(() => undefined);
+    }
+  });
+}
+
+/** For how long a stream waits for a refusal before it begins. */
+const EARLY_MS = 200;

@@ -1,0 +1,49 @@
+/** A conversation over HTTP, with a real worker and a real server: sent, streamed, read, steered. */
+import { createGateway, type GatewayApp } from '../../src/gateway/app.js';
+import { oneToken } from '../../src/gateway/access/tokens.js';
+import { text } from '../support/provider-apis/reply.js';
+import { saidIn } from '../support/echo-model.js';
+import { startWorld, type World } from '../support/world.js';
+
+const TOKEN = 'a-token-that-only-tests-have';
+let world: World;
+let app: GatewayApp;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: (request) => text(`You said ${saidIn(request).at(-1)}.`) });
+  app = createGateway({ client: world.client, authenticate: oneToken(TOKEN) });
+});
+afterAll(() => world.close());
+
+const ask = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> =>
+  Promise.resolve(
+    app.request(`http://localhost${path}`, {
+      method,
+      headers: { host: 'localhost', authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }),
+  );
+
+test('a message is answered, and the same id again is the same answer', async () => {
+  const id = world.id();
+  const sent = await ask('POST', `/v1/conversations/${id}/messages`, { id: 'm1', text: 'hello', start: {} });
+  expect(sent.status).toBe(200);
+  expect(await sent.json()).toMatchObject({ turnId: 'turn_0001', text: 'You said hello.', stopReason: 'end' });
+  const again = await ask('POST', `/v1/conversations/${id}/messages`, { id: 'm1', text: 'hello', start: {} });
+  expect(await again.json()).toMatchObject({ turnId: 'turn_0001', text: 'You said hello.' });
+  expect(await (await ask('GET', `/v1/conversations/${id}`)).json()).toMatchObject({ id, state: 'running', status: { turns: 1 } });
+});
+
+test('a streamed turn ends with the whole answer', async () => {
+  const id = world.id();
+  const response = await ask('POST', `/v1/conversations/${id}/messages`, { text: 'stream', start: {} }, { accept: 'text/event-stream' });
+  expect(response.headers.get('content-type')).toContain('text/event-stream');
+  const body = await response.text();
+  console.log(body);
+  expect(body).toContain('event: turn-finished');
+});
+
+test('openapi', async () => {
+  const doc = (await (await ask('GET', '/openapi.json')).json()) as { paths: object };
+  expect(Object.keys(doc.paths).length).toBeGreaterThan(30);
+});
