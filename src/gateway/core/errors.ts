@@ -1,4 +1,5 @@
 /** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
+import { HTTPException } from 'hono/http-exception';
 import { ClientError, type ClientErrorKind } from '../../client/errors.js';
 import { StoreUnavailable } from '../../stores/errors.js';
 
@@ -35,6 +36,8 @@ const RETRY_AFTER_S: Partial<Record<ClientErrorKind, number>> = { 'queue-full': 
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof GatewayError) return error.problem;
+  // The framework's own: JSON that cannot be parsed, above all.
+  if (error instanceof HTTPException) return { status: error.status === 413 ? 413 : 400, type: 'invalid', message: error.message };
   if (error instanceof ClientError) {
     const retryAfter = RETRY_AFTER_S[error.kind];
     return { status: STATUS[error.kind], type: error.kind, message: error.message, ...(retryAfter !== undefined && { retryAfter }) };
