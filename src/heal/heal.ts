@@ -10,23 +10,14 @@ import { refuseDeleted } from '../memory/deleted.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING } from './fold.js';
-import { readActivities } from './read-activities.js';
-import { createEntryWriter } from './restore-entries.js';
+import { type ActivityHistory, readActivities } from './read-activities.js';
+import { createEntryWriter, type RestoredEntries } from './restore-entries.js';
 import { restoreMemory, type RememberedWrite } from './restore-memory.js';
 
-export interface Healed {
+export interface Healed extends Omit<RestoredEntries, 'beginning'>, Pick<ActivityHistory, 'complete'> {
   /** Runs of the conversation that history still has, and their events. */
   readonly runs: number;
   readonly events: number;
-  /** Entries that history knows of, those that were missing, and those that are back. */
-  readonly known: number;
-  readonly missing: number;
-  readonly restored: number;
-  /** Bodies that were only references and are gone: named in their place. */
-  readonly lostBodies: readonly string[];
-  /** False when earlier runs have passed their retention. */
-  readonly complete: boolean;
-  readonly problems: readonly string[];
 }
 
 export interface HealDependencies {

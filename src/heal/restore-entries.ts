@@ -16,6 +16,7 @@ export interface RestoredEntries {
   readonly known: number;
   readonly missing: number;
   readonly restored: number;
+  /** Bodies that were only references and are gone: named in their place. */
   readonly lostBodies: readonly string[];
   readonly problems: readonly string[];
   readonly beginning: Beginning | undefined;

@@ -1,5 +1,6 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import type { UpdateDefinition } from '@temporalio/common';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { CompactionOutcome, QueuedEvent } from '../conversation/protocol/contract.js';
 import { choiceRefusal, compactionOutcome, isChoiceKnown, tokenUsageOf } from '../conversation/context/requests.js';
@@ -39,6 +40,16 @@ import type { ControlStatus, DispatchedEvent, StepResult } from '../conversation
 
 export function handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
+  /** Set at once; the answer is how the conversation stands then. `read` throws what refuses the update. */
+  const handleSetting = <T>(update: UpdateDefinition<ControlStatus, [T]>, read: (payload: unknown) => ConversationEvent): void =>
+    setHandler(
+      update,
+      counted((payload: unknown) => {
+        dispatch(read(payload));
+        return Promise.resolve(controlOf(state()));
+      }),
+      { validator: (payload: unknown) => void read(payload) },
+    );
 
   setHandler(eventSignal, (payload: unknown) => {
     const event = readAppEvent(payload);
@@ -75,22 +86,12 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
     dispatch({ kind: 'parent-ordered', order, at: now() });
   });
   setHandler(controlQuery, () => controlViewOf(state()));
-  setHandler(
-    setModeUpdate,
-    counted((payload: unknown): Promise<ControlStatus> => {
-      dispatch({ kind: 'mode-set', mode: accepted(readMode(payload)), at: now() });
-      return Promise.resolve(controlOf(state()));
-    }),
-    { validator: (payload: unknown) => void accepted(readMode(payload)) },
-  );
-  setHandler(
-    setBreakpointsUpdate,
-    counted((payload: unknown): Promise<ControlStatus> => {
-      dispatch({ kind: 'breakpoints-set', breakpoints: accepted(readBreakpoints(payload)), at: now() });
-      return Promise.resolve(controlOf(state()));
-    }),
-    { validator: (payload: unknown) => void accepted(readBreakpoints(payload)) },
-  );
+  handleSetting(setModeUpdate, (payload) => ({ kind: 'mode-set', mode: accepted(readMode(payload)), at: now() }));
+  handleSetting(setBreakpointsUpdate, (payload) => ({
+    kind: 'breakpoints-set',
+    breakpoints: accepted(readBreakpoints(payload)),
+    at: now(),
+  }));
   setHandler(
     stepUpdate,
     counted(async (payload?: unknown): Promise<StepResult> => {

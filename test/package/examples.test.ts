@@ -49,8 +49,8 @@ afterEach(async () => {
 }, 60_000);
 afterAll(() => api?.close());
 
-function begin(example: string): Walk {
-  const project = openProject(example);
+async function begin(example: string): Promise<Walk> {
+  const project = await openProject(example);
   const env = {
     PATH: process.env['PATH'] ?? '',
     HOME: project.dir,
@@ -59,7 +59,7 @@ function begin(example: string): Walk {
     PERDURA_TASK_QUEUE: `readme-${randomUUID()}`,
     ANTHROPIC_BASE_URL: api.url,
   };
-  const walk = { project, env, staying: [] };
+  const walk: Walk = { project, env, staying: [] };
   walks.push(walk);
   return walk;
 }
@@ -127,7 +127,7 @@ test('each example has its commands in its README, and is tried here', () => {
 });
 
 test('own-agent: the tool is there whichever way the worker is started', async () => {
-  const walk = begin('own-agent');
+  const walk = await begin('own-agent');
   const answers: string[] = [];
   for (const line of commandsOf('own-agent')) {
     const shown = await follow(walk, line);
@@ -141,7 +141,7 @@ test('own-agent: the tool is there whichever way the worker is started', async (
 }, 300_000);
 
 test('own-events: its reducers, its compactor and its observer are at work', async () => {
-  const walk = begin('own-events');
+  const walk = await begin('own-events');
   const shown: Record<string, string> = {};
   for (const line of commandsOf('own-events')) shown[line.replace(/\s+#.*$/, '')] = await follow(walk, line);
   expect(shown['npm run ask']).toContain('[TICKET] Ticket 7: The printer is on fire (open)');

@@ -3,9 +3,10 @@
  * links to ours, and only the ones that package.json names: one that is missing there is missing here.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { withLock } from '../../src/cli/services/lock.js';
 import { PRODUCT } from '../support/worker-process.js';
 
 export const EXAMPLES = join(__dirname, '..', '..', 'examples');
@@ -14,16 +15,28 @@ export interface Project {
   readonly dir: string;
   /** Where it is installed. */
   readonly perdura: string;
+  readonly tarball: string;
   remove(): void;
 }
 
 /** The tarball, as `npm publish` would send it; the build is the one that is tested. */
-export function pack(to: string): string {
+function pack(to: string): string {
   const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', to];
   const said = execFileSync('npm', args, { cwd: PRODUCT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   const file = /"filename":\s*"([^"]+)"/.exec(said)?.[1];
   if (file === undefined) throw new Error(`npm pack did not say what it made:\n${said}`);
   return join(to, file);
+}
+
+/** Made once in a run of jest, by the test file that wants it first. */
+async function packed(): Promise<string> {
+  const dir = process.env['PERDURA_TEST_DIR'];
+  if (dir === undefined) throw new Error('PERDURA_TEST_DIR is not set: it is the folder of this run of jest (global-setup.ts)');
+  const file = join(dir, 'perdura.tgz');
+  await withLock(`${file}.lock`, async () => {
+    if (!existsSync(file)) renameSync(pack(dir), file);
+  });
+  return file;
 }
 
 export function installInto(dir: string, tarball: string): string {
@@ -41,12 +54,13 @@ export function installInto(dir: string, tarball: string): string {
 }
 
 /** A copy of an example with our package installed. */
-export function openProject(example = 'own-agent'): Project {
+export async function openProject(example = 'own-agent'): Promise<Project> {
   const dir = mkdtempSync(join(tmpdir(), 'perdura-own-'));
   cpSync(join(EXAMPLES, example), dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
-  const perdura = installInto(dir, pack(dir));
+  const tarball = await packed();
+  const perdura = installInto(dir, tarball);
   // As npm does for `npx` and the scripts of package.json.
   mkdirSync(join(dir, 'node_modules', '.bin'));
   symlinkSync(join('..', 'perdura', 'bin', 'perdura'), join(dir, 'node_modules', '.bin', 'perdura'));
-  return { dir, perdura, remove: () => rmSync(dir, { recursive: true, force: true }) };
+  return { dir, perdura, tarball, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }

@@ -22,7 +22,7 @@ let api: MessagesApi;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
-  project = openProject();
+  project = await openProject();
   api = await startMessagesApi({
     answer(request) {
       const [result] = lastToolResults(request);
@@ -141,7 +141,7 @@ test('the package has the workflow bundle, types, the program and the agent, and
 });
 
 test('publint and attw find nothing wrong with it', async () => {
-  const tarball = join(project.dir, readdirSync(project.dir).find((name) => name.endsWith('.tgz')) ?? '');
+  const { tarball } = project;
   const lint = await run(process.execPath, [bin('publint'), tarball, '--strict']);
   expect(lint.stdout).toContain('All good!');
   // Resolution as before Node 12 knows no `exports`; we need Node 20.

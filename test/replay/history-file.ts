@@ -11,7 +11,11 @@ export const HISTORIES = join(__dirname, 'histories');
 
 export interface HistoryEvent {
   readonly eventType: string;
-  readonly workflowExecutionStartedEventAttributes?: { readonly workflowId?: string; readonly continuedExecutionRunId?: string };
+  readonly workflowExecutionStartedEventAttributes?: {
+    readonly workflowId?: string;
+    readonly originalExecutionRunId?: string;
+    readonly continuedExecutionRunId?: string;
+  };
   readonly [field: string]: unknown;
 }
 

@@ -34,10 +34,10 @@ afterEach(() => place.remove());
 
 const run = (tool: Tool, input: JsonObject): Promise<unknown> => tool.run(input, toolContext({ workspace: place.workspace }));
 
-/** The best of two: the first one compiles. */
-async function processorMs(work: () => unknown): Promise<number> {
+/** The best of two, since the first one compiles; of one, where that is below `enough` already. */
+async function processorMs(work: () => unknown, enough = 0): Promise<number> {
   const times: number[] = [];
-  for (let round = 0; round < 2; round++) {
+  for (let round = 0; round < 2 && Math.min(...times) >= enough; round++) {
     const before = process.cpuUsage();
     await work();
     const { user, system } = process.cpuUsage(before);
@@ -48,9 +48,8 @@ async function processorMs(work: () => unknown): Promise<number> {
 
 async function expectLinear(prepare: (size: number) => () => unknown, largest: number): Promise<void> {
   const small = await processorMs(prepare(Math.floor(largest / 10)));
-  const large = await processorMs(prepare(largest));
-  expect(large).toBeLessThan(Math.max(RATIO * Math.max(small, NOISE_MS / 10), NOISE_MS * 5));
-  expect(large).toBeLessThan(MOST_MS);
+  const limit = Math.min(MOST_MS, Math.max(RATIO * Math.max(small, NOISE_MS / 10), NOISE_MS * 5));
+  expect(await processorMs(prepare(largest), limit)).toBeLessThan(limit);
 }
 
 describe('edit_file', () => {

@@ -14,6 +14,7 @@ import {
   standingRefusal,
 } from '../views/approvals.js';
 import { loadMeasure } from '../views/table.js';
+import { printFound } from '../session/print-found.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import { readJsonObject } from '../args/values.js';
@@ -31,14 +32,10 @@ export function approvals(context: CliContext, given: string | undefined, { full
     const found = await desk.withSlowNotice('asking what waits', lookFor(desk, id));
     for (const { id: silent, reason } of found.silent) output.problem(`${silent} does not answer: ${reason}`);
     if (found.more) output.problem('more conversations run than were asked; name one to look there');
-    switch (globals.output) {
-      case 'json':
-        output.line(toTerminalJson(found.approvals, 2));
-        return EXIT.ok;
-      case 'jsonl':
-        for (const one of found.approvals) output.line(toTerminalJson(one));
-        return EXIT.ok;
-      case 'text': {
+    await printFound(output, globals.output, {
+      whole: found.approvals,
+      rows: found.approvals,
+      draw: async () => {
         const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
         if (found.approvals.length === 0) output.note(`nothing waits for a person${id === undefined ? '' : ` in ${id}`}`);
         else if (full === true || id !== undefined) {
@@ -52,9 +49,9 @@ export function approvals(context: CliContext, given: string | undefined, { full
             ? temporalCommand(temporal, ['workflow', 'list', '-q', `AgentStatus = 'waiting'`])
             : temporalCommand(temporal, ['workflow', 'query', '--name', 'approvals', '-w', id]),
         );
-        return EXIT.ok;
-      }
-    }
+      },
+    });
+    return EXIT.ok;
   });
 }
 

@@ -2,12 +2,12 @@
 import { missingAttributes } from '../../client/registered-attributes.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
-import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { renderList, renderProblems } from '../views/conversation-list.js';
 import { hasWorker } from '../services/temporal-connection.js';
 import type { Listed } from '../../client.js';
 import { withCurrentStatus, type Standing } from './current-status.js';
+import { printFound } from '../session/print-found.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export type ListStatus = 'running' | 'waiting' | 'failed' | 'ended' | 'canceled' | 'terminated' | 'timed-out';
@@ -29,14 +29,10 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
     // One more than is shown, to know whether there are more.
     const found = await withSlowNotice('listing conversations', client.list({ limit: limit + 1, query: own }).catch(explainQuery(query)));
     const shown = await withSlowNotice('asking how they stand', asTheyStand(desk, found.slice(0, limit)));
-    switch (globals.output) {
-      case 'json':
-        output.line(toTerminalJson(shown, 2));
-        return EXIT.ok;
-      case 'jsonl':
-        for (const one of shown) output.line(toTerminalJson(one));
-        return EXIT.ok;
-      case 'text': {
+    await printFound(output, globals.output, {
+      whole: shown,
+      rows: shown,
+      draw: async () => {
         const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
         if (shown.length > 0) for (const line of renderList(shown, look)) output.draw(line);
         else output.note(own === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits');
@@ -46,9 +42,9 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
         if (found.length > limit) output.note(`the first ${limit} of more; --limit shows more`);
         const asked = [`WorkflowType = 'conversation'`, ...wanted].join(' AND ');
         output.explain(temporalCommand(temporal, ['workflow', 'list', '-q', asked, '--limit', String(limit)]));
-        return EXIT.ok;
-      }
-    }
+      },
+    });
+    return EXIT.ok;
   });
 }
 

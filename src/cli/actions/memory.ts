@@ -7,6 +7,7 @@ import { loadMeasure } from '../views/table.js';
 import { withoutSuperseded } from '../../records/memory/items.js';
 import { renderEpisodes, renderFacts, renderItems } from '../views/memory.js';
 import { countOf, formatCount, formatDuration, formatTime } from '../views/quantities.js';
+import { printFound } from '../session/print-found.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 import { memoryCareId, memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
 import { print, withMemory, type ScopeWanted } from '../session/with-memory.js';
@@ -33,15 +34,13 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
     const { facts, skipped } = own;
     const withEpisodes = wanted.semantic !== true;
     const withFacts = wanted.episodic !== true;
-    switch (globals.output) {
-      case 'json':
-        output.line(toTerminalJson({ id, ...(withEpisodes && { episodes }), ...(withFacts && { facts }), skipped }, 2));
-        break;
-      case 'jsonl':
-        if (withEpisodes) for (const episode of episodes) output.line(toTerminalJson({ kind: 'episodic', ...episode }));
-        if (withFacts) for (const fact of facts) output.line(toTerminalJson({ kind: 'semantic', ...fact }));
-        break;
-      case 'text': {
+    await printFound(output, globals.output, {
+      whole: { id, ...(withEpisodes && { episodes }), ...(withFacts && { facts }), skipped },
+      rows: [
+        ...(withEpisodes ? episodes.map((episode) => ({ kind: 'episodic', ...episode })) : []),
+        ...(withFacts ? facts.map((fact) => ({ kind: 'semantic', ...fact })) : []),
+      ],
+      draw: async () => {
         const { scope } = await client.key(id);
         const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
         const lines = [
@@ -50,8 +49,8 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
           ...(withFacts ? renderFacts(facts, scope, look) : []),
         ];
         for (const line of lines) output.draw(line);
-      }
-    }
+      },
+    });
     if (skipped > 0) output.problem(`not read and left out: ${countOf(skipped, 'record')} of the store`);
     if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
     return EXIT.ok;
@@ -73,19 +72,15 @@ export function memoryItems(context: CliContext, given: string, { show }: Memory
       return EXIT.ok;
     }
     const { items, skipped } = await withSlowNotice(`reading the items of ${id}`, client.items(id));
-    switch (globals.output) {
-      case 'json':
-        output.line(toTerminalJson({ id, items, skipped }, 2));
-        break;
-      case 'jsonl':
-        for (const item of items) output.line(toTerminalJson(item));
-        break;
-      case 'text': {
+    await printFound(output, globals.output, {
+      whole: { id, items, skipped },
+      rows: items,
+      draw: async () => {
         const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
         for (const line of renderItems(items, look)) output.draw(line);
         if (items.length > 0) output.note(`perdura memory items ${id} --show ${items[0]?.id ?? ''} prints one`);
-      }
-    }
+      },
+    });
     if (skipped > 0) output.problem(`not read and left out: ${countOf(skipped, 'record')} of the store`);
     return EXIT.ok;
   });

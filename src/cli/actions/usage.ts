@@ -2,9 +2,9 @@
 import { parseMoment } from '../../records/memory/moment.js';
 import type { SpendingGroup } from '../../records/spending.js';
 import type { CliContext } from '../session/context.js';
+import { printFound } from '../session/print-found.js';
 import { withClient } from '../session/with-client.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { toTerminalJson } from '../terminal/terminal-text.js';
 import { countOf } from '../views/quantities.js';
 import { loadMeasure } from '../views/table.js';
 import { renderUsage } from '../views/usage.js';
@@ -14,14 +14,10 @@ export function usage(context: CliContext, { by, since }: { readonly by: Spendin
   return withClient(context, {}, async ({ client, output, globals, withSlowNotice }) => {
     const report = await withSlowNotice('adding up', client.usage({ by, ...(from && { since: from }) }));
     const { sums, total } = report;
-    switch (globals.output) {
-      case 'json':
-        output.line(toTerminalJson(report, 2));
-        return EXIT.ok;
-      case 'jsonl':
-        for (const sum of sums) output.line(toTerminalJson(sum));
-        return EXIT.ok;
-      case 'text':
+    await printFound(output, globals.output, {
+      whole: report,
+      rows: sums,
+      draw: async () => {
         if (sums.length === 0) output.note(since === undefined ? 'nothing was spent yet' : `nothing was spent since ${since}`);
         for (const line of renderUsage(report, { width: output.width(), measure: await loadMeasure() })) output.draw(line);
         if (total.unpriced > 0) {
@@ -29,8 +25,9 @@ export function usage(context: CliContext, { by, since }: { readonly by: Spendin
             `the price of ${countOf(total.unpriced, 'call')} is not known (?): \`perdura usage --by model\` shows of which models`,
           );
         }
-        return EXIT.ok;
-    }
+      },
+    });
+    return EXIT.ok;
   });
 }
 

@@ -3,6 +3,7 @@ import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT, CliError } from '../terminal/exit.js';
 import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { printFound } from '../session/print-found.js';
 import { stateOf, withServers, type ToolState } from '../session/with-servers.js';
 import { pinOf } from '../../tools/mcp/pins.js';
 
@@ -13,19 +14,16 @@ export function listServerTools(context: CliContext, agent: string): Promise<num
   return withServers(context, agent, async ({ reports }) => {
     const { output } = context;
     const rows = reports.map(toRow);
-    switch (context.globals().output) {
-      case 'json':
-        output.line(toTerminalJson({ agent, servers: rows }, 2));
-        break;
-      case 'jsonl':
-        for (const one of rows) output.line(toTerminalJson(one));
-        break;
-      case 'text':
+    printFound(output, context.globals().output, {
+      whole: { agent, servers: rows },
+      rows,
+      draw: () => {
         for (const line of reports.flatMap((report) => renderServer(report, output.width() ?? WIDTH))) output.draw(line);
         if (reports.length === 0) output.note(`agent ${agent} has no MCP servers: they stand in mcp.json beside its agent.json`);
         if (rows.some(({ tools }) => tools.some(({ state }) => state === 'changed')))
           output.note(`what has changed does not run; perdura mcp accept ${agent} shows how, and accepts it`);
-    }
+      },
+    });
     return Promise.resolve(reports.every(({ state }) => state.kind === 'up') ? EXIT.ok : EXIT.failed);
   });
 }

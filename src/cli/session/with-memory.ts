@@ -3,9 +3,10 @@ import type { ScopeMemory } from '../../client.js';
 import type { CliContext } from './context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { toTerminalJson, type StyledLine } from '../terminal/terminal-text.js';
+import type { StyledLine } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import type { MemoryLook } from '../views/memory.js';
+import { printFound } from './print-found.js';
 import { withClient, type CommandSession, type DeskOptions, temporalCommand } from './with-client.js';
 
 /** `scope` by its name, or `of` a conversation. */
@@ -60,15 +61,13 @@ export interface Printout {
 }
 
 export function print({ output, globals, temporal }: CommandSession, printout: Printout): void {
-  switch (globals.output) {
-    case 'json':
-      return output.line(toTerminalJson(printout.data, 2));
-    case 'jsonl':
-      for (const record of printout.records ?? [printout.data]) output.line(toTerminalJson(record));
-      return;
-    case 'text':
+  printFound(output, globals.output, {
+    whole: printout.data,
+    rows: printout.records ?? [printout.data],
+    draw: () => {
       for (const line of printout.lines) output.draw(line);
       for (const note of printout.notes ?? []) output.note(note);
       if (printout.temporal !== undefined) output.explain(temporalCommand(temporal, printout.temporal));
-  }
+    },
+  });
 }

@@ -89,13 +89,7 @@ interface CitedMessages {
 }
 
 /** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
-export interface TruncateInput {
-  readonly identity: ConversationIdentity;
-  readonly epoch: number;
-  readonly number: number;
-  readonly agentHash: string;
-  readonly context: readonly SlotRange[];
-  readonly cited: readonly SlotRange[];
+export interface TruncateInput extends Pick<CompactInput, 'identity' | 'epoch' | 'number' | 'agentHash' | 'context' | 'cited'> {
   /** What stands before the messages: what is pinned there needs not be said again. Absent: nothing does. */
   readonly base?: string;
   /** As in the agent's settings. */

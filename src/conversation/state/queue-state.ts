@@ -1,10 +1,9 @@
 /** What waits its turn, as state. */
 import type { Turn } from './turn-state.js';
 import type { Delivery } from '../protocol/contract.js';
-import type { JsonObject, JsonValue, MediaSource, Entry } from '../../records/message.js';
-import type { Limit } from '../../records/shared-budget.js';
+import type { JsonObject, JsonValue, MediaSource } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { PendingFeedEvent, Settlement } from '../activity-io/effects.js';
+import type { Writes } from '../activity-io/effects.js';
 
 export type QueueItem =
   | {
@@ -64,15 +63,9 @@ export interface SpilledMessages {
 export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
 
 /** Pending writes to the store, as state (pending-writes.ts). */
-export interface Outbox {
+export interface Outbox extends Pick<Writes, 'settle' | 'feed' | 'entries' | 'limit'> {
   /** Messages that turns have taken. */
   readonly messages: readonly QueuedMessage[];
-  readonly settle: readonly Settlement[];
-  readonly feed: readonly PendingFeedEvent[];
-  /** Of results that the store did not take when they were made. */
-  readonly entries: readonly Entry[];
-  /** A new limit of the budget that sub-agents share. */
-  readonly limit?: Limit;
 }
 
 export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entries: [] };

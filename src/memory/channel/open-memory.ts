@@ -2,9 +2,12 @@
  * `AgentMemory` over a store: the items of one session of one conversation, its own or, shared, another's. A reset begins a session,
  * and with it an empty memory; the old one's items stay in the store for the record.
  */
+import type { Cut } from '../../records/lives.js';
 import type { JsonValue } from '../../records/message.js';
+import { withSlot, type SlotRange } from '../../records/slots.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { Ask } from '../long-record.js';
+import { cutBefore } from '../prefix.js';
 import {
   byTime,
   DEFAULT_LIMIT,
@@ -21,7 +24,6 @@ import {
 } from '../../records/memory/agent-memory.js';
 import { isFromPerson } from '../../records/message.js';
 import { slotOfItem } from './cite-messages.js';
-import { seenBy } from './visible-items.js';
 import { transformed } from './transforms.js';
 
 export interface OpenMemory {
@@ -191,4 +193,52 @@ export function withOther(own: AgentMemory, other: AgentMemory, { stores }: { re
       return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));
     },
   };
+}
+
+/** Of an item or an entry; `slot` is absent for what no call has stored. */
+type IsSeen = (one: { readonly session: number; readonly slot?: number }) => boolean;
+
+/** Whose items a session sees: its own, and those of the sessions that a rewind past `/new` went back into; none that a rewind has cut. */
+async function seenBy(store: Pick<Store, 'lives' | 'entries'>, key: ConversationKey, session: number): Promise<IsSeen> {
+  const [cuts, beginning] = await Promise.all([store.lives.cuts(key), store.lives.beginning(key)]);
+  const groups = (beginning?.joined ?? []).map((one) => [one.session, ...one.of]);
+  const sessions = new Set([session]);
+  for (const at of sessions) {
+    for (const number of groups.find((group) => group.includes(at)) ?? []) sessions.add(number);
+    const kept = cuts.filter((cut) => cut.session === at).map(({ begun }) => begun);
+    for (const entry of await store.entries.read(key, kept)) if (entry && entry.session < at) sessions.add(entry.session);
+  }
+  // What an origin has cut since is still here.
+  const here = await slotsInLine(store, key, cuts);
+  const isCut = (slot: number): boolean => cuts.some(({ slots }) => slots.some(holds(slot))) && !here.some(holds(slot));
+  return ({ session: of, slot }) => sessions.has(of) && (slot === undefined || !isCut(slot));
+}
+
+/** Where the conversation stands now; a rewind may have gone back into what another one had cut. As `lineTo` in prefix.ts, by slots. */
+async function slotsInLine(store: Pick<Store, 'entries'>, key: ConversationKey, cuts: readonly Cut[]): Promise<SlotRange[]> {
+  const here: SlotRange[] = [];
+  for (let upper = Infinity; ;) {
+    const cut = cutBefore(cuts, upper);
+    here.push([(cut?.slot ?? -1) + 1, upper]);
+    if (!cut) return here;
+    here.push(...(await restOfTurn(store, key, cut)));
+    upper = cut.begun;
+  }
+}
+
+const PAGE = 500;
+
+/** Slots of the turn that a rewind goes on from, after its first answer. */
+async function restOfTurn({ entries }: Pick<Store, 'entries'>, key: ConversationKey, { begun, slot: last }: Cut): Promise<SlotRange[]> {
+  const [first] = await entries.read(key, [begun]);
+  const slots: number[] = [];
+  for (let after = begun; first !== undefined && after < last; after += PAGE) {
+    const page = await entries.page(key, after, Math.min(PAGE, last - after));
+    slots.push(...page.entries.filter(({ turn }) => turn === first.turn).map(({ slot }) => slot));
+  }
+  return slots.reduce<readonly SlotRange[]>(withSlot, []) as SlotRange[];
+}
+
+function holds(slot: number): (range: SlotRange) => boolean {
+  return ([first, last]) => first <= slot && slot <= last;
 }

@@ -19,10 +19,10 @@ export function createAnthropicModel(options: KeyedOptions): Model {
   const client = apiKey === '' ? undefined : createClient(apiKey, options);
   return {
     provider: NAME,
-    async stream(request, streamOptions) {
+    async stream(request, options) {
       if (!client) throw missingKey(provider, request.model);
-      const answer = createAnswer(NAME, streamOptions.onDelta);
-      return await guardedCall({ provider, request, options: streamOptions, answer, ask: (line) => ask(client, request, line) });
+      const answer = createAnswer(NAME, options.onDelta);
+      return await guardedCall({ provider, request, options, answer, ask: (line) => ask(client, request, line) });
     },
   };
 }

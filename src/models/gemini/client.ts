@@ -15,18 +15,11 @@ export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOpti
   const provider: Provider = { name: NAME, secrets: [apiKey], advice: keyAdvice('GEMINI_API_KEY') };
   return {
     provider: NAME,
-    async stream(request, streamOptions) {
+    async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const toolNames = request.tools.map(({ name }) => name);
-      const answer = createAnswer(NAME, streamOptions.onDelta, toolNames);
-      return await guardedCall({
-        provider,
-        request,
-        options: streamOptions,
-        answer,
-        fetch,
-        ask: (line) => ask(apiKey, baseURL, request, line),
-      });
+      const answer = createAnswer(NAME, options.onDelta, toolNames);
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask(apiKey, baseURL, request, line) });
     },
   };
 }

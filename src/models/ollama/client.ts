@@ -31,16 +31,9 @@ export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: Ollam
   return {
     provider: NAME,
     contextWindow: async (model, wanted) => windowOf(await shown(model), wanted),
-    async stream(request, streamOptions) {
-      const answer = createAnswer(NAME, streamOptions.onDelta);
-      return await guardedCall({
-        provider,
-        request,
-        options: streamOptions,
-        answer,
-        fetch,
-        ask: (line) => ask({ host, headers }, request, line),
-      });
+    async stream(request, options) {
+      const answer = createAnswer(NAME, options.onDelta);
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask({ host, headers }, request, line) });
     },
   };
 }

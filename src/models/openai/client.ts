@@ -56,10 +56,10 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
 
   return {
     provider: api.name,
-    async stream(request, streamOptions) {
+    async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
-      const answer = api.answer(api.name, streamOptions.onDelta);
-      return await guardedCall({ provider, request, options: streamOptions, answer, fetch, ask: (line) => ask(request, line) });
+      const answer = api.answer(api.name, options.onDelta);
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask(request, line) });
     },
   };
 }
