@@ -1,0 +1,19 @@
+/** `import … from 'perdura/gateway'`: conversations over HTTP, in a server of one's own. */
+import type { GatewayOptions } from './app.js';
+import { createGateway as createApp } from './app.js';
+
+/** Hono's app, as any server of fetch handlers takes it. */
+export interface Gateway {
+  readonly fetch: (request: Request, env?: unknown) => Response | Promise<Response>;
+}
+
+/** Every conversation that the client reaches, over HTTP: `/openapi.json` describes it. `serveGateway` has a server of its own. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const app = createApp(options);
+  return { fetch: (request, env) => app.fetch(request, env as Record<string, unknown> | undefined) };
+}
+
+export { serveGateway, type ServedGateway, type ServeOptions } from './serve.js';
+export { keptToken, oneToken, type Authenticate } from './access/tokens.js';
+export { ROLES, type Principal, type Role } from './access/principal.js';
+export type { GatewayOptions } from './app.js';
