@@ -263,6 +263,7 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
     ...{ callId, name, target, slot, seq, askedIn, plan },
     ...(person && { person }),
     ...(state.appContext && { appContext: state.appContext }),
+    ...(state.settings?.fallback?.next.length && { fallback: state.settings.fallback.next }),
     ...(state.parent && { parent: state.parent }),
   });
 }
