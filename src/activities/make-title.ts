@@ -100,7 +100,7 @@ function wordsOf(message: ConversationMessage): string {
 }
 
 /** Its first line with words, without what models put around a title. */
-export function bareTitle(said: string): string {
+function bareTitle(said: string): string {
   const line = said.split('\n').find((one) => /[\p{L}\p{N}]/u.test(one)) ?? '';
   return line.replace(/^[\s#>*_`"'“”„«»-]*(?:title\s*:)?[\s*_`"'“”„«»]*/iu, '').replace(/[\s*_`"'“”„«».]+$/u, '');
 }

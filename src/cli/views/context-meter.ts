@@ -44,7 +44,7 @@ export function renderMeter(index: ContextIndex, width = 80): StyledLine[] {
   ];
 }
 
-export interface ShownChunk {
+interface ShownChunk {
   readonly chunk: string;
   readonly turn: string;
   readonly role: string;
