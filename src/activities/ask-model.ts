@@ -1,5 +1,6 @@
 /** One question to a model beside any conversation, with a schema for its answer where the provider has that. */
 import { log, type Context } from '@temporalio/activity';
+import type { AgentConfig } from '../agents/agent-config.js';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelUsage } from '../models/model.js';
@@ -30,6 +31,18 @@ export async function askWithLess<T>(tokens: number, question: (maxCharacters: n
       if (isLast || !isTooMuch(error)) throw error;
     }
   }
+}
+
+/**
+ * Who is asked beside a conversation: the agent's `summaryModel`, or the model that the conversation has; where that is one of a list, those
+ * after it too (fallback.ts). Without a list, or where a person has chosen the model, it is asked alone.
+ */
+export function summarizers(
+  { circuits }: Pick<ConversationDependencies, 'circuits'>,
+  { context: { summaryModel } }: Pick<AgentConfig, 'context'>,
+  { model, fallback }: { readonly model: string; readonly fallback?: readonly string[] | undefined },
+): Pick<Parameters<typeof createAsker>[0], 'name' | 'others' | 'circuits'> {
+  return { name: summaryModel ?? model, ...(fallback?.length && { others: [model, ...fallback], circuits }) };
 }
 
 export interface Asker {

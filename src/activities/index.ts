@@ -11,12 +11,14 @@ import type {
 } from '../conversation/activity-io/memory-effects.js';
 import type {
   HealInput,
+  MadeTitle,
   ModelStepInput,
   ModelStepResult,
   Recalled,
   RecallInput,
   StoreStepInput,
   StoreStepResult,
+  TitleInput,
 } from '../conversation/activity-io/effects.js';
 import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/activity-io/compaction-effects.js';
 import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
@@ -39,6 +41,7 @@ import { openOrigin } from './lineage/open-origin.js';
 import { remember } from './memory/write-memory.js';
 import { rewind } from './lineage/rewind.js';
 import { runTool } from './tools/run-tool.js';
+import { makeTitle } from './make-title.js';
 import { storeStep, recall } from './store-step.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 import type { ConversationIdentity } from '../records/identity.js';
@@ -66,6 +69,7 @@ export interface Activities {
   'look-after'(input: LookAfterInput): Promise<string>;
   truncate(input: TruncateInput): Promise<Truncated>;
   notify(input: NotifyInput): Promise<void>;
+  title(input: TitleInput): Promise<MadeTitle>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
 
@@ -91,6 +95,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     'look-after': (input) => classified(() => lookAfter(dependencies, input)),
     truncate: ofOne(dependencies, truncate),
     notify: ofOne(dependencies, notifyOfWait),
+    title: ofOne(dependencies, makeTitle),
     'run-tool': ofOne(dependencies, beating(runTool)),
   };
 }

@@ -156,6 +156,8 @@ export const agentConfigSchema = z
       .optional(),
     /** Of its conversations whose start names no mode (seed 004); absent: `PERDURA_DEFAULT_EXECUTION_MODE` says. */
     defaultExecutionMode: z.enum(['auto', 'stepping']).optional(),
+    /** Titles that no person gives: the first words of the first message, or what a model makes of the first exchange (`context.summaryModel`, or its own). */
+    titles: z.enum(['first-words', 'model']).default('first-words'),
     /** The most tokens of one answer. */
     maxTokens: z.int().min(1).max(128_000).default(8_192),
     /**

@@ -21,6 +21,7 @@ import { acceptTruncated, failTruncation, startTruncation } from './context/trun
 import { acceptEvicted, afterCompaction } from './context/session.js';
 import { acceptAsked, failAsking, failEviction, startEviction } from './context/consolidation.js';
 import { askedWords } from './views/shown-words.js';
+import { acceptMadeTitle, startTitle, withoutBetterTitle } from './views/title.js';
 
 /**
  * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` makes pending
@@ -182,6 +183,16 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     summary: ({ identity, request }) => `memory:${identity.scope} · ${counted(request.messages, 'message')} (${request.why})`,
     completed: acceptAsked,
     failed: failAsking,
+  },
+  title: {
+    lane: 'beside',
+    waitsFor: [],
+    // The activity gives up before that; the second attempt is for a worker that died.
+    policy: { startToClose: 60_000, beats: true, firstRetry: 1_000, attempts: 2 },
+    summary: ({ model }) => `${model} · title`,
+    started: startTitle,
+    completed: acceptMadeTitle,
+    failed: withoutBetterTitle,
   },
   notify: {
     lane: 'beside',

@@ -3,7 +3,16 @@
  * `state.retries` the only one that says what waits to be tried again.
  */
 import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './activity-io/compaction-effects.js';
-import type { HealInput, ModelStepInput, ModelStepResult, StepFailure, StoreStepInput, StoreStepResult } from './activity-io/effects.js';
+import type {
+  HealInput,
+  MadeTitle,
+  ModelStepInput,
+  ModelStepResult,
+  StepFailure,
+  StoreStepInput,
+  StoreStepResult,
+  TitleInput,
+} from './activity-io/effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './activity-io/lineage-effects.js';
 import type { AskMemoryInput, Evicted, EvictInput } from './activity-io/memory-effects.js';
 import type { NotifyInput, RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
@@ -30,6 +39,7 @@ export interface Effects {
   'open-origin': { input: OpenOriginInput; output: OpenedOrigin };
   rewind: { input: RewindInput; output: Rewound };
   'ask-memory': { input: AskMemoryInput; output: void };
+  title: { input: TitleInput; output: MadeTitle };
   notify: { input: NotifyInput; output: void };
   /** How a sub-agent of an earlier run stands, in Temporal's own word. */
   'look-after': { input: { readonly child: string }; output: string };

@@ -8,7 +8,7 @@
  */
 import { eventToReduce } from './inbox/app-events.js';
 import { attributesDue, type SearchAttributes } from './views/attributes.js';
-import { titleDue } from './views/title.js';
+import { titleDue, TITLE_ID, titleInput } from './views/title.js';
 import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
 import type { ConversationOutcome } from './protocol/contract.js';
 import { isHeld, queuedId } from './stepping/control.js';
@@ -131,7 +131,9 @@ function attributesStep(state: ConversationState): Step | undefined {
 
 function titleStep(state: ConversationState): Step | undefined {
   const title = titleDue(state);
-  return title === undefined ? undefined : { kind: 'upsert-title', title };
+  if (title !== undefined) return { kind: 'upsert-title', title };
+  const input = titleInput(state);
+  return input && effect(state, 'title', TITLE_ID, input);
 }
 
 /** At a turn boundary, before the next turn begins. */
@@ -263,6 +265,7 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
     ...{ callId, name, target, slot, seq, askedIn, plan },
     ...(person && { person }),
     ...(state.appContext && { appContext: state.appContext }),
+    ...(state.settings?.fallback?.next.length && { fallback: state.settings.fallback.next }),
     ...(state.parent && { parent: state.parent }),
   });
 }

@@ -70,6 +70,8 @@ export interface ConversationState {
   readonly title: string | null;
   /** `wanted`: what is said first gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
   readonly autoTitle?: 'wanted' | 'due';
+  /** A model is to make a better one of the first exchange, whose question is in this slot. Absent: none is. */
+  readonly betterTitle?: { readonly slot: number; readonly isAsked?: true };
   /** What was said last, for Temporal's page. Absent: nothing is shown. */
   readonly words?: { readonly asked?: string; readonly answered?: string };
   /** Of the start, or chosen since; null: the agent's own. */

@@ -2,7 +2,7 @@
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
 /** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. */
-export type SpendingKind = 'answer' | 'tool' | 'citation' | 'compaction' | 'consolidation' | 'care';
+export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care';
 
 export interface Spending {
   /** Epoch milliseconds. */

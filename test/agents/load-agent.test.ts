@@ -63,6 +63,7 @@ describe('an agent', () => {
     expect(await loadAgent(agents, 'plain')).toEqual({
       id: 'plain',
       config: {
+        titles: 'first-words',
         maxTokens: 8192,
         approvals: [],
         approvalExpiryMs: 604_800_000,
@@ -116,6 +117,7 @@ describe('an agent', () => {
     expect(shipped.config).toEqual({
       name: 'Perdura',
       description: expect.any(String),
+      titles: 'first-words',
       maxTokens: 8192,
       approvals: [],
       approvalExpiryMs: 604_800_000,

@@ -171,6 +171,7 @@ const SMALL = {
   thresholds: { soft: 700, hard: 800, truncation: 950, autoCompact: true, suggests: true },
   memory: { ...SETTINGS.memory, window: 6, keep: 2 },
   fixedTokens: 5,
+  titles: 'model' as const,
   notifies: true,
 };
 
@@ -604,6 +605,10 @@ function outcomeOf(world: World, effect: Effect, how: number, tools: number): un
       if (fails) return LASTING;
       world.children.push(effect.input.callId);
       return undefined;
+    case 'title':
+      if (fails) return LASTING;
+      notePaid(world, effect.id, USAGE.inputTokens);
+      return { ...(how % 2 === 0 && { title: 'Of the model' }), usage: USAGE };
     case 'look-after':
       return fails ? PASSING : how === 8 ? 'TERMINATED' : 'RUNNING';
     case 'uncompact':

@@ -77,8 +77,16 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
   const unknown = { kind: 'not-found', message: expect.stringMatching(/cannot start .*ghost/) };
   await expect(near.start(ghost, { agent: 'ghost' })).rejects.toMatchObject(unknown);
   await expect(near.send(ghost, 'hello', { start: { agent: 'ghost' } })).rejects.toMatchObject(unknown);
+  const unsaid = { ...unknown, message: expect.stringContaining('ghost') };
+  await expect(near.begin(ghost, ghost, { agent: 'ghost' })).rejects.toMatchObject(unknown);
+  await expect(near.fork(id, { at: result.turnId ?? '', id: ghost, agent: 'ghost' })).rejects.toMatchObject(unsaid);
   await expect(near.describe(ghost)).rejects.toMatchObject({ kind: 'not-found' });
   expect(await near.start(id, { agent: 'ghost' })).toEqual({ id, attached: true });
+  // What has ended is not gone on with by one that there is not, and stays as it was.
+  await near.terminate(id);
+  const ended = await near.describe(id);
+  await expect(near.resume(id, { agent: 'ghost' })).rejects.toMatchObject(unsaid);
+  expect(await near.describe(id)).toEqual(ended);
   await near.close();
 
   worker.shutdown();

@@ -32,6 +32,27 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'never has a model make a title',
+    file: 'conversation/views/title.ts',
+    from: 'if (!betterTitle || betterTitle.isAsked ||',
+    to: 'if (state.now > 0 || !betterTitle || betterTitle.isAsked ||',
+    caughtBy: ['title-by-a-model'],
+  },
+  {
+    name: 'has sub-agents go on by themselves',
+    file: 'conversation/next-step.ts',
+    from: "if (orders.length > 0) return { kind: 'order-children', orders };",
+    to: '',
+    caughtBy: ['sub-agent-stepped'],
+  },
+  {
+    name: 'does not do what a program has chosen',
+    file: 'conversation/context/requests.ts',
+    from: 'return first?.what === what ? first : undefined;',
+    to: 'return first?.what === what ? undefined : undefined;',
+    caughtBy: ['chosen-chunks'],
+  },
+  {
     name: 'never writes what is pending',
     file: 'conversation/next-step.ts',
     from: "if (isResting(state, 'store') || isRunning(state, 'model-step') ||",

@@ -1081,6 +1081,71 @@ export const scenarios: readonly Scenario[] = [
       await stage.until('the second turn', async () => (await world.client.status(id)).turns === 2);
     },
   },
+  // The conversation's history has the orders that it sends, that of its sub-agent has what it makes of them.
+  ...(['sub-agent-stepped', 'sub-agent-stepped-itself'] as const).map((name): Scenario => ({
+    name,
+    ...(name === 'sub-agent-stepped' ? {} : { whose: (id: string) => `${id}:turn_0001:1` }),
+    world: () => says(callTool('delegate', { task: 'Count the boats.' }), tools('note'), text('Seven.'), text('There are seven.')),
+    has:
+      name === 'sub-agent-stepped'
+        ? ['"scope":"into"', '"did":"sub-agent"', UPDATE_DONE]
+        : ['"mode":"stepping"', MODEL, 'EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED'],
+    async play(stage) {
+      const { world, id } = stage;
+      await world.client.start(id, { mode: 'stepping' });
+      const sent = sendLater(stage, 'how many boats?');
+      await stage.until('a message to step to', async () => (await world.client.status(id)).queued === 1);
+      for (let n = 1; n <= 20 && (await world.client.status(id)).turns === 0; n++)
+        await world.client.step(id, { id: `step-${n}`, ...(n > 2 && { scope: 'into' as const }) });
+      await sent;
+      await world.temporal.workflow.getHandle(`${id}:turn_0001:1`).result();
+    },
+  })),
+  {
+    // Without reducers, as the shipped workflow is: what counts is when they are taken.
+    name: 'app-events-inside-a-turn',
+    world: () => says(tools('wait'), tools('note', 'look_up'), text('Done.'), text('Heard.')),
+    has: ['"dispatch"', TOOL, MODEL, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const handle = world.temporal.workflow.getHandle(id);
+      const sent = sendLater(stage, 'wait for it');
+      await stage.toolRuns();
+      await handle.signal('event', { type: 'weather', payload: 'rain' });
+      await world.client.dispatch(id, { id: 'e-1', type: 'weather', payload: 'sun' }, { wait: true });
+      await world.client.dispatch(id, { id: 'e-1', type: 'weather', payload: 'sun' });
+      stage.letGo();
+      await sent;
+      await world.client.dispatch(id, { id: 'e-2', type: 'weather', payload: 'snow' }, { wait: true });
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
+    name: 'chosen-chunks',
+    world: small,
+    has: ['"executeTruncation"', '"triggerCompaction"', '"name":"truncate"', '"name":"compact"', UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      for (let n = 1; n <= 4; n++) await world.client.send(id, `message ${n}`, START);
+      await world.client.executeTruncation(id, ['chunk_1', 'chunk_2']);
+      await world.client.triggerCompaction(id, ['chunk_3', 'chunk_4']);
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
+    name: 'title-by-a-model',
+    world: () => ({
+      agent: { titles: 'model' },
+      ...says(text('Hello.'), text('The harbour'), text('And on.')),
+    }),
+    has: ['"name":"title"', 'EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED', MODEL],
+    async play(stage) {
+      const { world, id } = stage;
+      await world.client.send(id, 'what of the harbour?', START);
+      await stage.until('a title', async () => (await world.client.status(id)).title === 'The harbour');
+      await world.client.send(id, 'go on');
+    },
+  },
   {
     name: 'truncated',
     world: () => {

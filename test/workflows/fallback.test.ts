@@ -1,4 +1,7 @@
 /** Two providers over HTTP, one of which cannot answer: the other does, and everybody reads which one it was. */
+import { z } from 'zod';
+import { builtinTools } from '../../src/tools/builtin/index.js';
+import { defineTool } from '../../src/tools/define-tool.js';
 import { createCircuits, type Circuits } from '../../src/models/circuit-breaker.js';
 import { startChatApi, type ChatRequest } from '../support/provider-apis/chat-api.js';
 import { errorEvent, httpError, overloaded, promptTooLong, rateLimited, silence } from '../support/provider-apis/faults.js';
@@ -9,6 +12,13 @@ import { waitFor } from '../support/wait-for.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { startWorld, type World } from '../support/world.js';
 
+const letters = defineTool({
+  name: 'letters',
+  description: 'So many letters.',
+  input: z.object({ count: z.int() }),
+  policy: { repeatable: true },
+  run: ({ count }) => 'plum '.repeat(count),
+});
 const FIRST = 'anthropic/claude-test';
 const SECOND = 'openai/gpt-4o-mini';
 const stage = createStage();
@@ -20,6 +30,7 @@ beforeAll(async () => {
   second = await startChatApi({ answer: (request) => scripted(request) });
   world = await startWorld({
     answer: stage.answer,
+    tools: [...builtinTools, letters],
     // Consolidations too are the stage's.
     aside: () => undefined,
     idleMs: 700,
@@ -29,6 +40,8 @@ beforeAll(async () => {
   await world.writeAgent('pair', { models: [FIRST, SECOND], limits: { modelTries: 1 } });
   await world.writeAgent('patient', { models: [FIRST, SECOND] });
   await world.writeAgent('forgetful', { models: [FIRST, SECOND], limits: { modelTries: 1 }, context: { keepTurns: 0 } });
+  await world.writeAgent('naming', { models: [FIRST, SECOND], titles: 'model' });
+  await world.writeAgent('citing', { models: [FIRST, SECOND], memory: { compactWithModel: true } });
   await world.writeAgent('typo', { models: [FIRST, 'nobody/x'] });
 });
 beforeEach(() => void (circuits = undefined));
@@ -130,6 +143,46 @@ test.concurrent('in the middle of a turn the second goes on with the tools of th
   expect(world.api.problems).toEqual([]);
   expect(second.problems).toEqual([]);
 });
+
+/** What the store knows of it: which model was paid for what. */
+async function paid(id: string): Promise<string[]> {
+  const kinds: string[] = [];
+  for await (const one of world.store.spendings.all(await world.client.key(id)))
+    if (one.conversation === id && one.failed !== true) kinds.push(`${one.kind} ${one.model}`);
+  return kinds.sort();
+}
+
+test.concurrent(
+  'what is asked beside a call falls over as the call does: a title, what stands for a long result, a tool’s own question',
+  async () => {
+    const named = await started('naming', [text('Hello.'), overloaded()], text('Named by the second'));
+    await world.client.send(named, say(named, 'hi'));
+    await waitFor(
+      () => world.client.status(named),
+      ({ title }) => title === 'Named by the second',
+    );
+    expect(await paid(named)).toEqual([`answer ${FIRST}`, `title ${SECOND}`]);
+
+    const id = await started(
+      'citing',
+      [callTool('letters', { count: 2_000 }), text('Read.'), overloaded(), text('Yes.')],
+      text('{"summary": "Plums, says the second.", "keyFacts": []}'),
+      text('Summed up by the second.'),
+    );
+    await world.client.send(id, say(id, 'fetch'));
+    expect(await world.client.send(id, say(id, 'sure?'))).toMatchObject({ text: 'Yes.' });
+    const cited = JSON.stringify(stage.requests(id).at(-1)?.messages);
+    expect(cited).toContain('Plums, says the second.');
+    const item = /mem_\w+/.exec(cited)?.[0];
+    // `started` has put one more line there.
+    stage.play(id, callTool('retrieve_from_memory', { id: item, transform: 'summary', goal: id }), overloaded(), text('Done.'));
+    expect(await world.client.send(id, say(id, 'once more'))).toMatchObject({ text: 'The first is back.' });
+    expect(await world.client.send(id, say(id, 'sum it up'))).toMatchObject({ text: 'Done.' });
+    expect(JSON.stringify(stage.requests(id).at(-1)?.messages)).toContain('Summed up by the second.');
+    expect((await paid(id)).filter((one) => !one.startsWith('answer'))).toEqual([`citation ${SECOND}`, `tool ${SECOND}`]);
+  },
+  120_000,
+);
 
 test.concurrent(
   'when neither answers it waits, says so, and begins with the first again',

@@ -1,8 +1,13 @@
 /** Conversations that begin with the turns of others, that go on after their end, and that rewind. */
 import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Entry } from '../../src/records/message.js';
+import { conversationDir } from '../../src/stores/file/paths.js';
+import { keyOf } from '../../src/stores/redis/keys.js';
+import type { ConversationKey } from '../../src/stores/store.js';
 import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
@@ -49,6 +54,18 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
 
   /** Under an id that the stage knows. */
   const forked = (id: string, at: string, more: { title?: string } = {}) => world.client.fork(id, { at, id: world.id(), ...more });
+
+  /** As a store that was brought back from before its first turn: it knows the life. */
+  async function loseTurns(key: ConversationKey): Promise<void> {
+    if (redis) {
+      const link = new Redis(redis.url);
+      await link.del(keyOf(key, 'entries'));
+      return void (await link.quit());
+    }
+    const folder = conversationDir(join(world.dir, 'memory'), key);
+    await rm(folder, { recursive: true });
+    await mkdir(folder);
+  }
 
   /** What the model was last shown, as one text. */
   const shown = (id: string): string => JSON.stringify(stage.requests(id).at(-1)?.messages);
@@ -448,6 +465,25 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(saidIn(await world.client.history(fork.id))).toEqual(['answer 1']);
     expect(await world.client.resume(id)).toMatchObject({ id, turn: 'turn_0002', turns: 2 });
     expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'answer 2']);
+  });
+
+  test('where the store has no turn of it and Temporal has forgotten it, it says so, says what may help, and starts nothing', async () => {
+    const [id, other] = [await talk(1), world.id()];
+    const key = await world.client.key(id);
+    await world.client.terminate(id);
+    const workflowExecution = { workflowId: id, runId: (await world.client.describe(id)).runId };
+    await world.temporal.workflowService.deleteWorkflowExecution({ namespace: 'default', workflowExecution });
+    const gone = (): Promise<unknown> => world.client.describe(id).catch((error: { kind: string }) => error.kind);
+    await waitFor(gone, (found) => found === 'not-found');
+    // An old copy of the store knows the life, and none of its turns.
+    await loseTurns(key);
+    const lost = expect.stringMatching(/the store has no turn of it, and Temporal no longer has its history.*`perdura import`/);
+    await expect(world.client.resume(id)).rejects.toMatchObject({ kind: 'not-found', message: lost });
+    await expect(world.client.fork(id, { at: 'turn_0001', id: other })).rejects.toMatchObject({ kind: 'not-found', message: lost });
+    expect([await gone(), await world.client.describe(other).catch((error: { kind: string }) => error.kind)]).toEqual([
+      'not-found',
+      'not-found',
+    ]);
   });
 
   test('all of it replays', async () => {

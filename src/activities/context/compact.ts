@@ -29,7 +29,7 @@ import { folded, foldingOf } from '../../memory/compaction/fold.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
-import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
+import { askWithLess, createAsker, isTooMuch, summarizers } from '../ask-model.js';
 import { createPaidBefore, type PaidBefore } from '../paid-before.js';
 import { besideBudget, contextWindowOf, windowsOf } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
@@ -303,8 +303,8 @@ function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']
 
 /** The model that summarizes. One that cannot be had is no reason to fail: rules summarize then. */
 async function createSummarizer(
-  { models, agents, identity, circuits }: ConversationDependencies,
-  { model, agentHash, fallback }: CompactInput,
+  dependencies: ConversationDependencies,
+  input: CompactInput,
   { activity, paid }: Attempt,
 ): Promise<{
   readonly config: AgentConfig;
@@ -313,14 +313,15 @@ async function createSummarizer(
   readonly askForSummary: Ask;
   readonly budget: number;
 }> {
+  const { models, agents, identity } = dependencies;
+  const { model, agentHash } = input;
   const { config } = await agents(identity.agent, identity.scope, agentHash);
-  const name = config.context.summaryModel ?? model;
+  const asked = summarizers(dependencies, config, input);
+  const { name } = asked;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
   const window = await contextWindowOf(models, config, { model: name, own: model });
-  // Without a list, or where a person has chosen the model, it is asked alone.
-  const fallingOver = fallback ? { others: [model, ...fallback], circuits } : {};
-  const asking = { models, name, activity, maxTokens, contextWindow: windowsOf(models, config, model), ...fallingOver };
+  const asking = { models, ...asked, activity, maxTokens, contextWindow: windowsOf(models, config, model) };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
   const budget = besideBudget(config, { model: name, own: model, maxTokens, limits: models.limits(name), window });
   // Notes on pieces are kept; a summary that was of no use is asked for again.

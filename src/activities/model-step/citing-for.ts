@@ -14,7 +14,7 @@ import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
 import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compact-by-model.js';
 import type { MadeCitation } from '../../conversation/activity-io/effects.js';
-import { createAsker } from '../ask-model.js';
+import { createAsker, summarizers, type Asker } from '../ask-model.js';
 import { noteSpending, spendingOf } from '../effect.js';
 import type { Citing } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -29,7 +29,12 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 export interface CitingWanted {
   /** The call that it is for. */
-  readonly input: { readonly model: string; readonly contextBudget: number; readonly call: string };
+  readonly input: {
+    readonly model: string;
+    readonly contextBudget: number;
+    readonly call: string;
+    readonly fallback?: readonly string[] | undefined;
+  };
   readonly config: AgentConfig;
   /** Told of each that a model has made. */
   readonly made: (citation: MadeCitation) => void;
@@ -113,24 +118,22 @@ async function make(
   // Also that it was of no use: a citation that came later would change what has been sent.
   await store.items.cite(key, item.id, made ?? '');
   const usage = spent();
-  const { spent: paid } = spendingOf(dependencies, { kind: 'citation', model, usage });
+  const { spent: paid } = spendingOf(dependencies, { kind: 'citation', model: model(), usage });
   await noteSpending(dependencies, `${input.call}/${item.id}`, paid);
   onMade({ item: item.id, citation: made ?? '', ...(paid && { usage }) });
 }
 
-function asker({ models }: ConversationDependencies, { model }: CitingWanted['input'], config: AgentConfig, patience: AbortSignal) {
-  const name = config.context.summaryModel ?? model;
-  const activity = Context.current();
-  const asker = createAsker({
+function asker(dependencies: ConversationDependencies, input: CitingWanted['input'], config: AgentConfig, patience: AbortSignal): Asker {
+  const { models } = dependencies;
+  return createAsker({
     models,
-    name,
-    activity,
+    ...summarizers(dependencies, config, input),
+    activity: Context.current(),
     signal: patience,
     maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
     answerSchema: CITATION_SCHEMA,
-    contextWindow: windowsOf(models, config, model),
+    contextWindow: windowsOf(models, config, input.model),
   });
-  return { ...asker, model: name };
 }
 
 /** What a person had asked for when the result came. */

@@ -101,6 +101,7 @@ async function settingsOf(
     thresholds: thresholdsOf(config, budget, offered),
     ...budgetOf(config),
     ...(dependencies.showsWords === true && !dependencies.processors?.input?.length && { showsWords: true as const }),
+    ...(config.titles === 'model' && { titles: config.titles }),
     ...(notifies && { notifies }),
     memory: {
       window: config.memory.memoryWindow,

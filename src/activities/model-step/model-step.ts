@@ -145,7 +145,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   try {
     const done = await callModel(dependencies, {
       input: {
-        ...{ session, turn, agentHash, model, memory, contextBudget },
+        ...{ session, turn, agentHash, model, fallback: fallback?.next, memory, contextBudget },
         call: call.id,
         ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base, since: call.since },
         firstToolCall: call.firstToolCall,
@@ -267,8 +267,14 @@ async function answerFor({ store, key }: ConversationDependencies, input: RunToo
   return finished;
 }
 
-function toolInput({ identity, session, turn, appContext, parent }: ModelStepInput, tool: RidingTool): RunToolInput {
-  return { identity, session, turn, ...tool, ...(appContext && { appContext }), ...(parent && { parent }) };
+function toolInput({ identity, session, turn, appContext, parent, settings }: ModelStepInput, tool: RidingTool): RunToolInput {
+  const fallback = settings?.fallback?.next;
+  return {
+    ...{ identity, session, turn, ...tool },
+    ...(appContext && { appContext }),
+    ...(fallback?.length && { fallback }),
+    ...(parent && { parent }),
+  };
 }
 
 /** As the workflow will count them once it has this result. */

@@ -35,6 +35,8 @@ export interface CallToMake {
   readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
   readonly agentHash: string;
   readonly model: string;
+  /** The models of the agent's list after it. */
+  readonly fallback?: readonly string[] | undefined;
   /** Tokens that the prompt may have. */
   readonly contextBudget: number;
   readonly firstToolCall: number;

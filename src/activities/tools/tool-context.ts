@@ -11,7 +11,7 @@ import type { ParentLink } from '../../records/identity.js';
 import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
 import { openMemory, withOther } from '../../memory/channel/open-memory.js';
-import { createAsker } from '../ask-model.js';
+import { createAsker, summarizers } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
 import { readEpisodes } from '../../memory/read-episodes.js';
 import type { ConversationKey } from '../../stores/store.js';
@@ -60,10 +60,10 @@ export function toolMemory(
   { config, model, activity }: { readonly config: AgentConfig; readonly model: string; readonly activity: Context },
 ): ToolMemory {
   const { store, key, models } = dependencies;
-  const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const contextWindow = windowsOf(models, config, model);
-  const { ask, spent } = createAsker({ models, name, activity, maxTokens, contextWindow });
+  const asked = summarizers(dependencies, config, { model, fallback: input.fallback });
+  const { ask, spent, model: answeredBy } = createAsker({ models, ...asked, activity, maxTokens, contextWindow });
   // 0 is the tool's own result.
   let stored = 0;
   const memory = openMemory({
@@ -75,7 +75,7 @@ export function toolMemory(
     ask,
   });
   const whole = withParents(dependencies, input, memory);
-  return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : { model: name, usage: spent() }) };
+  return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : { model: answeredBy(), usage: spent() }) };
 }
 
 /** Of a sub-agent: what those it works for have stored is its own too, as far as their settings say. */

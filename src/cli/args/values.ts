@@ -17,6 +17,14 @@ export function parseDuration(text: string): number {
   return ms;
 }
 
+/** `chunk_3,chunk_4`, or `3,4`: whether there are such chunks the conversation knows. */
+export function parseChunks(text: string): readonly string[] {
+  const ids = text.split(',').map((id) => id.trim().replace(/^(?=\d)/, 'chunk_'));
+  const wrong = ids.find((id) => !/^chunk_\d{1,9}$/.test(id));
+  if (wrong !== undefined) throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no chunk: write ids such as chunk_3,chunk_4.`);
+  return ids;
+}
+
 /** For a schedule. */
 export function parseInterval(text: string): number {
   const ms = parseDuration(text);

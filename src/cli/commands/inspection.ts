@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
-import { parseCount } from '../args/values.js';
+import { parseChunks, parseCount } from '../args/values.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 
 const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminated', 'timed-out'];
@@ -38,6 +38,11 @@ export function contextCommand(program: Command, context: CliContext): void {
     .addOption(new Option('--compact', 'make memory of the older turns now, and draw what is left').conflicts(['undo', 'truncate', 'why']))
     .addOption(new Option('--undo', 'take the last compaction back').conflicts(['truncate', 'why']))
     .addOption(new Option('--truncate', 'leave the oldest out of the prompt, down to the hard threshold').conflicts('why'))
+    .addOption(
+      new Option('--chunks [ids]', 'list the messages of it; with --compact or --truncate: these alone, such as chunk_3,chunk_4')
+        .conflicts(['undo', 'why'])
+        .argParser(parseChunks),
+    )
     .option('--why <turn>', 'why it forgot this turn: what took it out of the prompt, and what stands for it')
     .action(runs(context, async () => (await import('../actions/context.js')).context));
 }

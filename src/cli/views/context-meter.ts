@@ -4,8 +4,9 @@
  */
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
-import type { StyledLine, StyledSpan } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { countOf, formatCount } from './quantities.js';
+import { renderTable, type Column, type Measure } from './table.js';
 
 interface Part {
   readonly sign: string;
@@ -41,6 +42,26 @@ export function renderMeter(index: ContextIndex, width = 80): StyledLine[] {
     ]),
     ...drawFacts(index, width),
   ];
+}
+
+interface ShownChunk {
+  readonly chunk: string;
+  readonly turn: string;
+  readonly role: string;
+  readonly tokens: number;
+  readonly words: string;
+}
+
+/** The messages that a model call sees, by the ids that `--compact` and `--truncate` take. */
+export function renderChunks(chunks: readonly ShownChunk[], look: { readonly width?: number; readonly measure: Measure }): StyledLine[] {
+  const columns: Column<ShownChunk>[] = [
+    { title: 'CHUNK', cell: ({ chunk }) => chunk, look: () => 'cyan', rank: 0 },
+    { title: 'TURN', cell: ({ turn }) => turn, rank: 3 },
+    { title: 'FROM', cell: ({ role }) => role, rank: 4 },
+    { title: 'TOKENS', cell: ({ tokens }) => formatCount(tokens), align: 'right', rank: 2 },
+    { title: 'WORDS', cell: ({ words }) => toTerminalLine(words, 200), least: 8, rank: 1 },
+  ];
+  return renderTable(chunks, columns, look);
 }
 
 /** How a compaction or its undoing went, in words. */

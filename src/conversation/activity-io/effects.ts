@@ -225,6 +225,25 @@ export interface HealInput {
   readonly slots: readonly number[];
 }
 
+/** `title`: a title of the first exchange, whose messages are in these slots. */
+export interface TitleInput {
+  readonly identity: ConversationIdentity;
+  /** Of the answer. */
+  readonly turn: string;
+  readonly question: number;
+  readonly answer: number;
+  readonly model: string;
+  /** The models of the agent's list after it. Absent: it is asked alone. */
+  readonly fallback?: readonly string[];
+  readonly agentHash: string;
+}
+
+export interface MadeTitle {
+  /** Absent: the model failed, or its answer is of no use. */
+  readonly title?: string;
+  readonly usage: Usage;
+}
+
 /** `recall`: the text that an ended turn answered with, when the workflow no longer has it at hand. */
 export interface RecallInput {
   readonly identity: ConversationIdentity;

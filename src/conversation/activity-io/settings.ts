@@ -26,6 +26,8 @@ export interface AgentSettings {
   readonly fallback?: FallbackSettings;
   /** True: a step's summary may show a message before the step has taken it in: no input processor would have changed it. */
   readonly showsWords?: true;
+  /** Who makes titles that no person gives. Absent: a rule does. */
+  readonly titles?: 'model';
   /** True: a notification is sent when a person is waited for. */
   readonly notifies?: boolean;
   readonly memory: MemorySettings;

@@ -104,6 +104,8 @@ export interface RunToolInput {
   /** What the person who allowed it has said. */
   readonly person?: ApprovedWith;
   readonly appContext?: AppContextRef;
+  /** The models of the agent's list after the one that asks for it. Absent: what the tool asks a model for, that one alone answers. */
+  readonly fallback?: readonly string[];
   /** Whose sub-agent this conversation is. */
   readonly parent?: ParentLink;
 }

@@ -185,6 +185,7 @@ const state = fields({
   ),
   title: orNull(text),
   autoTitle: maybe(oneOf('wanted', 'due')),
+  betterTitle: maybe(fields({ slot: number, isAsked: maybe(bool) })),
   words: maybe(fields({ asked: maybe(text), answered: maybe(text) })),
   modelOverride: orNull(text),
   isModelOpen: maybe(bool),

@@ -1,16 +1,32 @@
 /**
  * Titles that no person has given: made of what is said first, once in a life. A worker makes them (activities/model-step/title-of.ts), after
  * input processors and without secrets. A person's own title stays, whenever it comes.
+ *
+ * Where the agent says `"titles": "model"`, a model makes a better one of the first exchange, once and beside everything else: what it finds
+ * takes the place of the first words, and when it finds nothing they stay.
  */
+import { overBudget } from '../activity-io/call-gate.js';
+import type { TitleInput } from '../activity-io/effects.js';
+import { isRunning, type Completed } from '../effect.js';
 import type { EventOf } from '../event.js';
+import { turnId } from '../../records/identity.js';
+import { addUsage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
+import { isStoreUpToDate } from '../state/queue-state.js';
+import { budgetOf } from '../turn/budget.js';
+
+/** The effect's id: there is one in a life. */
+export const TITLE_ID = 'title';
 
 export function acceptTitle(state: ConversationState, title: string | undefined): ConversationState {
-  return title === undefined || state.autoTitle !== 'wanted' ? state : { ...state, title, autoTitle: 'due' };
+  if (title === undefined || state.autoTitle !== 'wanted') return state;
+  const { turn, settings } = state;
+  const wantsBetter = settings?.titles === 'model' && turn !== null;
+  return { ...state, title, autoTitle: 'due', ...(wantsBetter && { betterTitle: { slot: turn.firstSlot } }) };
 }
 
 /** A person's own. A rename reaches lists too. */
-export function rename({ autoTitle: _, ...state }: ConversationState, { title }: EventOf<'renamed'>): ConversationState {
+export function rename({ autoTitle: _, betterTitle: __, ...state }: ConversationState, { title }: EventOf<'renamed'>): ConversationState {
   return { ...state, title };
 }
 
@@ -20,5 +36,39 @@ export function titleDue({ title, autoTitle }: ConversationState): string | unde
 }
 
 export function noteTitled({ autoTitle: _, ...state }: ConversationState): ConversationState {
+  return state;
+}
+
+/** Between turns, once one has an answer: no person waits for it, and none pays for it beyond the budget or steps past it. */
+export function titleInput(state: ConversationState): TitleInput | undefined {
+  const { betterTitle, settings, turn, closing, control, ended, identity } = state;
+  if (!betterTitle || betterTitle.isAsked || !settings || turn || closing !== 'no' || control?.mode === 'stepping') return undefined;
+  const last = ended[ended.length - 1];
+  if (last?.answerSlot === null || last === undefined || isRunning(state, 'title')) return undefined;
+  if (!isStoreUpToDate(state) || overBudget(state.usage, budgetOf(state))) return undefined;
+  return {
+    identity,
+    turn: turnId(last.number),
+    question: betterTitle.slot,
+    answer: last.answerSlot,
+    model: settings.model,
+    ...(settings.fallback?.next.length && { fallback: settings.fallback.next }),
+    agentHash: settings.agentHash,
+  };
+}
+
+export function startTitle(state: ConversationState): ConversationState {
+  return state.betterTitle ? { ...state, betterTitle: { ...state.betterTitle, isAsked: true } } : state;
+}
+
+/** What it has cost counts in any case; the title only where no person has given one meanwhile. */
+export function acceptMadeTitle(state: ConversationState, { output }: Completed<'title'>): ConversationState {
+  const paid: ConversationState = { ...state, usage: addUsage(state.usage, output.usage) };
+  if (!paid.betterTitle || output.title === undefined) return withoutBetterTitle(paid);
+  return { ...withoutBetterTitle(paid), title: output.title, autoTitle: 'due' };
+}
+
+/** The first words stay, and there is no second attempt. */
+export function withoutBetterTitle({ betterTitle: _, ...state }: ConversationState): ConversationState {
   return state;
 }

@@ -191,6 +191,50 @@ test('context draws the meter, compacts now and takes it back; each says how `te
   expect(await perdura('context', id, '--compact')).toMatchObject({ code: 4, stderr: expect.stringContaining('not running any more') });
 });
 
+test('context --chunks lists the messages by the ids that --truncate and --compact take, and these alone go', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  for (let n = 1; n <= 4; n++) {
+    stage.play(id, text(`Answer ${n}.`));
+    await world.client.send(id, say(id, `turn ${n}`));
+  }
+  const { chunks } = parsed(await perdura('context', id, '--chunks', '-o', 'json')) as { chunks: { chunk: string; words: string }[] };
+  const ids = chunks.map(({ chunk }) => chunk);
+  expect(chunks.map(({ words }) => words.replace(id, '').trim()).slice(0, 4)).toEqual(['turn 1', 'Answer 1.', 'turn 2', 'Answer 2.']);
+  const drawn = await perdura('context', id, '--chunks');
+  expect(drawn.stdout).toMatch(new RegExp(`${ids[1]} +turn_0001 +assistant +\\d+ +Answer 1\\.`));
+  expect(drawn.stdout).not.toMatch(UNSAFE);
+
+  const left = await perdura('context', id, '--truncate', '--chunks', `${ids[0]},${ids[1]}`, '--explain');
+  expect(left).toMatchObject({ code: 0, stderr: expect.stringContaining('2 of the oldest messages are left out of the prompt') });
+  expect(left.stderr).toContain(`--name executeTruncation -w ${id} --input '{"chunks":["${ids[0]}","${ids[1]}"]}'`);
+  stage.play(id, text(SUMMARY));
+  const numbers = `${ids[2]},${ids[3]}`.replaceAll('chunk_', '');
+  const made = parsed(await perdura('context', id, '--compact', '--chunks', numbers, '-o', 'json'));
+  expect(made).toMatchObject({ id, outcome: { kind: 'compacted', turns: expect.any(Number) as number } });
+  const { chunks: after } = parsed(await perdura('context', id, '--chunks', '-o', 'json')) as typeof made & { chunks: { chunk: string }[] };
+  for (const gone of ids.slice(0, 4)) expect(after.map(({ chunk }) => chunk)).not.toContain(gone);
+
+  const unknown = await perdura('context', id, '--truncate', '--chunks', 'chunk_777');
+  expect(unknown).toMatchObject({
+    stdout: '',
+    stderr: expect.stringMatching(/chunk_777 is not in the context, which has chunk_\d+ to chunk_\d+/),
+  });
+  expect(unknown.code).not.toBe(0);
+  expect(await perdura('context', id, '--compact', '--chunks', 'x')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('"x" is no chunk'),
+  });
+  expect(await perdura('context', id, '--chunks', '3')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--compact or --truncate'),
+  });
+  expect(await perdura('context', id, '--compact', '--chunks')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('name the chunks'),
+  });
+}, 120_000);
+
 test('memory list shows what was remembered and where from; show --raw leaves out what is archived, until asked', async () => {
   const id = world.id();
   await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });

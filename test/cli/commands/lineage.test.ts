@@ -1,4 +1,5 @@
 /** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: the built product, a real Temporal, a file store. */
+import { join } from 'node:path';
 import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
@@ -155,6 +156,30 @@ test.each([
 ])('%j is wrong usage', async (args, message) => {
   const { code, stderr } = await perdura(...args);
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) as unknown });
+});
+
+test('an agent that there is not is refused before anything starts in its name, and nothing that ended begins again', async () => {
+  const [id, other, folder] = [await talk(1), world.id(), join(world.dir, 'exported')];
+  await world.client.terminate(id);
+  const ended = await world.client.describe(id);
+  expect(await perdura('export', id, '--format', 'seed', '--out', folder)).toMatchObject({ code: 0 });
+  // Its agents are this folder's: no worker of another place takes work there.
+  const env = { PERDURA_TASK_QUEUE: `alone-${other}` };
+  for (const args of [
+    ['new', '--id', other],
+    ['fork', id, '--at', '1', '--id', other],
+    ['resume', id],
+    ['import', folder, '--id', other],
+  ]) {
+    const refused = await runPerdura(world, [...args, '--agent', 'nobody'], { env });
+    expect({ args, ...refused }).toMatchObject({
+      code: 4,
+      stdout: '',
+      stderr: expect.stringContaining('there is no agent nobody') as unknown,
+    });
+  }
+  await expect(world.client.describe(other)).rejects.toMatchObject({ kind: 'not-found' });
+  expect(await world.client.describe(id)).toEqual(ended);
 });
 
 test('what neither Temporal nor the store has is said', async () => {

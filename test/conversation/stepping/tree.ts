@@ -2,6 +2,11 @@
  * A tree of conversations with signals between them that arrive in any order: each is the real state with the real `nextStep`, and what a
  * model answers is canned. The first delegates twice, each of these works and delegates once, and the last ones work.
  */
+import type { TurnError } from '../../../src/conversation/protocol/contract.js';
+import type { Origin } from '../../../src/conversation/protocol/lineage.js';
+import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
+import { leftOf } from '../../../src/conversation/turn/budget.js';
+import { turnId, turnNumber } from '../../../src/records/identity.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect } from '../../../src/conversation/effect.js';
@@ -28,18 +33,92 @@ export interface Tree {
   readonly signals: Signal[];
   /** What has begun of what a step is: calls of models and runs of tools. */
   readonly works: string[];
+  /** By the life of a tree's first conversation: tokens that it and its sub-agents have paid. */
+  readonly paid: Map<string, number>;
   readonly problems: string[];
   at: number;
 }
 
 /** `asks`: one of the tools needs a person's approval. */
 export function createTree({ asks = false }: { readonly asks?: boolean } = {}): Tree {
-  const tree: Tree = { conversations: new Map([[ROOT, open()]]), flying: [], signals: [], works: [], problems: [], at: 2000 };
+  const tree: Tree = {
+    conversations: new Map([[ROOT, open()]]),
+    flying: [],
+    signals: [],
+    works: [],
+    paid: new Map(),
+    problems: [],
+    at: 2000,
+  };
   approvals.set(tree, asks);
   return tree;
 }
 
 const approvals = new WeakMap<Tree, boolean>();
+
+/** Tokens of each answer. */
+export const CALL_TOKENS = 2;
+const USAGE = { inputTokens: 1, cachedTokens: 0, outputTokens: 1, costUsd: 0.01 };
+
+/** A fork of it, or its next life, with what is left of its budget. */
+export function begin(tree: Tree, id: string, kind: 'fork' | 'resume', from: ConversationState): void {
+  const { conversation, identity, budget, usage, counters, session, latestTurn } = from;
+  const life = `${id}-${++tree.at}`;
+  const origin: Origin = { kind, conversation, life: identity.life, turn: turnId(latestTurn) };
+  const left = budget && leftOf(budget, usage);
+  const opened = openConversation({
+    ...{ identity: { ...identity, life }, conversation: id, title: null, model: null, rules: LATEST_RULES, at: tree.at },
+    ...(left && { budget: left }),
+  });
+  tree.conversations.set(id, withOrigin(opened, origin));
+  shared.set(life, { slot: counters.slot, session, turn: latestTurn });
+  tell(tree, id, { kind: 'time-passed', at: ++tree.at });
+}
+
+const shared = new Map<string, { readonly slot: number; readonly session: number; readonly turn: number }>();
+
+/** Of the tree that it belongs to. */
+export function lifeOf(tree: Tree, id: string): string {
+  return stateOf(tree, id.split(':')[0] ?? id).identity.life;
+}
+
+function pay(tree: Tree, id: string): void {
+  const life = lifeOf(tree, id);
+  tree.paid.set(life, (tree.paid.get(life) ?? 0) + CALL_TOKENS);
+}
+
+/** As the ledger of a shared budget answers, which knows at once what each of the tree has paid. */
+function overBudget(tree: Tree, id: string, { shares }: ModelStepInput): TurnError | undefined {
+  const limit = stateOf(tree, id.split(':')[0] ?? id).budget?.maxTokens;
+  if (!shares || limit === undefined || (tree.paid.get(lifeOf(tree, id)) ?? 0) < limit) return undefined;
+  return { type: 'budget', message: 'used up' };
+}
+
+function outcomeOf(tree: Tree, { of, effect }: Tree['flying'][number]): unknown {
+  switch (effect.effect) {
+    case 'open-origin': {
+      const { origin, identity } = effect.input;
+      const { slot, session, turn } = shared.get(identity.life) ?? { slot: 0, session: 1, turn: 0 };
+      const { conversation, life } = origin;
+      const beginning = { v: 1, kind: origin.kind, of: { conversation, life }, turn, shared: [], archived: [] };
+      const nothing = { context: [], task: null, episodes: [], window: [], compactions: 0, tokens: 1, attributes: 'missing' };
+      return { life: identity.life, beginning, ...nothing, slot, session, turns: turn, inContext: 0 };
+    }
+    case 'rewind': {
+      const { requestId: id, branch, session, to, identity } = effect.input;
+      const cut = { v: 1, id, branch, to: turnNumber(to), begun: 1, since: 1, slot: 1, at: 1, session, slots: [] };
+      return { life: identity.life, cut, turns: 1, session, context: [], task: null, episodes: [], compactions: 0, tokens: 1 };
+    }
+    case 'model-step': {
+      const usedUp = overBudget(tree, of, effect.input);
+      if (usedUp) return { ...deferred(effect.input, 'budget'), usedUp };
+      pay(tree, of);
+      return outputOf(effect, { model: (input) => modelOf(tree, of, input) });
+    }
+    default:
+      return outputOf(effect);
+  }
+}
 
 export function rootOf(tree: Tree): ConversationState {
   return stateOf(tree, ROOT);
@@ -182,12 +261,13 @@ export function end(tree: Tree, which: number): void {
   if (effect.effect === 'look-after') return completed(tree.conversations.has(effect.input.child) ? 'RUNNING' : 'COMPLETED');
   if (effect.effect === 'model-step' && typeof state?.turn?.stopping?.sentAt === 'number')
     return completed(deferred(effect.input, 'stopped'));
-  completed(outputOf(effect, { model: (input) => modelOf(tree, of, input) }));
+  if (!state) return;
+  completed(outcomeOf(tree, one));
 }
 
 function modelOf(tree: Tree, id: string, input: ModelStepInput): ModelAnswer {
   const depth = id.split(':').length === 1 ? 0 : (id.match(/:turn/g) ?? []).length;
-  if (input.call.firstToolCall > 1) return answer(input, { usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1, costUsd: 0.01 } });
+  if (input.call.firstToolCall > 1) return answer(input, { usage: USAGE });
   const delegates: ToolPlan = {
     ...ORDINARY,
     workflowAction: { kind: 'delegate', agent: 'a', task: 't', title: 't', maxDepth: 5, maxChildren: 5, capability: 'c'.repeat(32) },
@@ -198,7 +278,7 @@ function modelOf(tree: Tree, id: string, input: ModelStepInput): ModelAnswer {
   const blocks = names.map((name, i) => ({
     ...{ kind: 'tool-call' as const, callId: `${input.turn}/c${input.call.firstToolCall + i}`, name, input: {} },
   }));
-  return answer(input, { blocks, stop: 'tool-calls', plans, usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1, costUsd: 0.01 } });
+  return answer(input, { blocks, stop: 'tool-calls', plans, usage: USAGE });
 }
 
 /** All signals arrive and all that is in flight ends, in an order that `seed` chooses. */
