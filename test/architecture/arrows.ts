@@ -28,7 +28,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
   { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
-  { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer'] },
+  { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
   { place: 'config/', may: [] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },

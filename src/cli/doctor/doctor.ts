@@ -2,6 +2,7 @@
 import { describeSettings, loadVariables, secretsOf, type Config } from '../../config.js';
 import { isBroken, pasteable, renderReport, type Report } from './finding.js';
 import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
+import { checkSettingPackages } from './packages.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
@@ -29,6 +30,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
       ...server,
       ...store,
       provider,
+      ...checkSettingPackages(config),
       ...checkCircuits(config.cwd, Date.now()),
       ...agents,
       workspace,
