@@ -108,12 +108,14 @@ export async function createObservationFor(
 
 async function startOtel(config: Config): Promise<StartedTracing> {
   offerOtelSettings(config);
-  const { startTracing } = await loadOptional([OTEL_PACKAGE], () => import('./otel/start.js')).catch((cause: unknown) => {
-    if (cause instanceof MissingPackage) {
-      throw new ConfigError(`cannot start OpenTelemetry, which an OTEL_* setting asks for: ${cause.message}`, { cause });
-    }
-    throw cause;
-  });
+  const startTracing = await loadOptional([OTEL_PACKAGE], async () => (await import('./otel/start.js')).startTracing).catch(
+    (cause: unknown) => {
+      if (cause instanceof MissingPackage) {
+        throw new ConfigError(`cannot start OpenTelemetry, which an OTEL_* setting asks for: ${cause.message}`, { cause });
+      }
+      throw cause;
+    },
+  );
   return startTracing({ version: packageVersion(), redactor, captureContent: config.otel?.captureContent === true, log: runtimeLog });
 }
 
