@@ -7,7 +7,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
 COPY types types
-RUN node scripts/prepare.mjs && npm prune --omit=dev
+RUN node scripts/prepare.mjs && node scripts/keep-optional.mjs && npm prune --omit=dev
 
 FROM node:22-slim
 # Temporal's client takes the system's certificates, which the slim image has not: without them no TLS, no Temporal Cloud.

@@ -9,11 +9,12 @@ import { cors } from 'hono/cors';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { PerduraClient } from '../client.js';
 import { createHosts } from './access/hosts.js';
-import { mayAct, type Principal, type Role } from './access/principal.js';
+import type { Principal } from './access/principal.js';
 import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
-import { createMetrics, type GatewayMetrics } from './metrics.js';
+import { createMetrics } from './metrics.js';
+import { answerProblem, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
 import { addNativeRoutes } from './native/routes.js';
 
 export interface GatewayOptions {
@@ -39,19 +40,6 @@ export interface GatewayOptions {
   /** Where it stands behind a proxy, such as `/perdura`; default: at the root. */
   readonly basePath?: string;
 }
-
-export interface GatewayVariables {
-  readonly Variables: {
-    readonly principal: Principal;
-    readonly conversations: Conversations;
-    readonly metrics: GatewayMetrics;
-    readonly closing: AbortSignal;
-    readonly agents: () => Promise<readonly string[]>;
-  };
-}
-
-export type GatewayApp = OpenAPIHono<GatewayVariables>;
-export type GatewayContext = Context<GatewayVariables>;
 
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Wrong tokens from one address in a minute. */
@@ -114,24 +102,6 @@ export function createGateway(options: GatewayOptions): GatewayApp {
 function accessLine(context: GatewayContext, ms: number): string {
   const who = (context.get('principal') as Principal | undefined)?.name ?? '-';
   return `${context.req.method} ${context.req.path.slice(0, 200)} ${context.res.status} ${Math.round(ms)} ms ${who}`;
-}
-
-/** RFC 9457. */
-export function answerProblem(context: Context, { status, type, message, retryAfter }: Problem): Response {
-  if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
-  return context.body(JSON.stringify({ type: `urn:perdura:${type}`, title: type, status, detail: message }), status, {
-    'content-type': 'application/problem+json',
-  });
-}
-
-/** For routes that not all may use. */
-export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
-  return async (context, next) => {
-    if (!mayAct(context.get('principal'), role)) {
-      throw new GatewayError({ status: 403, type: 'forbidden', message: `this needs the role ${role}` });
-    }
-    await next();
-  };
 }
 
 const TOO_LARGE: Problem = {

@@ -2,7 +2,7 @@
 import type { Context } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GatewayVariables } from './app.js';
+import type { GatewayVariables } from './context.js';
 
 export interface ServerEvent {
   readonly id?: string;

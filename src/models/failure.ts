@@ -1,4 +1,5 @@
 /** From whatever a call threw to what went wrong, in our words. Pure; the failures of all providers are classified here and nowhere else. */
+import { MissingPackage } from '../platform/optional-package.js';
 import { ModelFailure, type ModelFailureKind, type ModelUsage } from './model.js';
 import { Refusal, type Refused, Unreachable } from './refusal.js';
 
@@ -107,6 +108,7 @@ const ADVICE: Omit<Advice, 'auth'> = {
   timeout: 'It may pass; try again.',
   'broken-stream': 'The answer did not arrive whole; try again.',
   'missing-key': 'Set the key of this provider.',
+  'missing-package': 'Install it where the worker runs, and start that anew.',
 };
 
 export function keyAdvice(setting: string): Pick<Advice, 'auth' | 'missing-key'> {
@@ -140,6 +142,7 @@ function adviceOf({ advice }: Provider, kind: ModelFailureKind): string {
 function kindOf(error: unknown, answered: boolean): ModelFailureKind {
   if (error instanceof ModelFailure) return error.kind;
   if (error instanceof Refusal) return kindOfRefusal(error.refused);
+  if (error instanceof MissingPackage) return 'missing-package';
   if (error instanceof Unreachable) return isTimeout(error) ? 'timeout' : 'connection';
   // An SDK that cannot read what came says so in an error of any kind; a bug in this product would be a TypeError.
   if (isBrokenBody(error) || (answered && !isMistake(error))) return 'broken-stream';

@@ -94,7 +94,8 @@ export type ModelFailureKind =
   | 'connection'
   | 'timeout'
   | 'broken-stream'
-  | 'missing-key';
+  | 'missing-key'
+  | 'missing-package';
 
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';

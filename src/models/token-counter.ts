@@ -2,6 +2,7 @@
  * How many tokens a text is to a model: counted by its own tokenizer where that is public (OpenAI's models), characters over four for
  * every other. A guard either way: what the provider reports of a prompt decides.
  */
+import { missingPackage, TOKENIZER_PACKAGE } from '../platform/optional-package.js';
 import { estimateTokens } from '../records/token-usage.js';
 
 export interface TokenCounter {
@@ -27,7 +28,7 @@ export function tokenCounterFor(model: string): Promise<TokenCounter> {
   return tokenCounterBy(tokenizerOf(model));
 }
 
-/** A tokenizer is loaded (0.15 s, 70 MB) when it is wanted first; by one that this version does not have, it is an estimate. */
+/** A tokenizer is loaded (0.15 s, 70 MB) when it is wanted first; by one that is not here, in this version or at all, it is an estimate. */
 export function tokenCounterBy(tokenizer: string | undefined): Promise<TokenCounter> {
   if (!isKnown(tokenizer)) return Promise.resolve(ESTIMATE);
   const counter = counters.get(tokenizer) ?? load(tokenizer);
@@ -48,8 +49,14 @@ export function tokenizerOf(model: string): Tokenizer | undefined {
 }
 
 async function load(by: Tokenizer): Promise<TokenCounter> {
-  const { countTokens } =
-    by === 'o200k_base' ? await import('gpt-tokenizer/encoding/o200k_base') : await import('gpt-tokenizer/encoding/cl100k_base');
+  const loaded = await (
+    by === 'o200k_base' ? import('gpt-tokenizer/encoding/o200k_base') : import('gpt-tokenizer/encoding/cl100k_base')
+  ).catch((error: unknown) => {
+    if (missingPackage(error, [TOKENIZER_PACKAGE])) return undefined;
+    throw error;
+  });
+  if (loaded === undefined) return ESTIMATE;
+  const { countTokens } = loaded;
   // What looks like a special token is text that somebody wrote.
   const plain = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
   return { by, count: (text) => piecesOf(text).reduce((sum, piece) => sum + countTokens(piece, plain), 0) };

@@ -12,6 +12,7 @@ import { createRedactor } from './redact.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { Observed, Observer } from './observer.js';
 import type { StartedTracing } from './otel/start.js';
+import { loadOptional, MissingPackage, OTEL_PACKAGE } from '../platform/optional-package.js';
 import { packageVersion } from '../platform/version.js';
 
 export interface TelemetryOptions {
@@ -107,7 +108,14 @@ export async function createObservationFor(
 
 async function startOtel(config: Config): Promise<StartedTracing> {
   offerOtelSettings(config);
-  const { startTracing } = await import('./otel/start.js');
+  const startTracing = await loadOptional([OTEL_PACKAGE], async () => (await import('./otel/start.js')).startTracing).catch(
+    (cause: unknown) => {
+      if (cause instanceof MissingPackage) {
+        throw new ConfigError(`cannot start OpenTelemetry, which an OTEL_* setting asks for: ${cause.message}`, { cause });
+      }
+      throw cause;
+    },
+  );
   return startTracing({ version: packageVersion(), redactor, captureContent: config.otel?.captureContent === true, log: runtimeLog });
 }
 

@@ -28,7 +28,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
   { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
-  { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer'] },
+  { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
   { place: 'config/', may: [] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
@@ -125,7 +125,7 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/worker'],
   },
   // Other programs' ways to conversations.
-  { place: 'gateway/', may: ['records/', 'conversation/', 'platform/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
+  { place: 'gateway/', may: ['records/', 'conversation/', 'platform/', 'client.ts', 'client/'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',

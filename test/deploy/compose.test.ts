@@ -1,5 +1,7 @@
 /** There is no docker where the tests run: what can be read in the two files is checked against what they name. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { SETTINGS } from '../../src/config/settings.js';
@@ -158,4 +160,25 @@ test('what the first stage leaves behind is what the build makes and the package
   for (const path of shipped) expect(statSync(join(root, path)).isDirectory()).toBe(true);
   const copied = dockerfile().flatMap(({ instruction, words }) => (instruction === 'COPY' ? [words.at(-1)] : []));
   for (const path of shipped) expect(copied).toContain(path);
+});
+
+test('the image keeps the optional packages, in the versions of the lock file', () => {
+  const builds = dockerfile().filter(({ instruction }) => instruction === 'RUN');
+  expect(builds[1]?.words.join(' ')).toMatch(/node scripts\/keep-optional\.mjs && npm prune --omit=dev$/);
+  const dir = mkdtempSync(join(tmpdir(), 'perdura-image-'));
+  try {
+    cpSync(join(root, 'scripts'), join(dir, 'scripts'), { recursive: true });
+    cpSync(join(root, 'package.json'), join(dir, 'package.json'));
+    execFileSync(process.execPath, [join(dir, 'scripts', 'keep-optional.mjs')]);
+    type Own = Readonly<Record<'dependencies' | 'devDependencies' | 'peerDependencies', Readonly<Record<string, string>> | undefined>>;
+    const own = JSON.parse(read('package.json')) as Own;
+    const kept = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')) as Own;
+    const optional = Object.keys(own.peerDependencies ?? {});
+    expect(optional.length).toBeGreaterThan(5);
+    const moved = Object.fromEntries(optional.map((name) => [name, own.devDependencies?.[name]]));
+    expect(kept.dependencies).toEqual({ ...own.dependencies, ...moved });
+    expect([kept.peerDependencies, optional.filter((name) => name in (kept.devDependencies ?? {}))]).toEqual([undefined, []]);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 });

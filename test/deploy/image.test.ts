@@ -51,10 +51,13 @@ function linkProductionPackages(to: string): void {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
   };
+  const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { readonly peerDependencies: object };
   for (const [path, { dev }] of Object.entries(lock.packages)) {
     const isTopLevel = path.lastIndexOf('node_modules/') === 0;
-    if (!isTopLevel || dev === true || !existsSync(join(PRODUCT, path))) continue;
-    const link = join(to, path.replace('node_modules/', ''));
+    const name = path.replace('node_modules/', '');
+    // The optional ones are kept (scripts/keep-optional.mjs).
+    if (!isTopLevel || (dev === true && !(name in peerDependencies)) || !existsSync(join(PRODUCT, path))) continue;
+    const link = join(to, name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(PRODUCT, path), link);
   }

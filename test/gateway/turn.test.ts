@@ -1,5 +1,6 @@
 /** A conversation over HTTP, with a real worker and a real server: sent, streamed, read, steered. */
-import { createGateway, type GatewayApp } from '../../src/gateway/app.js';
+import { createGateway } from '../../src/gateway/app.js';
+import type { GatewayApp } from '../../src/gateway/context.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
 import { text } from '../support/provider-apis/reply.js';
 import { saidIn } from '../support/echo-model.js';

@@ -1,6 +1,7 @@
 /**
  * Our package as somebody else has it: what `npm pack` puts into the tarball, in a folder far from our sources. Its dependencies are
- * links to ours, and only the ones that package.json names: one that is missing there is missing here.
+ * links to ours, and only the ones that package.json names: one that is missing there is missing here. So are the optional ones, until
+ * they are added.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
@@ -44,19 +45,22 @@ export function installInto(dir: string, tarball: string): string {
   mkdirSync(perdura, { recursive: true });
   execFileSync('tar', ['-xzf', tarball, '-C', perdura, '--strip-components=1']);
   const { dependencies } = JSON.parse(readFileSync(join(perdura, 'package.json'), 'utf8')) as { dependencies: Record<string, string> };
-  for (const name of Object.keys(dependencies)) {
-    const link = join(dir, 'node_modules', name);
-    if (existsSync(link)) continue;
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(PRODUCT, 'node_modules', name), link);
-  }
+  for (const name of Object.keys(dependencies)) addPackage(dir, name);
   return perdura;
 }
 
-/** A copy of an example with our package installed. */
-export async function openProject(example = 'own-agent'): Promise<Project> {
+/** As `npm install NAME` does. */
+export function addPackage(dir: string, name: string): void {
+  const link = join(dir, 'node_modules', name);
+  if (existsSync(link)) return;
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(join(PRODUCT, 'node_modules', name), link);
+}
+
+/** A copy of an example with our package installed; `null`: an empty folder. */
+export async function openProject(example: string | null = 'own-agent'): Promise<Project> {
   const dir = mkdtempSync(join(tmpdir(), 'perdura-own-'));
-  cpSync(join(EXAMPLES, example), dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
+  if (example !== null) cpSync(join(EXAMPLES, example), dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
   const tarball = await packed();
   const perdura = installInto(dir, tarball);
   // As npm does for `npx` and the scripts of package.json.

@@ -125,6 +125,10 @@ test('a folder without agents has the one that we ship', async () => {
     const args = [join(project.perdura, 'bin', 'perdura'), '-p', 'hello'];
     const { stdout } = await run(process.execPath, args, { cwd: project.dir, env, timeout: 60_000 });
     expect(stdout).toBe('another agent\n');
+    const doctor = await run(process.execPath, [join(project.perdura, 'bin', 'perdura'), 'doctor'], { cwd: project.dir, env }).catch(
+      (failed: { stdout: string }) => failed,
+    );
+    expect(doctor.stdout).toMatch(/✔ Agents +default/);
   } finally {
     renameSync(join(project.dir, 'elsewhere'), join(project.dir, 'agents'));
   }

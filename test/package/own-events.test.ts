@@ -16,7 +16,7 @@ import { callTool, text } from '../support/provider-apis/reply.js';
 import { startOtlpReceiver, type OtlpReceiver } from '../support/otlp-receiver.js';
 import { dieWithUs } from '../support/reaper.js';
 import { waitFor } from '../support/wait-for.js';
-import { openProject, type Project } from './linked-package.js';
+import { addPackage, openProject, type Project } from './linked-package.js';
 
 const run = promisify(execFile);
 const SECRET = `sk-ant-canary-${randomUUID()}`;
@@ -33,6 +33,7 @@ const requests: ApiRequest[] = [];
 
 beforeAll(async () => {
   project = await openProject('own-events');
+  addPackage(project.dir, '@opentelemetry/sdk-node');
   otlp = await startOtlpReceiver();
   api = await startMessagesApi({
     answer(request) {

@@ -1,5 +1,6 @@
 /** `perdura memory show`, `blame`, `diff`, `at`, `log`: MEMORY.md of a scope, now and as it was. */
 import { agentConfigSchema } from '../../agents/agent-config.js';
+import { agentsFolder } from '../../agents/agents-folder.js';
 import { loadAgent } from '../../agents/load-agent.js';
 import type { ScopeMemory } from '../../client.js';
 import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol/memory-contract.js';
@@ -24,7 +25,7 @@ export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<nu
     const { scope } = memory;
     const [{ text, version }, changes, proposals, limit] = await withSlowNotice(
       `reading the memory of ${scope}`,
-      Promise.all([memory.text(), memory.changes(), memory.proposals(), limitOf(config.agentsDir, scope)]),
+      Promise.all([memory.text(), memory.changes(), memory.proposals(), limitOf(agentsFolder(config), scope)]),
     );
     const status = await withSlowNotice(
       `asking ${memoryWorkflowId(scope)}`,

@@ -106,11 +106,14 @@ function introduce({ output, id, link, model }: ChatSession): void {
 
 /** As the worker that was started from this folder reads it; undefined where it would say itself that the agent cannot be used. */
 async function modelHere(config: Config, agent = 'default'): Promise<string | undefined> {
-  const { loadAgent } = await import('../../agents/load-agent.js');
+  const [{ loadAgent }, { agentsFolder }] = await Promise.all([
+    import('../../agents/load-agent.js'),
+    import('../../agents/agents-folder.js'),
+  ]);
   const { findUserConfig, needsStandIn } = await import('../../config.js');
   // It may name another folder of agents, and other providers.
   if (findUserConfig(config.cwd) !== undefined) return undefined;
-  const own = await loadAgent(config.agentsDir, agent).then(
+  const own = await loadAgent(agentsFolder(config), agent).then(
     (loaded) => loaded.config.model ?? null,
     () => undefined,
   );

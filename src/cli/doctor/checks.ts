@@ -11,6 +11,9 @@ import { checkRedis as warningsOf } from '../../stores/redis/check.js';
 import { withoutSecrets } from '../../stores/redis/errors.js';
 import { openRedisLink } from '../../stores/redis/link.js';
 import { readCircuits } from '../../models/circuit-file.js';
+import { installCommand, PROVIDER_PACKAGES } from '../../platform/optional-package.js';
+import { checkAgentPackages } from './packages.js';
+import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';
 import { splitModel } from '../../models/known-models.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -84,6 +87,7 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
       const agent = await loadAgent(agentsDir, name);
       good.push(agent.id);
       servers.push(...checkServers(agent, variables));
+      failed.push(...checkAgentPackages(agent));
       if (config) failed.push(...checkListedModels(agent, config));
       if (agent.unread.length > 0)
         failed.push(warning(`Agent ${name}`, unreadInWords(agent.unread), 'move what it says to USER.md or AGENTS.md'));
@@ -205,6 +209,10 @@ export async function checkProvider(config: Config): Promise<Finding> {
     );
     return ok('Model', `${model} answers, ${Date.now() - begin} ms for a few tokens`);
   } catch (error) {
+    const needed = PROVIDER_PACKAGES[splitModel(model).provider];
+    if (error instanceof ModelFailure && error.kind === 'missing-package' && needed !== undefined) {
+      return broken('Model', messageOf(error), installCommand([needed]));
+    }
     return broken(
       'Model',
       messageOf(error),

@@ -2,6 +2,8 @@
 import { describeSettings, loadVariables, secretsOf, type Config } from '../../config.js';
 import { isBroken, pasteable, renderReport, type Report } from './finding.js';
 import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
+import { agentsFolder } from '../../agents/agents-folder.js';
+import { checkSettingPackages } from './packages.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
@@ -19,7 +21,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
   const [store, provider, agents, workspace, disk] = await Promise.all([
     checkStore(config),
     checkProvider(config),
-    checkAgents(config.agentsDir, loadVariables(config.cwd), config),
+    checkAgents(agentsFolder(config), loadVariables(config.cwd), config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);
@@ -29,6 +31,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
       ...server,
       ...store,
       provider,
+      ...checkSettingPackages(config),
       ...checkCircuits(config.cwd, Date.now()),
       ...agents,
       workspace,

@@ -1,15 +1,18 @@
 /** `perdura mcp`: stdout belongs to the protocol, so whatever is said to people goes to stderr. */
+import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
 import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
-import { EXIT } from '../terminal/exit.js';
+import { EXIT, messageOf } from '../terminal/exit.js';
 import { withClient } from '../session/with-client.js';
 
 export function serveMcp(context: CliContext): Promise<number> {
   return withClient(context, { needsWorker: true, whenInterrupted: 'stopped serving' }, async ({ client, output, signal }) => {
-    const [{ createMcpServer }, { StdioServerTransport }] = await Promise.all([
-      import('../../gateway/mcp-server.js'),
-      import('@modelcontextprotocol/sdk/server/stdio.js'),
-    ]);
+    const { createMcpServer } = await import('../../gateway/mcp-server.js');
+    const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
+      (cause: unknown) => {
+        throw new Error(`cannot serve MCP: ${messageOf(cause)}`, { cause });
+      },
+    );
     const server = await createMcpServer(client, packageVersion());
     const ended = new Promise<void>((resolve) => {
       process.stdin.once('end', resolve);

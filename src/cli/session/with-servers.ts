@@ -1,5 +1,5 @@
 /** The frame of the commands on an agent's MCP servers: they are asked from here, as a worker would ask them. */
-import { resolve } from 'node:path';
+import { agentsFolder } from '../../agents/agents-folder.js';
 import { loadAgent } from '../../agents/load-agent.js';
 import { loadVariables, temporalConnection } from '../../config.js';
 import type { Store } from '../../stores/store.js';
@@ -23,8 +23,7 @@ export type ToolState = 'accepted' | 'changed' | 'new';
 export async function withServers(context: CliContext, agent: string, work: (desk: ServersDesk) => Promise<number>): Promise<number> {
   const config = context.config();
   const own = await loadUserConfig(config.cwd);
-  const agentsDir = own.agentsDir === undefined ? config.agentsDir : resolve(config.cwd, own.agentsDir);
-  const { servers } = await loadAgent(agentsDir, agent, agent, sharedServers(own, config.cwd));
+  const { servers } = await loadAgent(agentsFolder(config, own.agentsDir), agent, agent, sharedServers(own, config.cwd));
   const { namespace } = await temporalConnection(config);
   const [{ openStore }, { inspectServers }] = await Promise.all([
     import('../../stores/open.js'),

@@ -6,7 +6,6 @@ import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
 import { NO_USAGE } from '../../records/message.js';
-import { OLDEST } from '../../stores/feed-cursor.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
 import { createTurnEnds } from './turn-ends.js';
 
@@ -41,6 +40,8 @@ export interface Conversations {
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
 }
 
+/** Everything that is kept of a conversation's live events. */
+const OLDEST = '0';
 /** Design section 3: the message that clears the session, and what answers it. */
 const RESET = '/new';
 const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };

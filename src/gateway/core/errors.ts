@@ -1,7 +1,6 @@
 /** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
 import { HTTPException } from 'hono/http-exception';
 import { ClientError, type ClientErrorKind } from '../../client/errors.js';
-import { StoreUnavailable } from '../../stores/errors.js';
 
 export interface Problem {
   readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 422 | 429 | 431 | 500 | 501 | 503;
@@ -42,7 +41,7 @@ export function toProblem(error: unknown): Problem {
     const retryAfter = RETRY_AFTER_S[error.kind];
     return { status: STATUS[error.kind], type: error.kind, message: error.message, ...(retryAfter !== undefined && { retryAfter }) };
   }
-  if (error instanceof StoreUnavailable) {
+  if (error instanceof Error && error.name === 'StoreUnavailable') {
     return { status: 503, type: 'unreachable', message: 'the store does not answer; try again', retryAfter: 2 };
   }
   // What nobody foresaw may name paths and addresses: the log has it.

@@ -1,6 +1,6 @@
 /** Who steers: approvals and questions, stop, reset, compaction, stepping. */
 import { z } from '@hono/zod-openapi';
-import type { GatewayApp } from '../app.js';
+import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { anything, approval, decision, onConversation } from './schemas.js';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import type { PerduraClient } from '../../client.js';
 import type { Status } from '../../conversation/protocol/contract.js';
-import type { GatewayApp } from '../app.js';
+import type { GatewayApp } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { add } from './operation.js';
 import { anything, budget, conversation, json, listed, onConversation, start, status } from './schemas.js';

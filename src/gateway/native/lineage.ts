@@ -1,6 +1,6 @@
 /** Lives: fork, rewind, resume; a turn answered anew. */
 import { z } from '@hono/zod-openapi';
-import type { GatewayApp } from '../app.js';
+import type { GatewayApp } from '../context.js';
 import { messageIdOf } from './conversations.js';
 import { add } from './operation.js';
 import { anything, budget, onConversation, start, turnId, turnResult } from './schemas.js';

@@ -1,6 +1,6 @@
 /** What is remembered: by a conversation, and by a scope. */
 import { z } from '@hono/zod-openapi';
-import type { GatewayApp } from '../app.js';
+import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { anything, onConversation } from './schemas.js';
 

@@ -1,7 +1,7 @@
 /** One operation of the native API: its schemas are the check of what comes in, and `/openapi.json`. */
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Conversations } from '../core/conversations.js';
-import { needs, type GatewayApp, type GatewayContext } from '../app.js';
+import { needs, type GatewayApp, type GatewayContext } from '../context.js';
 import type { Role } from '../access/principal.js';
 import { problem } from './schemas.js';
 

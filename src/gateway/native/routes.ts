@@ -1,5 +1,5 @@
 /** The native API: all that the client library can do, as REST and server-sent events, described by `/openapi.json`. */
-import type { GatewayApp } from '../app.js';
+import type { GatewayApp } from '../context.js';
 import { addControl } from './control.js';
 import { addConversations } from './conversations.js';
 import { addLineage } from './lineage.js';

@@ -1,6 +1,6 @@
 /** Messages and their turns: sent and waited for, sent and streamed, or queued; then read, live or as they were. */
 import { z } from '@hono/zod-openapi';
-import type { GatewayApp, GatewayContext } from '../app.js';
+import type { GatewayApp, GatewayContext } from '../context.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import type { Followed } from '../core/follow-turn.js';

@@ -1,5 +1,6 @@
 /** Google's Gemini models over the Gemini API, streaming. */
 import type { GoogleGenAI } from '@google/genai' with { 'resolution-mode': 'import' };
+import { loadOptional } from '../../platform/optional-package.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
@@ -36,7 +37,7 @@ async function* ask(apiKey: string, baseURL: string | undefined, request: ModelR
 
 /** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
 async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<GoogleGenAI> {
-  const { GoogleGenAI: Client } = await import('@google/genai');
+  const { GoogleGenAI: Client } = await loadOptional(['@google/genai'], () => import('@google/genai'));
   return new Client({
     apiKey,
     // Said, not left out: the SDK would look into the environment, which is `config.ts`'s to read.

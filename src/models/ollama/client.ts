@@ -1,5 +1,6 @@
 /** Models that run in Ollama, on this machine or another, over its own API, streaming. */
 import type { Ollama } from 'ollama' with { 'resolution-mode': 'import' };
+import { loadOptional } from '../../platform/optional-package.js';
 import type { Provider } from '../failure.js';
 import { guardedCall, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
@@ -50,7 +51,7 @@ async function* ask(place: Place, request: ModelRequest, line: Line): AsyncItera
 
 /** One for each call, as its line is: the SDK stops calls only all at once. Loaded by the first call. */
 async function createClient({ host, headers }: Place, line: Line): Promise<Ollama> {
-  const { Ollama: Client } = await import('ollama');
+  const { Ollama: Client } = await loadOptional(['ollama'], () => import('ollama'));
   return new Client({ host, headers, fetch: async (input, init) => withCheckedLines(await line.fetch(input, init)) });
 }
 

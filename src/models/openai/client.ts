@@ -1,5 +1,6 @@
 /** OpenAI's models, and those of servers that speak as OpenAI does: over Chat Completions and over the Responses API, streaming. */
 import type OpenAI from 'openai' with { 'resolution-mode': 'import' };
+import { loadOptional } from '../../platform/optional-package.js';
 import type { Answer } from '../answer.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
@@ -66,7 +67,7 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
 
 /** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
 async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<OpenAI> {
-  const { default: Client } = await import('openai');
+  const { default: Client } = await loadOptional(['openai'], () => import('openai'));
   return new Client({
     apiKey,
     // Said, not left out: the SDK would look into the environment, which is `config.ts`'s to read.

@@ -5,6 +5,8 @@ import type { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/cl
 };
 import type { deserializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js' with { 'resolution-mode': 'import' };
 
+import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+
 export type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { 'resolution-mode': 'import' };
 export type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 export type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js' with { 'resolution-mode': 'import' };
@@ -16,11 +18,13 @@ export interface Sdk {
 }
 
 export async function loadSdk(): Promise<Sdk> {
-  const [client, http, stdio] = await Promise.all([
-    import('@modelcontextprotocol/sdk/client/index.js'),
-    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
-    import('@modelcontextprotocol/sdk/shared/stdio.js'),
-  ]);
+  const [client, http, stdio] = await loadOptional([MCP_PACKAGE], () =>
+    Promise.all([
+      import('@modelcontextprotocol/sdk/client/index.js'),
+      import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+      import('@modelcontextprotocol/sdk/shared/stdio.js'),
+    ]),
+  );
   return {
     Client: client.Client,
     StreamableHTTPClientTransport: http.StreamableHTTPClientTransport,

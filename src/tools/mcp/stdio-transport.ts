@@ -71,6 +71,8 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
     guard = undefined;
     if (!last || last.exitCode !== null || last.signalCode !== null) return;
     const done = new Promise<void>((resolve) => last.once('exit', () => resolve()));
+    // A command that only waits for this would end before its last words.
+    last.ref();
     last.stdin?.end('ended\n');
     await Promise.race([done, new Promise<void>((resolve) => setTimeout(resolve, SWEEP_MS).unref())]);
   };

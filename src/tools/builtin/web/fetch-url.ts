@@ -6,6 +6,7 @@ import { showHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
+import { MissingPackage } from '../../../platform/optional-package.js';
 import { readablePage } from './readable-page.js';
 import { timeoutSignal } from '../../../platform/timeout-signal.js';
 import type { Response } from 'undici';
@@ -94,8 +95,14 @@ async function toText(body: Body, kind: ReturnType<typeof kindOf>, url: URL, sig
   }
   const source = decodeBody(body.bytes, kind);
   if (!kind.isHtml) return { text: showHidden(source.replace(/\r\n?/g, '\n')), note: [] };
-  const page = await readablePage({ html: source, url: url.href }, signal);
-  if (!page) return { text: showHidden(source), note: ['this page could not be made readable, so it is shown as it came'] };
+  const page = await readablePage({ html: source, url: url.href }, signal).catch((error: unknown) => {
+    if (error instanceof MissingPackage) return error;
+    throw error;
+  });
+  if (page === undefined || page instanceof MissingPackage) {
+    const why = page === undefined ? 'could not be made readable' : `could not be made readable (${page.message})`;
+    return { text: showHidden(source), note: [`this page ${why}, so it is shown as it came`] };
+  }
   const note = page.isArticle ? ['only what looked like the article is shown; menus and the like are left out'] : [];
   return { title: oneLine(page.title, 300), text: showHidden(withoutBreaks(page.markdown)), note };
 }

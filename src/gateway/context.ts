@@ -1,0 +1,38 @@
+/** What every route has at hand, and how it answers what went wrong. */
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler } from 'hono';
+import { mayAct, type Principal, type Role } from './access/principal.js';
+import type { Conversations } from './core/conversations.js';
+import { GatewayError, type Problem } from './core/errors.js';
+import type { GatewayMetrics } from './metrics.js';
+
+export interface GatewayVariables {
+  readonly Variables: {
+    readonly principal: Principal;
+    readonly conversations: Conversations;
+    readonly metrics: GatewayMetrics;
+    readonly closing: AbortSignal;
+    readonly agents: () => Promise<readonly string[]>;
+  };
+}
+
+export type GatewayApp = OpenAPIHono<GatewayVariables>;
+export type GatewayContext = Context<GatewayVariables>;
+
+/** RFC 9457. */
+export function answerProblem(context: Context, { status, type, message, retryAfter }: Problem): Response {
+  if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
+  return context.body(JSON.stringify({ type: `urn:perdura:${type}`, title: type, status, detail: message }), status, {
+    'content-type': 'application/problem+json',
+  });
+}
+
+/** For routes that not all may use. */
+export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
+  return async (context, next) => {
+    if (!mayAct(context.get('principal'), role)) {
+      throw new GatewayError({ status: 403, type: 'forbidden', message: `this needs the role ${role}` });
+    }
+    await next();
+  };
+}

@@ -1,0 +1,80 @@
+/**
+ * Packages that few use: optional peers in package.json, so that an install brings none of them. Each is loaded when it is needed
+ * first, and named where it is missing.
+ */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { peerRange } from './version.js';
+
+/** Markdown of a page takes all three. */
+export const PAGE_PACKAGES = ['@mozilla/readability', 'linkedom', 'turndown'] as const;
+export const MCP_PACKAGE = '@modelcontextprotocol/sdk';
+export const OTEL_PACKAGE = '@opentelemetry/sdk-node';
+export const TOKENIZER_PACKAGE = 'gpt-tokenizer';
+
+/** By the name before the slash of `provider/model`; the others need none. */
+export const PROVIDER_PACKAGES: Readonly<Record<string, string>> = {
+  openai: 'openai',
+  'openai-responses': 'openai',
+  gemini: '@google/genai',
+  ollama: 'ollama',
+};
+
+/** Its message follows what was attempted, and a colon. */
+export class MissingPackage extends Error {
+  override readonly name = 'MissingPackage';
+  constructor(names: readonly string[], options?: ErrorOptions) {
+    super(needsInWords(names), options);
+  }
+}
+
+/** Throws `MissingPackage` where one of `names` is not installed. What is wrong inside a package that is there is thrown as it is. */
+export async function loadOptional<T>(names: readonly string[], load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    throw missingPackage(error, names) ?? error;
+  }
+}
+
+/** Whether an error of Node's loaders says that one of `names` itself is not there. */
+export function missingPackage(error: unknown, names: readonly string[]): MissingPackage | undefined {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined;
+  const [, wanted = ''] = /^Cannot find (?:package|module) '([^']+)'/.exec(String(message)) ?? [];
+  return names.some((name) => wanted === name || wanted.startsWith(`${name}/`))
+    ? new MissingPackage(missingOf(names, wanted), { cause: error })
+    : undefined;
+}
+
+/** What is missing is installed with one command, so all of it is named; at least the one that was not found. */
+function missingOf(names: readonly string[], wanted: string): readonly string[] {
+  const missing = names.filter((name) => !isInstalled(name));
+  return missing.length > 0 ? missing : names.filter((name) => wanted === name || wanted.startsWith(`${name}/`));
+}
+
+/** From where this package lies, as Node looks for it. */
+export function isInstalled(name: string): boolean {
+  const folders = createRequire(__filename).resolve.paths(name) ?? [];
+  return folders.some((folder) => existsSync(join(folder, name, 'package.json')));
+}
+
+export function needsInWords(names: readonly string[]): string {
+  const [one] = names;
+  const what =
+    names.length === 1 ? `the package ${one}, which is not installed` : `the packages ${names.join(', ')}, which are not installed`;
+  return `it needs ${what} (\`${installCommand(names)}\`)`;
+}
+
+/** With the version that this one goes with: the newest may be another. */
+export function installCommand(names: readonly string[]): string {
+  return `npm install ${names.map((name) => `${name}${versionOf(peerRange(name))}`).join(' ')}`;
+}
+
+/** `^6.49.0` -> `@6`, `^0.57.2` -> `@0.57`: what a shell takes without quotes. */
+function versionOf(range: string | undefined): string {
+  const [, major, minor] = /^\^(\d+)\.(\d+)/.exec(range ?? '') ?? [];
+  if (major === undefined) return '';
+  return major === '0' ? `@0.${minor}` : `@${major}`;
+}
