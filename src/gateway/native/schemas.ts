@@ -11,7 +11,7 @@ export const problem = z
   .object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() })
   .openapi('Problem', { description: '`type` is `urn:perdura:` and a stable name: not-found, invalid, closed, queue-full, no-worker, …' });
 
-export const id = z.string().min(1).max(200).openapi({ description: 'id of the conversation', example: 'trip-to-oslo' });
+const id = z.string().min(1).max(200).openapi({ description: 'id of the conversation', example: 'trip-to-oslo' });
 export const turnId = z
   .string()
   .regex(/^turn_\d{4,15}$/)
