@@ -28,6 +28,8 @@ export type StoreKind = 'redis' | 'file';
 export interface Product {
   readonly client: PerduraClient;
   readonly options: WorkerOptions;
+  /** Where its store is. */
+  readonly place: { readonly redisUrl?: string; readonly memoryDir: string };
   /** The store that its worker uses, opened once more. */
   readonly openStore: () => Store;
   readonly storedBytes: () => Promise<number>;
@@ -83,6 +85,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
   return {
     client,
     options,
+    place: settings,
     openStore: () => openStore(settings),
     storedBytes: () => (redisUrl === undefined ? folderBytes(settings.memoryDir) : redisBytes(redisUrl)),
     async start(agent = 'default') {

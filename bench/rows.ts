@@ -4,6 +4,7 @@ import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
 import { fold } from './rows/fold.js';
 import { fork } from './rows/fork.js';
+import { gateway } from './rows/gateway.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
@@ -23,6 +24,7 @@ export const ROWS: readonly Row[] = [
   coldWorker,
   throughput,
   firstDelta,
+  gateway,
   manyTools,
   memoryChannel,
   memory,

@@ -15,6 +15,7 @@ import { startProduct, type Product, type StoreKind } from './product.js';
 export interface Surroundings {
   readonly temporal: Client;
   readonly serverVersion: string;
+  readonly address: string;
   product(store: StoreKind): Promise<Product>;
   floor(): Promise<Floor>;
   close(): Promise<void>;
@@ -66,7 +67,7 @@ export async function createSurroundings(): Promise<Surroundings> {
       return startProduct({ dir: join(dir, store), temporal, connection: native, modelUrl: model.url, taskQueue, redisUrl });
     });
     const floor = once((_: 'floor') => startFloor(temporal, native));
-    return { temporal, serverVersion: serverVersion ?? 'unknown', product, floor: () => floor('floor'), close };
+    return { temporal, serverVersion: serverVersion ?? 'unknown', address: server.address, product, floor: () => floor('floor'), close };
   } catch (error) {
     await close();
     throw error;

@@ -30,7 +30,7 @@ export const firstDelta: Row = {
   },
 };
 
-async function watchTurns(client: PerduraClient, id: string, turns: number): Promise<number[]> {
+export async function watchTurns(client: PerduraClient, id: string, turns: number): Promise<number[]> {
   const stop = new AbortController();
   const delays = new Map<string, number>();
   const watching = (async () => {
@@ -46,7 +46,7 @@ async function watchTurns(client: PerduraClient, id: string, turns: number): Pro
 }
 
 /** The scripted model puts the time at which it speaks at the head of what it says. */
-function sinceStamp(text: string): number {
+export function sinceStamp(text: string): number {
   const [stamp = ''] = text.split(' ');
   return Number(process.hrtime.bigint() - BigInt(stamp)) / 1e6;
 }
