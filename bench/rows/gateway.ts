@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { said } from '../bodies.js';
 import { startGateway, type BenchGateway } from '../gateway.js';
 import { median } from '../pairs.js';
+import type { Store } from '../../src/stores/store.js';
 import type { Product, StoreKind } from '../product.js';
 import type { Measured, Row } from '../row.js';
 import { sinceStamp, watchTurns } from './first-delta.js';
@@ -27,8 +28,13 @@ export const gateway: Row = {
       try {
         measured.push(...(await firstDelta(served, product, { store, warmUp, turns })));
         if (store === 'redis') {
-          measured.push(...(await manyReaders(served, product, Math.ceil(READERS * memoryScale))));
-          measured.push(await manyStreams(served, product, Math.ceil(STREAMING * memoryScale)));
+          const feeds = product.openStore();
+          try {
+            measured.push(...(await manyReaders(served, { product, feeds }, Math.ceil(READERS * memoryScale))));
+            measured.push(await manyStreams(served, { product, feeds }, Math.ceil(STREAMING * memoryScale)));
+          } finally {
+            await feeds.close();
+          }
         }
       } finally {
         await served.close();
@@ -82,8 +88,14 @@ async function overHttp({ url, headers }: BenchGateway, id: string, text: string
   return delay;
 }
 
+interface Feeding {
+  readonly product: Product;
+  /** Closed by whoever opened it. */
+  readonly feeds: Store;
+}
+
 /** Each conversation has ten readers. */
-async function manyReaders(served: BenchGateway, product: Product, readers: number): Promise<Measured[]> {
+async function manyReaders(served: BenchGateway, product: Feeding, readers: number): Promise<Measured[]> {
   const conversations = await publishers(product, Math.max(1, Math.floor(readers / (READERS / READ))));
   const delays: number[] = [];
   const open = await opened(
@@ -120,7 +132,7 @@ async function manyReaders(served: BenchGateway, product: Product, readers: numb
   ];
 }
 
-async function manyStreams(served: BenchGateway, product: Product, streams: number): Promise<Measured> {
+async function manyStreams(served: BenchGateway, product: Feeding, streams: number): Promise<Measured> {
   const conversations = await publishers(product, streams);
   let came = 0;
   const open = await opened(
@@ -160,14 +172,13 @@ interface Publisher {
 }
 
 /** Conversations whose feeds get deltas from here, as fast as one likes: no model is asked. */
-async function publishers(product: Product, count: number): Promise<Publisher[]> {
-  const store = product.openStore();
+async function publishers({ product, feeds }: Feeding, count: number): Promise<Publisher[]> {
   const all: Publisher[] = [];
   for (let n = 0; n < count; n++) {
     const { id } = await product.client.start(undefined);
     const key = await product.client.key(id);
     const event = { kind: 'text', turn: 'turn_0001', call: 'turn_0001/m1', attempt: 'a' };
-    all.push({ id, publish: () => store.feed.publish(key, [{ event: { ...event, text: `${Date.now()} ` } }]) });
+    all.push({ id, publish: () => feeds.feed.publish(key, [{ event: { ...event, text: `${Date.now()} ` } }]) });
   }
   return all;
 }
