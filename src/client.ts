@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Client, type Connection, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
 import { agentsFolder } from './agents/agents-folder.js';
 import { createAnsweringAgain, type AnswerAgainClient } from './client/answer-again.js';
+import { createAttach, type AttachClient } from './client/attach.js';
 import { createWithSignal } from './client/call-signal.js';
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
@@ -70,7 +71,8 @@ export interface Started {
   readonly attached: boolean;
 }
 
-export interface PerduraClient extends LineageClient, AnswerAgainClient, HumanInputClient, ReadingClient, SteppingClient, UsageClient {
+export interface PerduraClient
+  extends LineageClient, AnswerAgainClient, AttachClient, HumanInputClient, ReadingClient, SteppingClient, UsageClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -287,6 +289,7 @@ export function createClientWith({
     ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions, checkAgent }),
     ...people,
     ...reading,
+    ...createAttach({ store, keyOf }),
     send: sending.send,
     turn: sending.turn,
     ...createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded: sending.untilEnded }),

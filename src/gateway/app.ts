@@ -8,6 +8,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { PerduraClient } from '../client.js';
+import { MAX_ATTACHMENT_BYTES } from '../client/attach.js';
 import { createHosts } from './access/hosts.js';
 import type { Principal } from './access/principal.js';
 import type { Authenticate } from './access/tokens.js';
@@ -64,7 +65,9 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   });
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])], credentials: true }));
-  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (context) => answerProblem(context, TOO_LARGE) }));
+  const limited = bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (context) => answerProblem(context, TOO_LARGE) });
+  const attaching = bodyLimit({ maxSize: MAX_ATTACHMENT_BYTES, onError: (context) => answerProblem(context, TOO_LARGE_TO_ATTACH) });
+  app.use((context, next) => (/^\/v1\/conversations\/[^/]+\/attachments$/.test(context.req.path) ? attaching : limited)(context, next));
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -109,6 +112,8 @@ const TOO_LARGE: Problem = {
   type: 'too-large',
   message: `a request may have ${MAX_BODY_BYTES} bytes; send more as an attachment`,
 };
+
+const TOO_LARGE_TO_ATTACH: Problem = { status: 413, type: 'too-large', message: `a picture may have ${MAX_ATTACHMENT_BYTES} bytes` };
 
 function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
   const known = createHosts({ names: hosts, origins });

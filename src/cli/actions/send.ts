@@ -1,8 +1,10 @@
 /** `perdura send`: a message to a conversation that runs, from a script or another terminal. */
 import { randomUUID } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { MAX_ATTACHMENT_BYTES } from '../../client/attach.js';
 import type { Delivery, Enqueued, Message } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
-import { CliError, EXIT } from '../terminal/exit.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { readJson, readJsonObject } from '../args/values.js';
 import { withProgress } from '../session/with-progress.js';
 import { readStandardInput } from '../terminal/standard-input.js';
@@ -27,23 +29,29 @@ export interface SendOptions {
   readonly payload?: string;
   readonly outputSchema?: string;
   readonly context?: string;
+  /** Files with pictures. */
+  readonly attach?: readonly string[];
   /** Milliseconds. */
   readonly timeout?: number;
 }
 
 export async function send(context: CliContext, id: string, message: string, options: SendOptions): Promise<number> {
   const text = message === '-' ? await readStandardInput() : message;
-  if (text.trim() === '' && options.payload === undefined) throw new CliError(`cannot send to ${id}: the message is empty`, EXIT.usage);
+  if (text.trim() === '' && options.payload === undefined && options.attach === undefined)
+    throw new CliError(`cannot send to ${id}: the message is empty`, EXIT.usage);
   if (options.enqueue === true && options.signal === true) {
     throw new CliError('--enqueue is an update with a receipt, --signal one without: choose one', EXIT.usage);
   }
   const isAwaited = options.wait && options.signal !== true && options.enqueue !== true;
-  const own: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text, ...(await beside(options)) };
+  const pictures = await readPictures(options.attach ?? []);
+  const said: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text, ...(await beside(options)) };
   const whenInterrupted = 'stopped waiting; the conversation goes on';
   return withClient(
     context,
     { needsWorker: isAwaited, whenInterrupted },
     async ({ client, output, globals, temporal, signal, withSlowNotice }) => {
+      const images = await withSlowNotice(`attaching to ${id}`, Promise.all(pictures.map((picture) => client.attach(id, picture))));
+      const own = { ...said, ...(images.length > 0 && { images }) };
       if (options.enqueue === true) {
         const receipt = await withSlowNotice(`sending to ${id}`, client.enqueue(id, own));
         if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, ...receipt }));
@@ -83,6 +91,20 @@ export async function send(context: CliContext, id: string, message: string, opt
         );
       });
     },
+  );
+}
+
+/** Before anything is asked of a server: a file that is not there is said at once. */
+async function readPictures(files: readonly string[]): Promise<readonly Buffer[]> {
+  return Promise.all(
+    files.map(async (file) => {
+      try {
+        if ((await stat(file)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
+        return await readFile(file);
+      } catch (error) {
+        throw new CliError(`cannot attach ${file}: ${messageOf(error)}`, EXIT.usage);
+      }
+    }),
   );
 }
 

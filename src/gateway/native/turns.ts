@@ -47,6 +47,17 @@ export function addTurns(app: GatewayApp): void {
     },
   });
   add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/attachments',
+    tag,
+    summary: 'Keep a picture with the conversation, for the `images` of a message',
+    description: 'The body is the file itself: PNG, JPEG, GIF or WebP, by its content, of at most 10 MiB. `images: [answer]` sends it.',
+    params: onConversation,
+    status: 201,
+    answer: z.object({ mediaType: z.string(), ref: z.string() }),
+    act: async ({ client }, { params: { id }, context }) => client.attach(id, new Uint8Array(await context.req.arrayBuffer())),
+  });
+  add(app, {
     method: 'delete',
     path: '/v1/conversations/{id}/messages/{messageId}',
     tag,
