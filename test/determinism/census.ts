@@ -23,26 +23,31 @@ export interface Census {
 }
 
 /**
- * What such a task said, and where. Not where a question has shown a worker a task that another had: it finds updates accepted there that
- * it was never asked, fails once and begins from history (workflows/early-questions.ts).
+ * What such a task said, and where. Not where a question has shown a worker a task that was under way, on another worker or on itself: it
+ * finds updates accepted there that it was never asked, fails once, and the next one begins from history (workflows/early-questions.ts).
+ * A history that truly cannot be replayed fails again, then and when all are replayed after the storm.
  */
 export function replayFailures(histories: readonly History[]): string[] {
   return histories.flatMap(({ events }) =>
     (events ?? []).filter(isNondeterministic).flatMap(({ eventId, workflowTaskFailedEventAttributes: failed }) => {
-      if (isOfAnother(events ?? [], failed ?? {})) return [];
+      if (isShownEarly(events ?? [], eventId, failed ?? {})) return [];
       const before = (events ?? []).filter((event) => Number(event.eventId) < Number(eventId)).slice(-12);
       return `event ${eventId}: ${failed?.failure?.message}; before it ${before.map(({ eventType }) => proto.api.enums.v1.EventType[eventType ?? 0]).join(', ')}`;
     }),
   );
 }
 
-const UPDATE_ACCEPTED = /HistoryEvent\(id: (\d+), WorkflowExecutionUpdateAccepted\)/;
+type Failed = proto.api.history.v1.IWorkflowTaskFailedEventAttributes;
 
-/** Whether the update that the failure names was accepted in a task of another worker. */
-function isOfAnother(events: readonly Event[], { failure, identity }: proto.api.history.v1.IWorkflowTaskFailedEventAttributes): boolean {
-  const accepted = Number(UPDATE_ACCEPTED.exec(failure?.message ?? '')?.[1]);
-  const task = events.findLast((event) => Number(event.eventId) < accepted && event.workflowTaskCompletedEventAttributes);
-  return task !== undefined && task.workflowTaskCompletedEventAttributes?.identity !== identity;
+const UPDATE_ACCEPTED = /HistoryEvent\(id: \d+, WorkflowExecutionUpdateAccepted\)/;
+
+/** Whether the failure names an update that it was never asked, and the next worker to have the task replayed it. */
+function isShownEarly(events: readonly Event[], eventId: Event['eventId'], failed: Failed): boolean {
+  if (!UPDATE_ACCEPTED.test(failed.failure?.message ?? '')) return false;
+  const isAnswer = ({ workflowTaskCompletedEventAttributes: done, workflowTaskFailedEventAttributes: failure }: Event): boolean =>
+    Boolean(done ?? failure);
+  const next = events.find((event) => Number(event.eventId) > Number(eventId) && isAnswer(event));
+  return Boolean(next?.workflowTaskCompletedEventAttributes);
 }
 
 function isNondeterministic({ workflowTaskFailedEventAttributes: failed }: Event): boolean {
