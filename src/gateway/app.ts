@@ -13,6 +13,7 @@ import { mayAct, type Principal, type Role } from './access/principal.js';
 import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
+import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics, type GatewayMetrics } from './metrics.js';
 import { addNativeRoutes } from './native/routes.js';
 
@@ -76,7 +77,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   });
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])], credentials: true }));
-  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (context) => answerProblem(context, TOO_LARGE) }));
+  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: tooLarge }));
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -91,6 +92,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
+  addMcpRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -139,6 +141,12 @@ const TOO_LARGE: Problem = {
   type: 'too-large',
   message: `a request may have ${MAX_BODY_BYTES} bytes; send more as an attachment`,
 };
+
+/** What is left of the body is not read, so that nothing else can come on this connection. */
+function tooLarge(context: Context): Response {
+  context.header('connection', 'close');
+  return answerProblem(context, TOO_LARGE);
+}
 
 function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
   const known = createHosts({ names: hosts, origins });

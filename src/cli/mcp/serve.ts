@@ -7,7 +7,7 @@ import { withClient } from '../session/with-client.js';
 export function serveMcp(context: CliContext): Promise<number> {
   return withClient(context, { needsWorker: true, whenInterrupted: 'stopped serving' }, async ({ client, output, signal }) => {
     const [{ createMcpServer }, { StdioServerTransport }] = await Promise.all([
-      import('../../gateway/mcp-server.js'),
+      import('../../gateway/mcp/server.js'),
       import('@modelcontextprotocol/sdk/server/stdio.js'),
     ]);
     const server = await createMcpServer(client, packageVersion());
