@@ -14,6 +14,7 @@ import type { Principal } from './access/principal.js';
 import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
+import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
 import { answerProblem, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
 import { addNativeRoutes } from './native/routes.js';
@@ -65,8 +66,8 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   });
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])], credentials: true }));
-  const limited = bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (context) => answerProblem(context, TOO_LARGE) });
-  const attaching = bodyLimit({ maxSize: MAX_ATTACHMENT_BYTES, onError: (context) => answerProblem(context, TOO_LARGE_TO_ATTACH) });
+  const limited = bodyLimit({ maxSize: MAX_BODY_BYTES, onError: tooLarge(TOO_LARGE) });
+  const attaching = bodyLimit({ maxSize: MAX_ATTACHMENT_BYTES, onError: tooLarge(TOO_LARGE_TO_ATTACH) });
   app.use((context, next) => (/^\/v1\/conversations\/[^/]+\/attachments$/.test(context.req.path) ? attaching : limited)(context, next));
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
@@ -82,6 +83,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
+  addMcpRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -114,6 +116,14 @@ const TOO_LARGE: Problem = {
 };
 
 const TOO_LARGE_TO_ATTACH: Problem = { status: 413, type: 'too-large', message: `a picture may have ${MAX_ATTACHMENT_BYTES} bytes` };
+
+/** What is left of the body is not read, so that nothing else can come on this connection. */
+function tooLarge(problem: Problem): (context: Context) => Response {
+  return (context) => {
+    context.header('connection', 'close');
+    return answerProblem(context, problem);
+  };
+}
 
 function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
   const known = createHosts({ names: hosts, origins });

@@ -8,6 +8,8 @@ export interface ServeOptions extends Omit<GatewayOptions, 'closing'> {
   readonly host?: string;
   /** Default: 7280; 0: any that is free. */
   readonly port?: number;
+  /** For headers to arrive (default: 10,000 ms), and for a whole request, whose answer may take as long as it likes (60,000). */
+  readonly patienceMs?: { readonly headers: number; readonly request: number };
 }
 
 export interface ServedGateway {
@@ -18,15 +20,19 @@ export interface ServedGateway {
 }
 
 export const DEFAULT_PORT = 7280;
-const HEADERS_MS = 10_000;
-/** For a request to arrive, body included; its answer may take as long as it likes. */
-const REQUEST_MS = 60_000;
+const PATIENCE_MS = { headers: 10_000, request: 60_000 };
+const LOOK_MS = 2_000;
 const MAX_HEADERS = 100;
 const MAX_CONNECTIONS = 20_000;
 const DRAIN_MS = 10_000;
 
 /** Rejects where the address cannot be listened on. */
-export async function serveGateway({ host = '127.0.0.1', port = DEFAULT_PORT, ...options }: ServeOptions): Promise<ServedGateway> {
+export async function serveGateway({
+  host = '127.0.0.1',
+  port = DEFAULT_PORT,
+  patienceMs = PATIENCE_MS,
+  ...options
+}: ServeOptions): Promise<ServedGateway> {
   const closing = new AbortController();
   const app = createGateway({ ...options, closing: closing.signal, hosts: [...(options.hosts ?? []), host] });
   const server = await new Promise<ServerType>((resolve, reject) => {
@@ -35,7 +41,11 @@ export async function serveGateway({ host = '127.0.0.1', port = DEFAULT_PORT, ..
         fetch: app.fetch,
         hostname: host,
         port,
-        serverOptions: { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 2_000 },
+        serverOptions: {
+          headersTimeout: patienceMs.headers,
+          requestTimeout: patienceMs.request,
+          connectionsCheckingInterval: Math.min(LOOK_MS, patienceMs.headers),
+        },
       },
       () => resolve(starting),
     );

@@ -23,6 +23,7 @@ export async function sendEvents(
   context: Context<GatewayVariables>,
   events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
   failed: (error: unknown) => ServerEvent | undefined,
+  { stallMs = MAX_STALL_MS }: { readonly stallMs?: number } = {},
 ): Promise<Response> {
   const gone = new AbortController();
   const signal = AbortSignal.any([gone.signal, context.get('closing')]);
@@ -40,11 +41,19 @@ export async function sendEvents(
     stream.onAbort(() => gone.abort());
     const heartbeat = setInterval(() => void stream.write(': ping\n\n'), HEARTBEAT_MS);
     const write = async (event: ServerEvent): Promise<void> => {
-      const stalled = setTimeout(() => gone.abort(), MAX_STALL_MS);
+      let timer: NodeJS.Timeout | undefined;
+      const stalled = new Promise<void>((resolve) => {
+        timer = setTimeout(() => {
+          gone.abort();
+          stream.abort();
+          drop(context);
+          resolve();
+        }, stallMs);
+      });
       try {
-        await stream.writeSSE(event);
+        await Promise.race([stream.writeSSE(event), stalled]);
       } finally {
-        clearTimeout(stalled);
+        clearTimeout(timer);
       }
     };
     try {
@@ -62,6 +71,12 @@ export async function sendEvents(
       await iterator.return?.(undefined).catch(() => undefined);
     }
   });
+}
+
+/** What was written waits for a client that does not read: only without its connection does it go. */
+function drop(context: Context): void {
+  const { outgoing } = (context.env ?? {}) as { outgoing?: { destroy?: () => void } };
+  outgoing?.destroy?.();
 }
 
 /** For how long a stream waits for a refusal before it begins. */

@@ -47,10 +47,14 @@ test.each([[['mcp']], [['mcp', 'serve']]])('%j serves conversations to an MCP cl
   await client.connect(transport);
   try {
     expect((await client.listTools()).tools.map(({ name }) => name).sort()).toEqual([
+      'decide_approval',
       'get_history',
       'get_status',
       'interrupt_conversation',
+      'list_approvals',
       'list_conversations',
+      'read_memory',
+      'search_memory',
       'send_message',
       'start_conversation',
     ]);

@@ -7,7 +7,7 @@ import { withClient } from '../session/with-client.js';
 
 export function serveMcp(context: CliContext): Promise<number> {
   return withClient(context, { needsWorker: true, whenInterrupted: 'stopped serving' }, async ({ client, output, signal }) => {
-    const { createMcpServer } = await import('../../gateway/mcp-server.js');
+    const { createMcpServer } = await import('../../gateway/mcp/server.js');
     const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
       (cause: unknown) => {
         throw new Error(`cannot serve MCP: ${messageOf(cause)}`, { cause });

@@ -3,7 +3,7 @@
  * reads. Compared by hash, in constant time.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Principal } from './principal.js';
 
@@ -28,13 +28,18 @@ export async function keptToken(path: string): Promise<string> {
     return token;
   };
   await mkdir(dirname(path), { recursive: true });
+  const token = `pk_${randomBytes(24).toString('base64url')}`;
+  // Written whole before it has its name: another start never reads half of it.
+  const own = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    const token = `pk_${randomBytes(24).toString('base64url')}`;
-    await writeFile(path, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    await writeFile(own, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    await link(own, path);
     return token;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return read();
+    return await read();
+  } finally {
+    await rm(own, { force: true });
   }
 }
 

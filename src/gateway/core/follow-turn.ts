@@ -5,7 +5,7 @@
  * W2  Before it come the turn's live events, in order. Where some were lost, `resync` stands in their place.
  * W3  It reads no faster than its reader: events wait in the store, and are trimmed there.
  */
-import type { PerduraClient, WatchEvent } from '../../client.js';
+import type { ClientError, PerduraClient, WatchEvent } from '../../client.js';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { TurnEnds } from './turn-ends.js';
 
@@ -52,15 +52,14 @@ export async function* followTurn({ client, ends, log }: FollowParts, wanted: Fo
       (error: unknown): Step => ({ from: 'feed-failed', error }),
     );
   const end: Promise<Step> = ends.of(id, turn, either).then((result) => ({ from: 'end', result }));
-  end.catch(() => undefined);
+  const beforeEnd = racing(end);
   let ended: TurnResult | undefined;
   let timer: NodeJS.Timeout | undefined;
   let patience: Promise<Step> | undefined;
   let live: Promise<Step> | undefined = nextOfFeed();
   try {
     for (;;) {
-      const next = ended === undefined ? end : patience;
-      const step = await Promise.race([live, next].filter((one) => one !== undefined));
+      const step = await (ended === undefined ? beforeEnd(live) : Promise.race([live, patience].filter((one) => one !== undefined)));
       if (step.from === 'feed' && step.item.done !== true) {
         const { cursor, event } = step.item.value;
         live = nextOfFeed();
@@ -72,7 +71,9 @@ export async function* followTurn({ client, ends, log }: FollowParts, wanted: Fo
         ended = step.result;
         patience = new Promise((resolve) => (timer = setTimeout(resolve, FEED_PATIENCE_MS, { from: 'patience' })));
       } else if (step.from !== 'patience') {
-        if (step.from === 'feed-failed' && !either.aborted) log?.(`the live events of ${id} cannot be read: ${String(step.error)}`);
+        if (step.from === 'feed-failed' && !either.aborted && !isRefusal(step.error)) {
+          log?.(`the live events of ${id} cannot be read: ${String(step.error)}`);
+        }
         signal.throwIfAborted();
         live = undefined;
       }
@@ -82,5 +83,32 @@ export async function* followTurn({ client, ends, log }: FollowParts, wanted: Fo
   } finally {
     clearTimeout(timer);
     stop.abort();
+    // It may have read on, and holds its connection until it is left.
+    void feed.return?.().catch(() => undefined);
   }
+}
+
+/** There is no such conversation, as its reader hears from the end; what strangers write into an id is no line of a log. */
+function isRefusal(error: unknown): boolean {
+  const { kind } = error as Partial<ClientError>;
+  return kind === 'not-found' || kind === 'invalid';
+}
+
+/** One that takes long against others, again and again: `Promise.race` would keep every winner until that one settles. */
+function racing<T>(slow: Promise<T>): (quick: Promise<T> | undefined) => Promise<T> {
+  let isSettled = false;
+  let settle: ((outcome: Promise<T>) => void) | undefined;
+  const settled = (): void => {
+    isSettled = true;
+    settle?.(slow);
+  };
+  slow.then(settled, settled);
+  return (quick) => {
+    if (quick === undefined) return slow;
+    if (isSettled) return Promise.race([quick, slow]);
+    return new Promise((resolve, reject) => {
+      settle = resolve;
+      quick.then(resolve, reject);
+    });
+  };
 }

@@ -2,10 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
-import type { PerduraClient } from '../client.js';
-import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { isBodyRef, shownText, type Entry } from '../records/message.js';
-import { timeoutSignal } from '../platform/timeout-signal.js';
+import type { PerduraClient } from '../../client.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import { mayAct, type Principal } from '../access/principal.js';
+import { isBodyRef, shownText, type Entry } from '../../records/message.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { addApprovals } from './approvals.js';
+import { addMemory } from './memory.js';
+import { conversation, json } from './tool-shapes.js';
 
 const DEFAULT_WAIT_S = 45;
 const MAX_WAIT_S = 3_600;
@@ -13,7 +17,6 @@ const PROGRESS_MS = 5_000;
 const RESOURCES_LISTED = 50;
 const URI = /^conversation:\/\/([^/]+)$/;
 
-const conversation = z.string().regex(ID_PATTERN).describe('id of the conversation');
 const waitSeconds = z
   .number()
   .min(0)
@@ -31,8 +34,11 @@ interface Calling {
   }) => Promise<void>;
 }
 
-export async function createMcpServer(client: PerduraClient, version: string): Promise<McpServer> {
-  const [{ McpServer: Server, ResourceTemplate }] = await Promise.all([import('@modelcontextprotocol/sdk/server/mcp.js')]);
+/** Over stdin and stdout the client is the person who began it. */
+const OWNER: Principal = { name: 'stdio', role: 'admin' };
+
+export async function createMcpServer(client: PerduraClient, version: string, principal = OWNER): Promise<McpServer> {
+  const { McpServer: Server, ResourceTemplate } = await import('@modelcontextprotocol/sdk/server/mcp.js');
   const server = new Server(
     { name: 'perdura', version },
     {
@@ -41,6 +47,9 @@ export async function createMcpServer(client: PerduraClient, version: string): P
   );
   addWriting(server, client);
   addReading(server, client);
+  addApprovals(server, client, principal);
+  // As in the native API: a scope may be others' too.
+  if (mayAct(principal, 'operator')) addMemory(server, client, new ResourceTemplate('memory://{scope}/MEMORY.md', { list: undefined }));
   server.registerResource(
     'conversation',
     new ResourceTemplate('conversation://{id}', {
@@ -197,12 +206,6 @@ function reportProgress({ _meta, sendNotification }: Calling): () => void {
   }, PROGRESS_MS);
   return () => clearInterval(timer);
 }
-
-function json(value: object): { content: { type: 'text'; text: string }[] } {
-  return { content: [{ type: 'text', text: JSON.stringify(value, null, 2) }] };
-}
-
-/** What was said in a conversation, as Markdown for another program. */
 
 /** Of one tool result or argument; the conversation has the whole. */
 const MAX_LENGTH = 4_000;

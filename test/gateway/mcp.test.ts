@@ -1,0 +1,156 @@
+/** MCP over HTTP, by the protocol's own client over a socket. */
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { 'resolution-mode': 'import' };
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
+import type { Authenticate } from '../../src/gateway/access/tokens.js';
+import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
+import { latestResults, saidIn } from '../support/echo-model.js';
+import { callTool, gate, text, type Gate } from '../support/provider-apis/reply.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWorld, type World } from '../support/world.js';
+
+const ADMIN = 'a-token-that-only-tests-have';
+const USER = 'a-token-of-one-who-only-talks';
+const authenticate: Authenticate = (presented) =>
+  Promise.resolve(presented === ADMIN ? { name: 'admin', role: 'admin' } : presented === USER ? { name: 'user', role: 'user' } : undefined);
+
+let world: World;
+let served: ServedGateway;
+let held: Gate | undefined;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  world = await startWorld({
+    agent: { approvals: [{ tool: 'write_file', policy: 'ask' }] },
+    answer: (request) => {
+      const said = saidIn(request).at(-1) ?? '';
+      if (said === 'write' && latestResults(request).length === 0) return callTool('write_file', { path: 'note.txt', content: 'hi' });
+      if (said === 'hold' && held) return { ...text('held, and answered'), hold: held };
+      return text(`You said: ${said}`);
+    },
+  });
+  served = await serveGateway({ client: world.client, authenticate, port: 0, version: '1' });
+});
+afterAll(async () => {
+  for (const client of clients) await client.close();
+  await served.close();
+  await world.close();
+});
+
+async function connect(token: string): Promise<Client> {
+  const [{ Client: McpClient }, { StreamableHTTPClientTransport }] = await Promise.all([
+    import('@modelcontextprotocol/sdk/client/index.js'),
+    import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+  ]);
+  const client = new McpClient({ name: 'test', version: '1' });
+  const transport = new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  });
+  await client.connect(transport as Transport);
+  clients.push(client);
+  return client;
+}
+
+async function call(client: Client, name: string, given: Record<string, unknown>): Promise<string> {
+  const { content, isError } = await client.callTool({ name, arguments: given });
+  const words = (content as { text: string }[]).map((part) => part.text).join('\n');
+  if (isError === true) throw new Error(words);
+  return words;
+}
+
+test('a conversation is begun, talked to and read; the same message id is one message', async () => {
+  const client = await connect(ADMIN);
+  const { conversation } = JSON.parse(await call(client, 'start_conversation', { title: 'over HTTP' })) as { conversation: string };
+  const message = { conversation, text: 'hello', message_id: 'm1' };
+  const answers = await Promise.all([1, 2, 3].map(() => call(client, 'send_message', message)));
+  for (const answer of answers) expect(JSON.parse(answer)).toMatchObject({ answer: 'You said: hello', turnId: 'turn_0001' });
+  expect(JSON.parse(await call(client, 'get_status', { conversation }))).toMatchObject({ title: 'over HTTP', turns: 1 });
+  const { contents } = await client.readResource({ uri: `conversation://${conversation}` });
+  expect(contents).toMatchObject([{ text: expect.stringContaining('You said: hello') }]);
+});
+
+test('a call that waits for a person is listed with its arguments, and allowed by its hash alone', async () => {
+  const client = await connect(ADMIN);
+  const id = world.id();
+  await world.client.start(id);
+  await world.client.message(id, 'write');
+  const listed = await waitFor(
+    async () => JSON.parse(await call(client, 'list_approvals', { conversation: id })) as { approvals: { callId: string; hash: string }[] },
+    ({ approvals }) => approvals.length === 1,
+  );
+  const [{ callId, hash } = { callId: '', hash: '' }] = listed.approvals;
+  expect(listed).toMatchObject({ approvals: [{ tool: 'write_file', arguments: { path: 'note.txt', content: 'hi' } }] });
+  expect(JSON.parse(await call(client, 'list_approvals', {}))).toMatchObject({ approvals: [{ callId }] });
+  const decided = { conversation: id, call_id: callId, decision: 'approve' };
+  await expect(call(client, 'decide_approval', { ...decided, hash: '0'.repeat(hash.length) })).rejects.toThrow();
+  expect(JSON.parse(await call(client, 'decide_approval', { ...decided, hash }))).toMatchObject({ callId, decision: 'approve' });
+  expect(await world.client.turn(id, 'turn_0001')).toMatchObject({ text: 'You said: write', toolCalls: 1 });
+});
+
+test('memory is read and searched by an operator, and not offered to others', async () => {
+  const client = await connect(ADMIN);
+  expect(JSON.parse(await call(client, 'search_memory', { scope: 'default', query: 'anything' }))).toEqual({ matches: [], more: false });
+  const { contents } = await client.readResource({ uri: 'memory://default/MEMORY.md' });
+  expect(contents).toMatchObject([{ mimeType: 'text/markdown', text: await call(client, 'read_memory', { scope: 'default' }) }]);
+  const user = await connect(USER);
+  const names = (await user.listTools()).tools.map(({ name }) => name);
+  expect(names).toContain('send_message');
+  expect(names.filter((name) => name.endsWith('_memory'))).toEqual([]);
+  await expect(call(user, 'list_approvals', {})).rejects.toThrow('conversation');
+  await expect(user.readResource({ uri: 'memory://default/MEMORY.md' })).rejects.toThrow();
+});
+
+test('a client that leaves in the middle of a call leaves the turn running', async () => {
+  held = gate();
+  const client = await connect(ADMIN);
+  const id = world.id();
+  await world.client.start(id);
+  const leaving = new AbortController();
+  const sent = client.callTool({ name: 'send_message', arguments: { conversation: id, text: 'hold', message_id: 'm1' } }, undefined, {
+    signal: leaving.signal,
+  });
+  await held.reached;
+  leaving.abort();
+  await expect(sent).rejects.toThrow();
+  await client.close();
+  held.release();
+  expect(await world.client.turn(id, 'turn_0001')).toMatchObject({ text: 'held, and answered', stopReason: 'end' });
+});
+
+describe('what is refused', () => {
+  const post = (body: string, headers: Record<string, string> = {}, method = 'POST'): Promise<Response> =>
+    fetch(`${served.url}/mcp`, {
+      method,
+      headers: {
+        authorization: `Bearer ${ADMIN}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+      ...(method === 'POST' && { body }),
+    });
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+  test.each([
+    ['a wrong token', 401, () => post(JSON.stringify(list), { authorization: 'Bearer wrong' })],
+    ['a page of another site', 403, () => post(JSON.stringify(list), { origin: 'http://localhost.evil.com' })],
+    ['broken JSON', 400, () => post('{"jsonrpc":')],
+    ['what is no message', 400, () => post('{"hello":1}')],
+    ['JSON that is very deep', 400, () => post('['.repeat(200_000) + ']'.repeat(200_000))],
+    ['a long batch', 400, () => post(JSON.stringify(Array.from({ length: 100 }, () => list)))],
+    ['a body of 2 MB', 413, () => post(JSON.stringify({ ...list, params: { x: 'x'.repeat(2_000_000) } }))],
+    ['a GET', 405, () => post('', {}, 'GET')],
+    ['a DELETE', 405, () => post('', {}, 'DELETE')],
+    ['a client that takes no events', 406, () => post(JSON.stringify(list), { accept: 'text/html' })],
+  ])('%s', async (_what, status, ask) => {
+    const response = await ask();
+    const body = await response.text();
+    expect({ status: response.status, body }).toMatchObject({ status });
+    expect(body).not.toMatch(/\n\s+at |node_modules|\.ts:/);
+  });
+
+  test('arguments that are wrong are the answer of the tool', async () => {
+    const client = await connect(ADMIN);
+    await expect(call(client, 'send_message', { conversation: '../../etc', text: 'x' })).rejects.toThrow('conversation');
+    await expect(call(client, 'get_status', { conversation: 'nobody' })).rejects.toThrow('nobody');
+  });
+});

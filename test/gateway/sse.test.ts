@@ -1,0 +1,54 @@
+/** A client that does not read its stream holds little, and is dropped. */
+import { serve } from '@hono/node-server';
+import { Hono } from 'hono';
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Server } from 'node:net';
+import type { GatewayVariables } from '../../src/gateway/context.js';
+import { createMetrics } from '../../src/gateway/metrics.js';
+import { sendEvents, type ServerEvent } from '../../src/gateway/sse.js';
+import { waitFor } from '../support/wait-for.js';
+
+const EVENT_BYTES = 10_000;
+const EVENTS = 20_000;
+
+test('events for a client that does not read wait where they are, and it is dropped after a while', async () => {
+  let made = 0;
+  let isLeft = false;
+  async function* events(): AsyncGenerator<ServerEvent> {
+    try {
+      for (; made < EVENTS; made += 1) yield await Promise.resolve({ data: 'x'.repeat(EVENT_BYTES) });
+    } finally {
+      isLeft = true;
+    }
+  }
+  const app = new Hono<GatewayVariables>();
+  app.use(async (context, next) => {
+    context.set('closing' as never, new AbortController().signal as never);
+    context.set('metrics' as never, createMetrics() as never);
+    await next();
+  });
+  app.get('/', (context) => sendEvents(context, events, () => undefined, { stallMs: 1_000 }));
+  const server = (await new Promise((resolve) => {
+    const starting = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () => resolve(starting));
+  })) as Server;
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.pause();
+  socket.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  try {
+    await waitFor(
+      () => isLeft,
+      (left) => left,
+      10_000,
+    );
+    // What the kernel and Node hold of a connection, of 200 MB.
+    expect(made * EVENT_BYTES).toBeLessThan(20_000_000);
+    const connections = (): Promise<number> =>
+      new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+    await waitFor(connections, (count) => count === 0, 5_000);
+  } finally {
+    socket.destroy();
+    server.close();
+    await once(server, 'close');
+  }
+});
