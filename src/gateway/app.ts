@@ -14,7 +14,9 @@ import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { createMetrics, type GatewayMetrics } from './metrics.js';
+import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
 import { addNativeRoutes } from './native/routes.js';
+import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
 
 export interface GatewayOptions {
   readonly client: PerduraClient;
@@ -91,6 +93,8 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
+  addOpenaiRoutes(app);
+  addAnthropicRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -116,9 +120,18 @@ function accessLine(context: GatewayContext, ms: number): string {
   return `${context.req.method} ${context.req.path.slice(0, 200)} ${context.res.status} ${Math.round(ms)} ms ${who}`;
 }
 
-/** RFC 9457. */
-export function answerProblem(context: Context, { status, type, message, retryAfter }: Problem): Response {
+/** Protocols whose clients read errors of a shape of their own, by their paths. */
+const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Problem) => Response])[] = [
+  [/^\/v1\/(chat|responses|models)(\/|$)/, answerOpenaiProblem],
+  [/^\/v1\/messages(\/|$)/, answerAnthropicProblem],
+];
+
+/** In the shape of the path's protocol, else as RFC 9457 has it. */
+export function answerProblem(context: Context, problem: Problem): Response {
+  const { status, type, message, retryAfter } = problem;
   if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
+  const shape = PROBLEM_SHAPES.find(([paths]) => paths.test(context.req.path));
+  if (shape) return shape[1](context, problem);
   return context.body(JSON.stringify({ type: `urn:perdura:${type}`, title: type, status, detail: message }), status, {
     'content-type': 'application/problem+json',
   });
