@@ -23,13 +23,12 @@ export const prompt = {
   system: content.optional(),
   tools: z.array(z.unknown()).optional(),
 };
-const promptShape = z.looseObject(prompt);
 
 export interface Conversed extends Supplied {
   readonly images: readonly MediaSource[];
 }
 
-export function readPrompt({ messages, system, tools = [] }: z.output<typeof promptShape>): Conversed {
+export function readPrompt({ messages, system, tools = [] }: z.output<z.ZodObject<typeof prompt>>): Conversed {
   if (tools.length > 0) throw unsupported("tools of the client's own (an agent has its own)", 'tools');
   const said = messages.map(({ role, content: given }, at): Said => ({ role, text: textOf(given, `messages.${at}`) }));
   if (said.at(-1)?.role !== 'user') throw invalid('messages: the last one must be of the user', 'messages');

@@ -5,7 +5,7 @@ import type { GatewayApp } from '../app.js';
 import { toProblem } from '../core/errors.js';
 import { submitSupplied } from '../core/go-on.js';
 import { createOneText } from '../core/one-text.js';
-import { agentOf, idempotencyKey, readBody } from '../core/read-body.js';
+import { agentOf, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
 import { refuseFailed } from '../core/turn-failure.js';
 import { turnPieces, type TurnPiece } from '../core/turn-texts.js';
@@ -20,7 +20,7 @@ const request = z.looseObject({
   ...prompt,
   max_tokens: z.number().int().min(1),
   stream: z.boolean().optional(),
-  metadata: z.looseObject({ user_id: z.string().max(512).nullish() }).nullish(),
+  metadata: optional(z.looseObject({ user_id: optional(z.string().max(512)) })),
 });
 
 export function addAnthropicRoutes(app: GatewayApp): void {

@@ -14,6 +14,11 @@ export async function readBody<Schema extends z.ZodType>(context: GatewayContext
   throw invalid(param === '' ? (issue?.message ?? 'the body cannot be read') : `${param}: ${issue?.message ?? 'is wrong'}`, param);
 }
 
+/** A field that clients leave out, or send as null. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
+
 export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && param !== '' && { param }) });
 }

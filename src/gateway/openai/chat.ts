@@ -7,7 +7,7 @@ import type { Conversations, Submitted } from '../core/conversations.js';
 import { submitSupplied, type Beside } from '../core/go-on.js';
 import { createOneText } from '../core/one-text.js';
 import { workflowIdOf } from '../core/public-id.js';
-import { agentOf, idempotencyKey, invalid, readBody, unsupported } from '../core/read-body.js';
+import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
 import { refuseFailed } from '../core/turn-failure.js';
 import { turnPieces, type TurnPiece } from '../core/turn-texts.js';
@@ -22,18 +22,18 @@ export const CONVERSATION_HEADER = 'x-perdura-conversation';
 const request = z.looseObject({
   model: z.string().min(1).max(128),
   messages: z
-    .array(z.looseObject({ role: z.string(), content: content.nullish() }))
+    .array(z.looseObject({ role: z.string(), content: optional(content) }))
     .min(1)
     .max(10_000),
-  stream: z.boolean().nullish(),
-  stream_options: z.looseObject({ include_usage: z.boolean().optional() }).nullish(),
-  user: z.string().max(512).nullish(),
-  n: z.number().nullish(),
-  tools: z.array(z.unknown()).nullish(),
-  functions: z.array(z.unknown()).nullish(),
-  response_format: z
-    .looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional() })
-    .nullish(),
+  stream: optional(z.boolean()),
+  stream_options: optional(z.looseObject({ include_usage: z.boolean().optional() })),
+  user: optional(z.string().max(512)),
+  n: optional(z.number()),
+  tools: optional(z.array(z.unknown())),
+  functions: optional(z.array(z.unknown())),
+  response_format: optional(
+    z.looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional() }),
+  ),
 });
 
 export function addChatCompletions(app: GatewayApp): void {
@@ -70,7 +70,7 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   const messages = body.messages.map(({ role, content: given }) => ({ role, content: given ?? '' }));
   const { images, ...supplied } = readMessages(messages, 'messages');
   const agent = await agentOf(context, body.model);
-  const output = outputOf(body.response_format ?? undefined);
+  const output = outputOf(body.response_format);
   const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }) };
   const key = idempotencyKey(context);
   const named = context.req.header(CONVERSATION_HEADER);
@@ -84,7 +84,7 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
 }
 
 function outputOf(format: z.output<typeof request>['response_format']): JsonObject | undefined {
-  if (format?.type === 'text' || format == null) return undefined;
+  if (format === undefined || format.type === 'text') return undefined;
   const schema = format.json_schema?.schema;
   if (format.type === 'json_schema' && schema !== undefined) return schema as JsonObject;
   throw unsupported(`the response format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'response_format');

@@ -10,7 +10,7 @@ import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import { submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
 import { workflowIdOf } from '../core/public-id.js';
-import { agentOf, idempotencyKey, invalid, readBody, unsupported } from '../core/read-body.js';
+import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { textsAtEnd, turnPieces, type TurnPiece } from '../core/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
@@ -23,18 +23,18 @@ import { endedResponse, runningResponse, type ResponseHead } from './response-ob
 const item = z.looseObject({ type: z.string().optional(), role: z.string().optional(), content: content.optional() });
 
 const request = z.looseObject({
-  model: z.string().min(1).max(128).nullish(),
+  model: optional(z.string().min(1).max(128)),
   input: z.union([z.string(), z.array(item).min(1).max(10_000)]),
-  instructions: z.string().nullish(),
-  previous_response_id: z.string().max(512).nullish(),
-  conversation: z.union([z.string().min(1).max(512), z.looseObject({ id: z.string().min(1).max(512) })]).nullish(),
-  stream: z.boolean().nullish(),
-  background: z.boolean().nullish(),
-  store: z.boolean().nullish(),
-  user: z.string().max(512).nullish(),
-  tools: z.array(z.unknown()).nullish(),
-  text: z.looseObject({ format: schemaFormat.optional() }).nullish(),
-  metadata: z.record(z.string(), z.string()).nullish(),
+  instructions: optional(z.string()),
+  previous_response_id: optional(z.string().max(512)),
+  conversation: optional(z.union([z.string().min(1).max(512), z.looseObject({ id: z.string().min(1).max(512) })])),
+  stream: optional(z.boolean()),
+  background: optional(z.boolean()),
+  store: optional(z.boolean()),
+  user: optional(z.string().max(512)),
+  tools: optional(z.array(z.unknown())),
+  text: optional(z.looseObject({ format: schemaFormat.optional() })),
+  metadata: optional(z.record(z.string(), z.string())),
 });
 type Request = z.output<typeof request>;
 
@@ -55,10 +55,10 @@ export function addResponses(app: GatewayApp): void {
       created_at: Math.floor(Date.now() / 1000),
       model: body.model ?? DEFAULT_AGENT,
       conversation,
-      ...(body.previous_response_id != null && { previous: body.previous_response_id }),
+      ...(body.previous_response_id !== undefined && { previous: body.previous_response_id }),
       background: body.background === true,
       store: body.store ?? true,
-      ...(body.metadata != null && { metadata: body.metadata }),
+      ...(body.metadata !== undefined && { metadata: body.metadata }),
     };
     if (body.stream === true) {
       // From the turn's first event on, as whoever comes back reads it.
@@ -104,7 +104,7 @@ function signalOf(context: GatewayContext): AbortSignal {
 async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<Submitted> {
   const core = context.get('conversations');
   if ((body.tools ?? []).length > 0) throw unsupported("tools of the client's own (an agent has its own)", 'tools');
-  if (body.previous_response_id != null && body.conversation != null) {
+  if (body.previous_response_id !== undefined && body.conversation !== undefined) {
     throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
   }
   const { images, ...given } = readMessages(messagesOf(body.input), 'input');
@@ -115,10 +115,10 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   const key = idempotencyKey(context);
   const agent = await agentOf(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
-  if (body.previous_response_id != null) {
+  if (body.previous_response_id !== undefined) {
     return submitFrom(core, readResponseId(body.previous_response_id, 'previous_response_id'), message, signal);
   }
-  if (body.conversation != null) {
+  if (body.conversation !== undefined) {
     const id = typeof body.conversation === 'string' ? body.conversation : body.conversation.id;
     return core.submit(workflowIdOf(id), message, { start: { agent }, signal });
   }
