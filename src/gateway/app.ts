@@ -16,8 +16,10 @@ import { createConversations, type Conversations } from './core/conversations.js
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
-import { answerProblem, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
+import { answerNative, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
+import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
 import { addNativeRoutes } from './native/routes.js';
+import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
 
 export interface GatewayOptions {
   readonly client: PerduraClient;
@@ -84,6 +86,8 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   );
   addNativeRoutes(app);
   addMcpRoutes(app);
+  addOpenaiRoutes(app);
+  addAnthropicRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -107,6 +111,20 @@ export function createGateway(options: GatewayOptions): GatewayApp {
 function accessLine(context: GatewayContext, ms: number): string {
   const who = (context.get('principal') as Principal | undefined)?.name ?? '-';
   return `${context.req.method} ${context.req.path.slice(0, 200)} ${context.res.status} ${Math.round(ms)} ms ${who}`;
+}
+
+/** Protocols whose clients read errors of a shape of their own, by their paths. */
+const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Problem) => Response])[] = [
+  [/^\/v1\/(chat|responses|models)(\/|$)/, answerOpenaiProblem],
+  [/^\/v1\/messages(\/|$)/, answerAnthropicProblem],
+];
+
+/** In the shape of the path's protocol, else as RFC 9457 has it. */
+function answerProblem(context: Context, problem: Problem): Response {
+  const { retryAfter } = problem;
+  if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
+  const [, shaped] = PROBLEM_SHAPES.find(([paths]) => paths.test(context.req.path)) ?? [];
+  return (shaped ?? answerNative)(context, problem);
 }
 
 const TOO_LARGE: Problem = {

@@ -20,8 +20,7 @@ export type GatewayApp = OpenAPIHono<GatewayVariables>;
 export type GatewayContext = Context<GatewayVariables>;
 
 /** RFC 9457. */
-export function answerProblem(context: Context, { status, type, message, retryAfter }: Problem): Response {
-  if (retryAfter !== undefined) context.header('retry-after', String(retryAfter));
+export function answerNative(context: Context, { status, type, message }: Problem): Response {
   return context.body(JSON.stringify({ type: `urn:perdura:${type}`, title: type, status, detail: message }), status, {
     'content-type': 'application/problem+json',
   });

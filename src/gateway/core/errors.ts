@@ -9,6 +9,8 @@ export interface Problem {
   readonly message: string;
   /** Seconds after which the same request may succeed. */
   readonly retryAfter?: number;
+  /** The field of the request that is at fault, where there is one. */
+  readonly param?: string;
 }
 
 export class GatewayError extends Error {
@@ -46,4 +48,9 @@ export function toProblem(error: unknown): Problem {
   }
   // What nobody foresaw may name paths and addresses: the log has it.
   return { status: 500, type: 'failed', message: 'the gateway failed; its log says why' };
+}
+
+/** Nothing was taken: a client may send the same again by itself. After anything else it could be a second message. */
+export function isUntaken({ type }: Problem): boolean {
+  return type === 'too-many-requests' || type === 'queue-full';
 }

@@ -1,0 +1,50 @@
+/** A request's body, checked as its protocol has it. What is wrong with it is named by its field. */
+import type { z } from 'zod';
+import type { GatewayContext } from '../context.js';
+import { GatewayError } from './errors.js';
+
+export async function readBody<Schema extends z.ZodType>(context: GatewayContext, schema: Schema): Promise<z.output<Schema>> {
+  const given: unknown = await context.req.json().catch(() => {
+    throw invalid('the body is no JSON');
+  });
+  const read = schema.safeParse(given);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const param = issue?.path.join('.') ?? '';
+  throw invalid(param === '' ? (issue?.message ?? 'the body cannot be read') : `${param}: ${issue?.message ?? 'is wrong'}`, param);
+}
+
+/** A field that clients leave out, or send as null. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
+
+export function invalid(message: string, param?: string): GatewayError {
+  return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && param !== '' && { param }) });
+}
+
+/** What a protocol has and Perdura does not do is refused, so that no client believes that it was done. */
+export function unsupported(what: string, param: string): GatewayError {
+  return new GatewayError({ status: 400, type: 'unsupported', message: `${what} cannot be used here`, param });
+}
+
+const MAX_KEY = 128;
+
+export function idempotencyKey(context: GatewayContext): string | undefined {
+  const key = context.req.header('idempotency-key');
+  if (key === undefined || (key !== '' && key.length <= MAX_KEY)) return key;
+  throw invalid(`Idempotency-Key must have 1 to ${MAX_KEY} characters`);
+}
+
+/** The agent of a `model`: its name, also as `agent:NAME`. Where agents are not listed, the worker knows. */
+export async function agentOf(context: GatewayContext, model: string): Promise<string> {
+  const name = model.replace(/^agent:/, '');
+  const agents = await context.get('agents')();
+  if (agents.length === 0 || agents.includes(name)) return name;
+  throw new GatewayError({
+    status: 404,
+    type: 'model-not-found',
+    message: `the model ${JSON.stringify(name.slice(0, 80))} does not exist: a model is an agent here, and GET /v1/models lists them`,
+    param: 'model',
+  });
+}

@@ -1,0 +1,79 @@
+/** What clients of OpenAI's API say: texts, and pictures in the newest message. */
+import { z } from 'zod';
+import type { MediaSource } from '../../records/message.js';
+import { invalid, unsupported } from '../core/read-body.js';
+import { inTurns, type Said, type Supplied } from '../core/supplied-history.js';
+
+const imageUrl = z.looseObject({ url: z.string() });
+const part = z.looseObject({
+  type: z.string(),
+  text: z.string().optional(),
+  refusal: z.string().optional(),
+  image_url: z.union([z.string(), imageUrl]).optional(),
+});
+export const content = z.union([z.string(), z.array(part).max(200)]);
+type Content = z.output<typeof content>;
+
+export const schemaFormat = z.looseObject({ type: z.string(), schema: z.record(z.string(), z.unknown()).optional() });
+
+const DATA_URL = /^data:(image\/[a-z]+);base64,/;
+const TYPES: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  gif: 'image/gif',
+  webp: 'image/webp',
+};
+
+export interface Message {
+  readonly role: string;
+  readonly content: Content;
+}
+
+export interface Conversed extends Supplied {
+  /** Of the newest message. */
+  readonly images: readonly MediaSource[];
+}
+
+/** Instructions are apart, wherever they stand. */
+export function readMessages(messages: readonly Message[], param: string): Conversed {
+  const instructions: string[] = [];
+  const said: Said[] = [];
+  let images: readonly MediaSource[] = [];
+  for (const [at, message] of messages.entries()) {
+    const where = `${param}.${at}`;
+    const text = textOf(message.content, where);
+    if (message.role === 'system' || message.role === 'developer') instructions.push(text);
+    else if (message.role === 'user' || message.role === 'assistant') said.push({ role: message.role, text });
+    else throw unsupported(`a message of the role ${JSON.stringify(message.role.slice(0, 40))}`, `${where}.role`);
+    if (at === messages.length - 1) images = imagesOf(message.content, where);
+  }
+  if (said.at(-1)?.role !== 'user') throw invalid('the last message must be of the user', param);
+  const joined = instructions.join('\n\n');
+  return { said: inTurns(said), images, ...(joined !== '' && { instructions: joined }) };
+}
+
+function textOf(given: Content, where: string): string {
+  if (typeof given === 'string') return given;
+  return given
+    .flatMap((one, at) => {
+      if (one.image_url !== undefined) return [];
+      const text = one.text ?? one.refusal;
+      if (text === undefined) throw unsupported(`content of the type ${JSON.stringify(one.type.slice(0, 40))}`, `${where}.content.${at}`);
+      return [text];
+    })
+    .join('\n\n');
+}
+
+function imagesOf(given: Content, where: string): readonly MediaSource[] {
+  if (typeof given === 'string') return [];
+  return given.flatMap(({ image_url: image }, at): MediaSource[] => {
+    if (image === undefined) return [];
+    const url = typeof image === 'string' ? image : image.url;
+    const mediaType = DATA_URL.exec(url)?.[1];
+    if (mediaType !== undefined) return [{ mediaType, base64: url.slice(url.indexOf(',') + 1) }];
+    const byName = TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''];
+    if (/^https:\/\//.test(url) && byName !== undefined) return [{ mediaType: byName, url }];
+    throw invalid('a picture must be a data: URL, or an https: one that ends with its type, such as .png', `${where}.content.${at}`);
+  });
+}

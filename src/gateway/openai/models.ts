@@ -1,0 +1,38 @@
+/** `/v1/models`: the agents, as both OpenAI's and Anthropic's clients read them. */
+import type { GatewayApp } from '../context.js';
+import { GatewayError } from '../core/errors.js';
+
+/** When an agent was made is not known. */
+const CREATED = 0;
+
+export function addModels(app: GatewayApp): void {
+  app.get('/v1/models', async (context) => {
+    const agents = await context.get('agents')();
+    return context.json({
+      object: 'list',
+      data: agents.map(modelOf),
+      has_more: false,
+      first_id: agents[0] ?? null,
+      last_id: agents.at(-1) ?? null,
+    });
+  });
+  app.get('/v1/models/:model', async (context) => {
+    const name = context.req.param('model').replace(/^agent:/, '');
+    if (!(await context.get('agents')()).includes(name)) {
+      throw new GatewayError({ status: 404, type: 'model-not-found', message: 'there is no agent of that name', param: 'model' });
+    }
+    return context.json(modelOf(name));
+  });
+}
+
+function modelOf(name: string): object {
+  return {
+    id: name,
+    object: 'model',
+    created: CREATED,
+    owned_by: 'perdura',
+    type: 'model',
+    display_name: name,
+    created_at: new Date(CREATED).toISOString(),
+  };
+}

@@ -1,0 +1,114 @@
+/**
+ * A turn as the events of a response. Pure: the same live events give the same numbers, in any gateway, and so a client that comes back
+ * goes on after the number that it has.
+ *
+ * R1  The last event has the whole response, as it is recorded.
+ * R2  What a failed attempt said is taken back: its item ends without content, and the next attempt has an item of the same id.
+ * R3  Where live events were lost, nothing more is shown until the last event.
+ */
+import type { TurnPiece, Whole } from '../core/turn-texts.js';
+import { endedResponse, itemId, messageItem, runningResponse, statusOf, textPart, type ResponseHead } from './response-object.js';
+
+export interface ResponseEvent {
+  readonly type: string;
+  readonly sequence_number: number;
+}
+
+export interface ResponseEvents {
+  begin(): readonly ResponseEvent[];
+  take(piece: TurnPiece): readonly ResponseEvent[];
+}
+
+interface Item {
+  readonly output: number;
+  readonly at: number;
+  text: string;
+  readonly parts: string[];
+}
+
+export function createResponseEvents(head: ResponseHead): ResponseEvents {
+  let number = 0;
+  let outputs = 0;
+  /** Texts of items that stand and have ended. */
+  const texts: string[] = [];
+  let open: Item | undefined;
+  let isBlind = false;
+
+  const event = (type: string, more: object): ResponseEvent => ({ type, ...more, sequence_number: number++ });
+  const where = ({ output, at }: Item): object => ({ item_id: itemId(head, at), output_index: output, content_index: 0 });
+
+  const begin = (): ResponseEvent[] => {
+    open = { output: outputs++, at: texts.length, text: '', parts: [] };
+    return [
+      event('response.output_item.added', { output_index: open.output, item: messageItem(head, open.at, undefined, 'in_progress') }),
+      event('response.content_part.added', { ...where(open), part: textPart('') }),
+    ];
+  };
+
+  const grow = (text: string, part?: string): ResponseEvent[] => {
+    const before = open === undefined ? begin() : [];
+    if (open === undefined || text === '') return before;
+    open.text += text;
+    if (part !== undefined && !open.parts.includes(part)) open.parts.push(part);
+    return [...before, event('response.output_text.delta', { ...where(open), delta: text, logprobs: [] })];
+  };
+
+  const close = (): ResponseEvent[] => {
+    if (open === undefined) return [];
+    const { output, at, text } = open;
+    const ended = [
+      event('response.output_text.done', { ...where(open), text, logprobs: [] }),
+      event('response.content_part.done', { ...where(open), part: textPart(text) }),
+      event('response.output_item.done', { output_index: output, item: messageItem(head, at, text, 'completed') }),
+    ];
+    texts.push(text);
+    open = undefined;
+    return ended;
+  };
+
+  const takeBack = (): ResponseEvent[] => {
+    if (open === undefined) return [];
+    const { output, at } = open;
+    open = undefined;
+    return [event('response.output_item.done', { output_index: output, item: messageItem(head, at, undefined, 'incomplete') })];
+  };
+
+  /** R1. What streaming has missed comes as items of its own. */
+  const finish = ({ result, texts: whole }: Whole): ResponseEvent[] => {
+    const shown = [...texts, ...(open ? [open.text] : [])];
+    const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
+    const rest: ResponseEvent[] = [];
+    if (isBeginning) {
+      if (open) rest.push(...grow(whole[open.at]?.slice(open.text.length) ?? ''), ...close());
+      for (const text of whole.slice(texts.length)) rest.push(...grow(text), ...close());
+    } else rest.push(...takeBack());
+    const status = statusOf(result);
+    const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
+    return [...rest, event(`response.${type}`, { response: endedResponse(head, result, whole) })];
+  };
+
+  return {
+    begin: () => [
+      event('response.created', { response: runningResponse(head) }),
+      event('response.in_progress', { response: runningResponse(head) }),
+    ],
+    take(piece) {
+      if (piece.kind === 'whole') return finish(piece);
+      if (piece.kind === 'resync') {
+        isBlind = true;
+        return takeBack();
+      }
+      if (isBlind) return [];
+      switch (piece.kind) {
+        case 'call':
+          return close();
+        case 'grow':
+          return piece.of === 'text' ? grow(piece.text, piece.part) : [];
+        case 'void':
+          return open?.parts.some((part) => piece.parts.includes(part)) === true ? takeBack() : [];
+        default:
+          return [];
+      }
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/** A response as an object. Pure. */
+import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+
+export interface ResponseHead {
+  readonly id: string;
+  readonly created_at: number;
+  readonly model: string;
+  readonly conversation: string;
+  /** What the request had, where it is known. */
+  readonly previous?: string;
+  readonly background?: boolean;
+  readonly store?: boolean;
+  readonly metadata?: unknown;
+}
+
+export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
+
+const STATUS: Partial<Record<StopReason, ResponseStatus>> = {
+  'tool-limit': 'incomplete',
+  budget: 'incomplete',
+  refused: 'incomplete',
+  failed: 'failed',
+  interrupted: 'cancelled',
+  withdrawn: 'cancelled',
+};
+
+export function statusOf({ stopReason }: TurnResult): ResponseStatus {
+  return STATUS[stopReason] ?? 'completed';
+}
+
+export function itemId({ id }: ResponseHead, at: number): string {
+  return `msg_${id.slice('resp_'.length)}_${at + 1}`;
+}
+
+export function textPart(text: string): object {
+  return { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+export function messageItem(head: ResponseHead, at: number, text: string | undefined, status: string): object {
+  return { id: itemId(head, at), type: 'message', status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] };
+}
+
+/** One that has not ended. */
+export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in_progress'): object {
+  return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
+}
+
+export function endedResponse(head: ResponseHead, result: TurnResult, texts: readonly string[]): object {
+  const status = statusOf(result);
+  const { usage, error } = result;
+  return {
+    ...fields(head),
+    status,
+    error:
+      status === 'failed'
+        ? { code: error?.type === 'rate-limit' ? 'rate_limit_exceeded' : 'server_error', message: error?.message ?? '' }
+        : null,
+    incomplete_details:
+      status === 'incomplete' ? { reason: result.stopReason === 'refused' ? 'content_filter' : 'max_output_tokens' } : null,
+    output: texts.map((text, at) =>
+      messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete'),
+    ),
+    usage: {
+      input_tokens: usage.inputTokens,
+      input_tokens_details: { cached_tokens: usage.cachedTokens },
+      output_tokens: usage.outputTokens,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: usage.inputTokens + usage.outputTokens,
+    },
+  };
+}
+
+function fields({ id, created_at, model, conversation, previous, background = false, store = true, metadata }: ResponseHead): object {
+  return {
+    id,
+    object: 'response',
+    created_at,
+    model,
+    conversation: { id: conversation },
+    previous_response_id: previous ?? null,
+    background,
+    store,
+    metadata: metadata ?? {},
+    instructions: null,
+    parallel_tool_calls: true,
+    tool_choice: 'auto',
+    tools: [],
+    temperature: null,
+    top_p: null,
+    text: { format: { type: 'text' } },
+    truncation: 'disabled',
+  };
+}

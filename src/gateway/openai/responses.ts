@@ -1,0 +1,252 @@
+/** `/v1/responses`: create, stream, retrieve, come back to, cancel. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { turnNumber } from '../../records/identity.js';
+import type { JsonObject } from '../../records/message.js';
+import { OLDEST } from '../../stores/feed-cursor.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
+import type { GatewayApp, GatewayContext } from '../context.js';
+import type { Conversations, Submitted } from '../core/conversations.js';
+import { toProblem } from '../core/errors.js';
+import { submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
+import { workflowIdOf } from '../core/public-id.js';
+import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
+import { textsAtEnd, turnPieces, type TurnPiece } from '../core/turn-texts.js';
+import { sendEvents, type ServerEvent } from '../sse.js';
+import { content, readMessages, schemaFormat, type Message } from './content.js';
+import { openaiErrorOf } from './errors.js';
+import { createResponseEvents } from './response-events.js';
+import { noResponse, readResponseId, responseId, type ResponseName } from './response-id.js';
+import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
+
+const item = z.looseObject({ type: z.string().optional(), role: z.string().optional(), content: content.optional() });
+
+const request = z.looseObject({
+  model: optional(z.string().min(1).max(128)),
+  input: z.union([z.string(), z.array(item).min(1).max(10_000)]),
+  instructions: optional(z.string()),
+  previous_response_id: optional(z.string().max(512)),
+  conversation: optional(z.union([z.string().min(1).max(512), z.looseObject({ id: z.string().min(1).max(512) })])),
+  stream: optional(z.boolean()),
+  background: optional(z.boolean()),
+  store: optional(z.boolean()),
+  user: optional(z.string().max(512)),
+  tools: optional(z.array(z.unknown())),
+  text: optional(z.looseObject({ format: schemaFormat.optional() })),
+  metadata: optional(z.record(z.string(), z.string())),
+});
+type Request = z.output<typeof request>;
+
+const DEFAULT_AGENT = 'default';
+/** How long is waited for the end of a turn that may have ended. */
+const LOOK_MS = 500;
+const STOP_PATIENCE_MS = 20_000;
+
+export function addResponses(app: GatewayApp): void {
+  app.post('/v1/responses', async (context) => {
+    const body = await readBody(context, request);
+    const core = context.get('conversations');
+    const signal = signalOf(context);
+    const submitted = await submit(context, body, signal);
+    const { conversation, turn } = submitted;
+    const head: ResponseHead = {
+      id: responseId(conversation, turn),
+      created_at: Math.floor(Date.now() / 1000),
+      model: body.model ?? DEFAULT_AGENT,
+      conversation,
+      ...(body.previous_response_id !== undefined && { previous: body.previous_response_id }),
+      background: body.background === true,
+      store: body.store ?? true,
+      ...(body.metadata !== undefined && { metadata: body.metadata }),
+    };
+    if (body.stream === true) {
+      // From the turn's first event on, as whoever comes back reads it.
+      return streamed(context, head, (gone) => core.answer({ ...submitted, after: turn === null ? submitted.after : OLDEST }, gone));
+    }
+    if (body.background === true) return context.json(runningResponse(head, submitted.position > 0 ? 'queued' : 'in_progress'));
+    for await (const piece of turnPieces(core, conversation, core.answer(submitted, signal))) {
+      if (piece.kind === 'whole') return context.json(endedResponse(head, piece.result, piece.texts));
+    }
+    throw signal.reason;
+  });
+
+  app.get('/v1/responses/:id', async (context) => {
+    const core = context.get('conversations');
+    const name = readResponseId(context.req.param('id'), 'response_id');
+    const head = await headOf(core, name);
+    if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, signalOf(context)));
+    const after = z.coerce.number().int().min(-1).max(1e9).default(-1).safeParse(context.req.query('starting_after'));
+    if (!after.success) throw invalid('starting_after must be a sequence_number', 'starting_after');
+    await core.client.describe(name.conversation);
+    return streamed(
+      context,
+      head,
+      (gone) => core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: gone }),
+      after.data,
+    );
+  });
+
+  app.post('/v1/responses/:id/cancel', async (context) => {
+    const core = context.get('conversations');
+    const name = readResponseId(context.req.param('id'), 'response_id');
+    const head = await headOf(core, name);
+    const signal = signalOf(context);
+    await stop(core, name);
+    return context.json(await look(core, name, head, signal, STOP_PATIENCE_MS));
+  });
+}
+
+function signalOf(context: GatewayContext): AbortSignal {
+  return AbortSignal.any([context.req.raw.signal, context.get('closing')]);
+}
+
+async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<Submitted> {
+  const core = context.get('conversations');
+  if ((body.tools ?? []).length > 0) throw unsupported("tools of the client's own (an agent has its own)", 'tools');
+  if (body.previous_response_id !== undefined && body.conversation !== undefined) {
+    throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
+  }
+  const { images, ...given } = readMessages(messagesOf(body.input), 'input');
+  const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
+  const supplied: Supplied = { said: given.said, ...(instructions !== '' && { instructions }) };
+  const output = outputOf(body);
+  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }) };
+  const key = idempotencyKey(context);
+  const agent = await agentOf(context, body.model ?? DEFAULT_AGENT);
+  const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
+  if (body.previous_response_id !== undefined) {
+    return submitFrom(core, readResponseId(body.previous_response_id, 'previous_response_id'), message, signal);
+  }
+  if (body.conversation !== undefined) {
+    const id = typeof body.conversation === 'string' ? body.conversation : body.conversation.id;
+    return core.submit(workflowIdOf(id), message, { start: { agent }, signal });
+  }
+  const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
+  return submitSupplied(core, { ...asking, supplied, key, beside, signal });
+}
+
+/** After the newest turn in the same conversation, after an earlier one in a fork that begins with it. */
+async function submitFrom(
+  core: Conversations,
+  { conversation, turn }: ResponseName,
+  message: Beside & { readonly id: string; readonly text: string },
+  signal: AbortSignal,
+): Promise<Submitted> {
+  const { client } = core;
+  const param = 'previous_response_id';
+  const status = await client.status(conversation).catch((error: unknown) => {
+    throw toProblem(error).type === 'not-found' ? noResponse(param) : error;
+  });
+  if (turnNumber(turn) > status.turn + status.queued || turnNumber(turn) === 0) throw noResponse(param);
+  if (turnNumber(turn) >= status.turn) {
+    const submitted = await submitAfter(core, { conversation, turn, message, signal });
+    if (submitted) return submitted;
+  } else if ((await client.history(conversation)).some(({ messageId }) => messageId === message.id)) {
+    return core.submit(conversation, message, { start: {}, signal });
+  }
+  const fork = `resp-${shortHash([conversation, turn, message.id])}`;
+  await client.fork(conversation, { at: turn, id: fork }).catch(async (error: unknown) => {
+    // The same request, once more.
+    if (
+      !(await client.describe(fork).then(
+        () => true,
+        () => false,
+      ))
+    )
+      throw error;
+  });
+  return core.submit(fork, message, { start: {}, signal });
+}
+
+function messagesOf(input: Request['input']): readonly Message[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }];
+  return input.map(({ type = 'message', role, content: said }, at) => {
+    if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
+    if (role === undefined || said === undefined) throw invalid('a message needs a role and content', `input.${at}`);
+    return { role, content: said };
+  });
+}
+
+function outputOf({ text }: Request): JsonObject | undefined {
+  const format = text?.format;
+  if (format === undefined || format.type === 'text') return undefined;
+  if (format.type === 'json_schema' && format.schema !== undefined) return format.schema as JsonObject;
+  throw unsupported(`the format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'text.format');
+}
+
+async function headOf({ client }: Conversations, { conversation, turn }: ResponseName): Promise<ResponseHead> {
+  const { agent, startedAt } = await client.describe(conversation).catch((error: unknown) => {
+    throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
+  });
+  const created_at = Math.floor(new Date(startedAt).getTime() / 1000);
+  return { id: responseId(conversation, turn), created_at, model: agent ?? DEFAULT_AGENT, conversation };
+}
+
+async function look(
+  core: Conversations,
+  { conversation, turn }: ResponseName,
+  head: ResponseHead,
+  signal: AbortSignal,
+  patienceMs = LOOK_MS,
+): Promise<object> {
+  const patience = timeoutSignal(patienceMs);
+  try {
+    const result = await core.ended(conversation, turn, AbortSignal.any([signal, patience]));
+    return endedResponse(head, result, await textsAtEnd(core, conversation, result));
+  } catch (error) {
+    if (patience.aborted && !signal.aborted) return runningResponse(head);
+    throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
+  }
+}
+
+/** What runs is stopped, what waits is taken back, what has ended stays. */
+async function stop({ client }: Conversations, { conversation, turn }: ResponseName): Promise<void> {
+  const { phase, turn: running } = await client.status(conversation);
+  if (turnNumber(turn) === running && phase !== 'idle') return client.interrupt(conversation, 'by a client of the Responses API');
+  if (turnNumber(turn) <= running) return;
+  for (const { event } of await client.queue(conversation)) {
+    if (event.kind === 'message' && event.turnId === turn) await client.withdraw(conversation, event.messageId);
+  }
+}
+
+function streamed(
+  context: GatewayContext,
+  head: ResponseHead,
+  followed: (gone: AbortSignal) => ReturnType<Conversations['attach']>,
+  after = -1,
+): Promise<Response> {
+  const core = context.get('conversations');
+  let last = after;
+  return sendEvents(
+    context,
+    async function* (gone) {
+      for await (const event of eventsAfter(head, turnPieces(core, head.conversation, followed(gone)), after)) {
+        last = event.sequence_number;
+        yield { event: event.type, data: JSON.stringify(event) };
+      }
+    },
+    (error): ServerEvent => {
+      const { code, message, param } = openaiErrorOf(error);
+      return { event: 'error', data: JSON.stringify({ type: 'error', code, message, param, sequence_number: last + 1 }) };
+    },
+  );
+}
+
+/** The last event comes in any case, also to who has a number that is too high: it has the whole answer. */
+async function* eventsAfter(
+  head: ResponseHead,
+  pieces: AsyncIterable<TurnPiece>,
+  after: number,
+): AsyncGenerator<{ readonly type: string; readonly sequence_number: number }> {
+  const events = createResponseEvents(head);
+  for (const event of events.begin()) if (event.sequence_number > after) yield event;
+  for await (const piece of pieces) {
+    const made = events.take(piece);
+    for (const [at, event] of made.entries()) {
+      const isLast = piece.kind === 'whole' && at === made.length - 1;
+      if (event.sequence_number > after) yield event;
+      else if (isLast) yield { ...event, sequence_number: after + 1 };
+    }
+  }
+}

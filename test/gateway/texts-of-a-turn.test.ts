@@ -1,0 +1,121 @@
+/** A turn's pieces as one text that only grows, and as the events of a response. */
+import { createOneText } from '../../src/gateway/core/one-text.js';
+import type { TurnPiece, Whole } from '../../src/gateway/core/turn-texts.js';
+import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
+import { readResponseId, responseId } from '../../src/gateway/openai/response-id.js';
+import type { StopReason } from '../../src/conversation/protocol/contract.js';
+import { NO_USAGE } from '../../src/records/message.js';
+
+type Live = Exclude<TurnPiece, Whole>;
+const call = (name: string): Live => ({ kind: 'call', call: name });
+const grow = (part: string, text: string): Live => ({ kind: 'grow', part, of: 'text', text });
+const gone = (...parts: string[]): Live => ({ kind: 'void', parts });
+const resync: Live = { kind: 'resync' };
+const whole = (texts: readonly string[], stopReason: StopReason = 'end'): Whole => ({
+  kind: 'whole',
+  texts,
+  result: { turnId: 'turn_0001', text: texts.at(-1) ?? '', stopReason, usage: NO_USAGE, toolCalls: 0 },
+});
+
+function sent(pieces: readonly Live[], end: Whole): string {
+  const text = createOneText();
+  return [...pieces.map((piece) => text.take(piece)), text.end(end)].join('');
+}
+
+describe('one text', () => {
+  test.each<[string, Live[], Whole, string]>([
+    ['of one call', [call('a'), grow('1', 'He'), grow('1', 'llo')], whole(['Hello']), 'Hello'],
+    ['of several calls', [call('a'), grow('1', 'One'), call('b'), grow('2', 'Two')], whole(['One', 'Two']), 'One\n\nTwo'],
+    ['in several parts of a call', [call('a'), grow('1', 'One '), grow('3', 'more')], whole(['One more']), 'One more'],
+    [
+      'whose attempt failed and said the same again',
+      [call('a'), grow('1', 'Hell'), gone('1'), grow('2', 'He'), grow('2', 'llo')],
+      whole(['Hello']),
+      'Hello',
+    ],
+    [
+      'whose second call failed',
+      [call('a'), grow('1', 'A'), call('b'), grow('2', 'B'), gone('2'), grow('3', 'B'), grow('3', 'C')],
+      whole(['A', 'BC']),
+      'A\n\nBC',
+    ],
+    [
+      'of which live events were lost',
+      [call('a'), grow('1', 'On'), resync, call('b'), grow('2', 'wo')],
+      whole(['One', 'Two']),
+      'One\n\nTwo',
+    ],
+    ['without any live event', [], whole(['One', 'Two']), 'One\n\nTwo'],
+    ['that was stopped', [call('a'), grow('1', 'Hello the')], whole([], 'interrupted'), 'Hello the'],
+  ])('%s', (_what, pieces, end, expected) => {
+    expect(sent(pieces, end)).toBe(expected);
+  });
+
+  test.each<[string, Live[], Whole]>([
+    ['an attempt with other words', [call('a'), grow('1', 'Hello'), gone('1'), grow('2', 'Hi')], whole(['Hi'])],
+    ['a recorded answer that is shorter', [call('a'), grow('1', 'Hello')], whole(['Hell'])],
+    ['a recorded answer with other words', [call('a'), grow('1', 'Hello')], whole(['Hi'])],
+  ])('%s ends with an error', (_what, pieces, end) => {
+    expect(() => sent(pieces, end)).toThrow(/began its answer anew/);
+  });
+});
+
+describe('a response', () => {
+  const head = { id: responseId('c', 'turn_0001'), created_at: 1, model: 'm', conversation: 'c' };
+  const events = (...pieces: TurnPiece[]) => {
+    const made = createResponseEvents(head);
+    return [...made.begin(), ...pieces.flatMap((piece) => made.take(piece))];
+  };
+  const short = (all: ReturnType<typeof events>): string[] => all.map(({ type }) => type.replace('response.', ''));
+  const item = ['output_item.added', 'content_part.added'];
+  const done = ['output_text.done', 'content_part.done', 'output_item.done'];
+
+  test('has an item for each text, numbers without a gap, and the whole at its end', () => {
+    const all = events(call('a'), grow('1', 'One'), call('b'), grow('2', 'Tw'), grow('2', 'o'), whole(['One', 'Two']));
+    expect(short(all)).toEqual([
+      ...['created', 'in_progress', ...item, 'output_text.delta', ...done],
+      ...[...item, 'output_text.delta', 'output_text.delta', ...done, 'completed'],
+    ]);
+    expect(all.map(({ sequence_number: n }) => n)).toEqual(all.map((_, at) => at));
+    const outputs = all.flatMap((event) => ('output_index' in event ? [event.output_index] : []));
+    expect(new Set(outputs)).toEqual(new Set([0, 1]));
+  });
+
+  test('takes back what a failed attempt said', () => {
+    const all = events(call('a'), grow('1', 'Hel'), gone('1'), grow('2', 'Hi'), whole(['Hi']));
+    expect(short(all).slice(2)).toEqual([
+      ...item,
+      'output_text.delta',
+      'output_item.done',
+      ...item,
+      'output_text.delta',
+      ...done,
+      'completed',
+    ]);
+    expect(all[5]).toMatchObject({ output_index: 0, item: { status: 'incomplete', content: [] } });
+    expect(all.at(-1)).toMatchObject({ response: { output: [{ content: [{ text: 'Hi' }] }] } });
+  });
+
+  test('shows nothing more once live events were lost, and ends with the whole', () => {
+    const all = events(call('a'), grow('1', 'On'), resync, grow('2', 'wo'), whole(['One', 'Two']));
+    expect(short(all).slice(2, 6)).toEqual([...item, 'output_text.delta', 'output_item.done']);
+    expect(short(all).filter((type) => type === 'output_text.delta')).toHaveLength(3);
+    expect(all.at(-1)).toMatchObject({ type: 'response.completed', response: { output: [{}, {}] } });
+  });
+
+  test.each<[StopReason, string, string]>([
+    ['end', 'response.completed', 'completed'],
+    ['failed', 'response.failed', 'failed'],
+    ['budget', 'response.incomplete', 'incomplete'],
+    ['interrupted', 'response.incomplete', 'cancelled'],
+  ])('that ended with %s has the event %s', (stopReason, type, status) => {
+    expect(events(whole(['x'], stopReason)).at(-1)).toMatchObject({ type, response: { status } });
+  });
+
+  test('has an id from which any gateway reads the conversation and the turn', () => {
+    expect(readResponseId(responseId('trip_to-oslo', 'turn_0012'), 'x')).toEqual({ conversation: 'trip_to-oslo', turn: 'turn_0012' });
+    for (const id of ['', 'resp_', 'resp_x', `resp_${'A'.repeat(5_000)}`, `resp_${Buffer.from('../x:turn_0001').toString('base64url')}`]) {
+      expect(() => readResponseId(id, 'x')).toThrow('there is no response of that id');
+    }
+  });
+});
