@@ -14,6 +14,7 @@ import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { createMetrics, type GatewayMetrics } from './metrics.js';
+import { addAiSdkRoutes, answerChatProblem, CHAT_PATH } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 
 export interface GatewayOptions {
@@ -54,6 +55,9 @@ export type GatewayApp = OpenAPIHono<GatewayVariables>;
 export type GatewayContext = Context<GatewayVariables>;
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** Of clients that send all that was said with each message. */
+const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
+const WHOLE_HISTORIES = new Set([CHAT_PATH]);
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json']);
@@ -76,7 +80,8 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   });
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])], credentials: true }));
-  app.use(bodyLimit({ maxSize: MAX_BODY_BYTES, onError: (context) => answerProblem(context, TOO_LARGE) }));
+  const limits = [MAX_BODY_BYTES, MAX_HISTORY_BYTES].map((maxSize) => bodyLimit({ maxSize, onError: tooLarge(maxSize) }));
+  app.use((context, next) => limits[WHOLE_HISTORIES.has(context.req.path) ? 1 : 0]?.(context, next) ?? next());
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -91,6 +96,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
+  addAiSdkRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -102,7 +108,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.onError((error, context) => {
     const problem = toProblem(error);
     if (problem.status === 500) log(`${context.req.method} ${context.req.path} failed: ${error.stack ?? error.message}`);
-    return answerProblem(context, problem);
+    return (context.req.path.startsWith(CHAT_PATH) ? answerChatProblem : answerProblem)(context, problem);
   });
   if (options.basePath === undefined) return app;
   const based: GatewayApp = new OpenAPIHono<GatewayVariables>();
@@ -134,11 +140,15 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
   };
 }
 
-const TOO_LARGE: Problem = {
-  status: 413,
-  type: 'too-large',
-  message: `a request may have ${MAX_BODY_BYTES} bytes; send more as an attachment`,
-};
+function tooLarge(bytes: number): () => never {
+  return () => {
+    throw new GatewayError({
+      status: 413,
+      type: 'too-large',
+      message: `a request may have ${bytes} bytes; send more as an attachment`,
+    });
+  };
+}
 
 function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
   const known = createHosts({ names: hosts, origins });
