@@ -11,6 +11,7 @@ import type { Followed } from '../core/follow-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { runningTurn } from '../core/running-turn.js';
 import type { CallEvent } from '../core/tool-calls.js';
+import { wholeTurn } from '../core/whole-turn.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { answerAgain } from './again.js';
 import { createChunks, type Chunk } from './chunks.js';
@@ -76,12 +77,12 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
     if (again) return yield* shown(core, { id, turn: again.turn, gone, follow: (signal) => core.attach({ id, ...again, signal }) });
   }
   const taken = await core.submit(id, wish.message, { start, signal: gone });
-  const edge = taken.acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : undefined;
+  const edge = taken.acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : taken.after;
   yield* shown(core, {
     id,
     turn: taken.turn,
     gone,
-    follow: (signal) => core.answer(taken, signal),
+    follow: (signal) => wholeTurn(core, taken, signal),
     messageId: taken.turn ?? `${taken.messageId}-reset`,
     edge,
   });

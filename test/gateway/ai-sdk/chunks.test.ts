@@ -8,14 +8,35 @@ import type { TurnResult } from '../../../src/conversation/protocol/contract.js'
 
 const turn = 'turn_0001';
 const usage = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: null };
-const streamed = (kind: 'text' | 'thinking', call: string, attempt: string, text: string): TurnEvent => ({ kind, turn, call, attempt, text });
+const streamed = (kind: 'text' | 'thinking', call: string, attempt: string, text: string): TurnEvent => ({
+  kind,
+  turn,
+  call,
+  attempt,
+  text,
+});
 const finished = (text: string, more: Partial<TurnResult> = {}): TurnEvent => ({
   kind: 'turn-finished',
   turn,
   result: { turnId: turn, text, stopReason: 'end', usage, toolCalls: 0, ...more },
 });
-const asked = (callId: string, what: 'approval' | 'question'): TurnEvent => ({ kind: 'asked', turn, callId, name: 'pay', what, target: '', until: 1 });
-const ended = (callId: string, outcome: string, preview: string): TurnEvent => ({ kind: 'tool-finished', turn, callId, name: 'pay', outcome, preview });
+const asked = (callId: string, what: 'approval' | 'question'): TurnEvent => ({
+  kind: 'asked',
+  turn,
+  callId,
+  name: 'pay',
+  what,
+  target: '',
+  until: 1,
+});
+const ended = (callId: string, outcome: string, preview: string): TurnEvent => ({
+  kind: 'tool-finished',
+  turn,
+  callId,
+  name: 'pay',
+  outcome,
+  preview,
+});
 const started = (callId: string): TurnEvent => ({ kind: 'tool-started', turn, callId, name: 'pay', input: '{"to":"Ada"}' });
 
 async function callEvents(events: readonly TurnEvent[]): Promise<CallEvent[]> {
@@ -75,7 +96,14 @@ test('a failed attempt ends void, and the next one is a text of its own', async 
 });
 
 test('after a gap the answer comes whole', async () => {
-  expect(await frames(streamed('text', 'm1', 'a', 'One '), { kind: 'resync' }, streamed('text', 'm1', 'a', 'three.'), finished('One two three.'))).toEqual([
+  expect(
+    await frames(
+      streamed('text', 'm1', 'a', 'One '),
+      { kind: 'resync' },
+      streamed('text', 'm1', 'a', 'three.'),
+      finished('One two three.'),
+    ),
+  ).toEqual([
     START,
     'start-step',
     'text-start {"id":"p1"}',
@@ -141,10 +169,20 @@ test('a failure is the last chunk, after the end that has its type; a stop is an
     `finish ${JSON.stringify({ finishReason: 'error', messageMetadata: { turn, stopReason: 'failed', usage, error } })}`,
     'error {"errorText":"no key"}',
   ]);
-  expect((await frames(finished('', { stopReason: 'interrupted' }))).map((one) => one.split(' ')[0])).toEqual(['start', 'data-usage', 'abort', 'finish']);
+  expect((await frames(finished('', { stopReason: 'interrupted' }))).map((one) => one.split(' ')[0])).toEqual([
+    'start',
+    'data-usage',
+    'abort',
+    'finish',
+  ]);
 });
 
 test('who comes later has nothing of a failed attempt, and each text in one piece', async () => {
-  const events = [streamed('text', 'm1', 'a', 'Half'), streamed('text', 'm1', 'b', 'Who'), streamed('text', 'm1', 'b', 'le.'), finished('Whole.')];
+  const events = [
+    streamed('text', 'm1', 'a', 'Half'),
+    streamed('text', 'm1', 'b', 'Who'),
+    streamed('text', 'm1', 'b', 'le.'),
+    finished('Whole.'),
+  ];
   expect(withoutVoid(await callEvents(events)).map(({ kind }) => kind)).toEqual(['call', 'begin', 'grow', 'end', 'finished']);
 });

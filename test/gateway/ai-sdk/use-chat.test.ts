@@ -14,14 +14,15 @@ let world: World;
 let served: ServedGateway;
 
 const { window } = new JSDOM('<!doctype html><body></body>');
-Object.assign(globalThis, { window, document: window.document });
-
 type React = typeof import('react');
 type Ai = typeof import('ai');
 type Helpers = ReturnType<typeof import('@ai-sdk/react').useChat>;
 
 beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [askUser] });
+  // The worker's SDK does not run where a page is.
+  Object.assign(globalThis, { window, document: window.document });
+  Object.defineProperty(globalThis, 'navigator', { value: window.navigator, configurable: true });
   served = await serveGateway({ client: world.client, authenticate: oneToken(TOKEN), port: 0 });
 });
 afterAll(async () => {
@@ -60,7 +61,9 @@ async function openPage(id: string): Promise<Page> {
 }
 
 const lines = ({ chat }: Page): string[] =>
-  chat().messages.map(({ id, role, parts }) => `${role} ${id}: ${parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('|')}`);
+  chat().messages.map(
+    ({ id, role, parts }) => `${role} ${id}: ${parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('|')}`,
+  );
 
 test('a page that is opened again in the middle of an answer shows it once, to its end', async () => {
   const id = world.id();
@@ -94,7 +97,12 @@ test('a page that is opened again in the middle of an answer shows it once, to i
     `user ${count}: count`,
     'assistant turn_0002: One two three four five.',
   ]);
-  expect(first.chat().messages.filter(({ role }) => role === 'user').map(({ id: own }) => own)).toEqual([hi, count]);
+  expect(
+    first
+      .chat()
+      .messages.filter(({ role }) => role === 'user')
+      .map(({ id: own }) => own),
+  ).toEqual([hi, count]);
   second.close();
 });
 
@@ -103,7 +111,10 @@ test('a question is answered by the page, and the answer goes on by itself', asy
   stage.play(id, callTool('ask_user', { question: 'Which?' }), (request) => text(`So: ${resultTexts(request).join()}`));
   const page = await openPage(id);
   await page.chat().sendMessage({ text: say(id, 'paint') });
-  const part = page.chat().messages.at(-1)?.parts.find(({ type }) => type === 'tool-ask_user');
+  const part = page
+    .chat()
+    .messages.at(-1)
+    ?.parts.find(({ type }) => type === 'tool-ask_user');
   expect(part).toMatchObject({ state: 'input-available', input: { question: 'Which?' } });
   await page.chat().addToolOutput({ tool: 'ask_user' as never, toolCallId: 'turn_0001/c1', output: 'Blue' as never });
   await waitFor(
