@@ -26,7 +26,7 @@ const PAUSE_MS = 300;
 export function addAiSdkRoutes(app: GatewayApp): void {
   app.post(CHAT_PATH, async (context) => {
     const core = context.get('conversations');
-    const request = read(chatRequest, await context.req.json());
+    const request = read(chatRequest, await bodyOf(context));
     const id = workflowIdOf(request.id);
     const wish = wishOf(request);
     return streamed(context, (gone) => fulfil(core, { id, wish, start: startOf(request), gone }));
@@ -178,6 +178,15 @@ function streamed(context: GatewayContext, chunks: (gone: AbortSignal) => AsyncG
     },
     (error) => ({ data: JSON.stringify({ type: 'error', errorText: toProblem(error).message }) }),
   );
+}
+
+async function bodyOf(context: GatewayContext): Promise<unknown> {
+  try {
+    return await context.req.json();
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new GatewayError({ status: 400, type: 'invalid', message: 'the body is no JSON' });
+  }
 }
 
 function read<T extends z.ZodType>(schema: T, given: unknown): z.output<T> {

@@ -313,3 +313,17 @@ test('any string is the id of a chat', async () => {
   expect(words(await shown(await send(chatId, [user('m1', say(id, 'hi'))])))).toBe('Understood.');
   expect(await transport().reconnectToStream({ chatId })).toBeNull();
 });
+
+test('broken JSON, and more of it than a request may have, are refused in words', async () => {
+  const post = async (body: string): Promise<unknown[]> => {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+    const response = await fetch(`${served.url}/api/chat`, { method: 'POST', headers, body });
+    return [response.status, response.headers.get('content-type'), await response.text()];
+  };
+  expect(await post('{"id":')).toEqual([400, expect.stringContaining('text/plain'), 'the body is no JSON']);
+  expect(await post(`"${'x'.repeat(9 * 1024 * 1024)}"`)).toEqual([
+    413,
+    expect.stringContaining('text/plain'),
+    expect.stringContaining('bytes'),
+  ]);
+});

@@ -1,5 +1,4 @@
 /** `useChat` of React, unchanged, in a page (jsdom) against a real gateway and worker: a page is closed and opened again mid-answer. */
-import { JSDOM } from 'jsdom';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
@@ -13,8 +12,17 @@ const stage = createStage();
 let world: World;
 let served: ServedGateway;
 
+/** What of these this test uses: they come without types. */
+interface PageWindow {
+  readonly document: { readonly body: { appendChild(child: unknown): unknown }; createElement(name: string): unknown };
+  readonly navigator: unknown;
+  close(): void;
+}
+interface ReactDom {
+  createRoot(container: unknown): { render(element: unknown): void; unmount(): void };
+}
+const { JSDOM } = require('jsdom') as { readonly JSDOM: new (html: string) => { readonly window: PageWindow } };
 const { window } = new JSDOM('<!doctype html><body></body>');
-type React = typeof import('react');
 type Ai = typeof import('ai');
 type Helpers = ReturnType<typeof import('@ai-sdk/react').useChat>;
 
@@ -38,8 +46,8 @@ interface Page {
 
 /** A page of three lines: the messages are loaded, then `useChat` resumes. */
 async function openPage(id: string): Promise<Page> {
-  const React = require('react') as React;
-  const { createRoot } = require('react-dom/client') as typeof import('react-dom/client');
+  const { createElement } = require('react') as { createElement(component: () => null): unknown };
+  const { createRoot } = require('react-dom/client') as ReactDom;
   const { useChat } = require('@ai-sdk/react') as typeof import('@ai-sdk/react');
   const { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls: isAnswered } = require('ai') as Ai;
   const headers = { authorization: `Bearer ${TOKEN}` };
@@ -52,7 +60,7 @@ async function openPage(id: string): Promise<Page> {
     return null;
   };
   const root = createRoot(window.document.body.appendChild(window.document.createElement('div')));
-  root.render(React.createElement(Chat));
+  root.render(createElement(Chat));
   await waitFor(
     () => latest !== undefined,
     (isThere) => isThere,
