@@ -18,6 +18,7 @@ import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
 import { answerNative, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
 import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
+import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
 
@@ -46,6 +47,13 @@ export interface GatewayOptions {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
+/** Of clients that send all that was said with each message. */
+const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
+/** By path, where it is not MAX_BODY_BYTES. */
+const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
+  [/^\/v1\/conversations\/[^/]+\/attachments$/, MAX_ATTACHMENT_BYTES],
+  [/^\/(api\/chat|agui|v1\/chat\/completions|v1\/responses|v1\/messages)$/, MAX_HISTORY_BYTES],
+];
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json']);
@@ -68,9 +76,10 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   });
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])], credentials: true }));
-  const limited = bodyLimit({ maxSize: MAX_BODY_BYTES, onError: tooLarge(TOO_LARGE) });
-  const attaching = bodyLimit({ maxSize: MAX_ATTACHMENT_BYTES, onError: tooLarge(TOO_LARGE_TO_ATTACH) });
-  app.use((context, next) => (/^\/v1\/conversations\/[^/]+\/attachments$/.test(context.req.path) ? attaching : limited)(context, next));
+  const bodies = [...BODY_LIMITS, [/^/, MAX_BODY_BYTES] as const].map(
+    ([paths, maxSize]) => [paths, bodyLimit({ maxSize, onError: tooLarge(maxSize) })] as const,
+  );
+  app.use((context, next) => bodies.find(([paths]) => paths.test(context.req.path))?.[1](context, next) ?? next());
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -88,6 +97,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addMcpRoutes(app);
   addOpenaiRoutes(app);
   addAnthropicRoutes(app);
+  addAiSdkRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -117,6 +127,7 @@ function accessLine(context: GatewayContext, ms: number): string {
 const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Problem) => Response])[] = [
   [/^\/v1\/(chat|responses|models)(\/|$)/, answerOpenaiProblem],
   [/^\/v1\/messages(\/|$)/, answerAnthropicProblem],
+  [/^\/api\/chat(\/|$)/, answerChatProblem],
 ];
 
 /** In the shape of the path's protocol, else as RFC 9457 has it. */
@@ -127,19 +138,12 @@ function answerProblem(context: Context, problem: Problem): Response {
   return (shaped ?? answerNative)(context, problem);
 }
 
-const TOO_LARGE: Problem = {
-  status: 413,
-  type: 'too-large',
-  message: `a request may have ${MAX_BODY_BYTES} bytes; send more as an attachment`,
-};
-
-const TOO_LARGE_TO_ATTACH: Problem = { status: 413, type: 'too-large', message: `a picture may have ${MAX_ATTACHMENT_BYTES} bytes` };
-
 /** What is left of the body is not read, so that nothing else can come on this connection. */
-function tooLarge(problem: Problem): (context: Context) => Response {
+function tooLarge(bytes: number): (context: Context) => Response {
   return (context) => {
     context.header('connection', 'close');
-    return answerProblem(context, problem);
+    const message = `a request may have ${bytes} bytes here; send more as an attachment`;
+    return answerProblem(context, { status: 413, type: 'too-large', message });
   };
 }
 

@@ -87,7 +87,9 @@ export function createAnswerParts(): AnswerParts {
   /** A4. */
   const finish = (result: TurnResult): AnswerEvent[] => {
     const drawn = parts.flatMap(({ of, text }) => (of === 'text' ? [text] : [])).join('');
-    const isWhole = drawn.trimEnd() === result.text.trimEnd() || (result.stopReason !== 'end' && drawn.startsWith(result.text.trimEnd()));
+    // Several texts of one call stand in the result with empty lines between them.
+    const isWhole =
+      withoutSpace(drawn) === withoutSpace(result.text) || (result.stopReason !== 'end' && drawn.startsWith(result.text.trimEnd()));
     if (isWhole) return [...close(), { kind: 'finished', result }];
     const isGrowing = parts.at(-1)?.isOpen === true && parts.at(-1)?.of === 'text' && result.text.startsWith(drawn);
     const rest = isGrowing ? grow('text', result.text.slice(drawn.length)) : [...voidAll(), ...grow('text', result.text)];
@@ -129,4 +131,8 @@ export function createAnswerParts(): AnswerParts {
       }
     },
   };
+}
+
+function withoutSpace(text: string): string {
+  return text.replace(/\s+/g, '');
 }

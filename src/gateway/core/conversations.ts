@@ -7,6 +7,7 @@ import { ClientError } from '../../client/errors.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
 import { NO_USAGE } from '../../records/message.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
+import { joinedTurn } from './joined-turn.js';
 import { createTurnEnds } from './turn-ends.js';
 
 export interface Submitted {
@@ -58,27 +59,14 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     return client.newestCursor(id);
   };
 
-  /** The turn that a message joined, when it has: its sender is the first to hear of it. */
-  const turnOf = async (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
-    const stop = new AbortController();
-    const either = AbortSignal.any([signal, stop.signal]);
-    const seen = async (): Promise<string> => {
-      for await (const { event } of client.watch(id, { after, signal: either })) {
-        if (event.kind === 'message' && event.messageId === message.id) return event.turn;
-      }
-      return new Promise(() => undefined);
-    };
-    const answered = client.send(id, message, { signal: either }).then(({ turnId }) => {
+  /** The turn that a message joined, when it has. */
+  const turnOf = (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
+    const answered = client.send(id, message, { signal }).then(({ turnId }) => {
       if (turnId === null)
         throw new ClientError('closed', `${message.id} has no turn in ${id}: it was taken back, or the session was cleared`);
       return turnId;
     });
-    try {
-      return await Promise.race([answered, seen().catch(() => answered)]);
-    } finally {
-      answered.catch(() => undefined);
-      stop.abort();
-    }
+    return joinedTurn(client, id, { messageId: message.id, after, signal, answered });
   };
 
   const attach = (wanted: Following): AsyncGenerator<Followed, void> => followTurn({ client, ends, ...(log && { log }) }, wanted);

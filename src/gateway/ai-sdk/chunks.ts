@@ -1,0 +1,177 @@
+/**
+ * A turn as the AI SDK's UI message stream, version 1. Pure: events in, chunks out.
+ *
+ * U1  Clients can only append. A text is ended once its model call has committed; one that turns out void is ended with
+ *     `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own.
+ * U2  A client answers an approval or a question with a new request, which it sends when the stream has ended: so the stream ends where
+ *     nothing but a person is waited for.
+ * U3  Tools run here (`providerExecuted`): a client is never asked to run one, and never sends the end of one as news. Questions are its to
+ *     answer, until they have been.
+ */
+import type { JsonValue, Usage } from '../../records/message.js';
+import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import type { CallEvent } from '../core/tool-calls.js';
+
+export interface Metadata {
+  readonly turn: string | null;
+  readonly stopReason?: StopReason;
+  /** The turn goes on once a person has answered. */
+  readonly waitingFor?: 'person';
+  readonly usage?: Usage;
+  readonly error?: { readonly type: string; readonly message: string };
+}
+
+export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
+
+export type Chunk =
+  | { readonly type: 'start'; readonly messageId: string; readonly messageMetadata: Metadata }
+  | { readonly type: 'start-step' | 'finish-step' | 'abort' }
+  | { readonly type: 'text-start' | 'reasoning-start' | 'reasoning-end'; readonly id: string }
+  | { readonly type: 'text-end'; readonly id: string; readonly providerMetadata?: { readonly perdura: { readonly void: true } } }
+  | { readonly type: 'text-delta' | 'reasoning-delta'; readonly id: string; readonly delta: string }
+  | {
+      readonly type: 'tool-input-available';
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: JsonValue;
+      readonly providerExecuted: boolean;
+    }
+  | { readonly type: 'tool-approval-request'; readonly approvalId: string; readonly toolCallId: string }
+  | { readonly type: 'tool-output-available'; readonly toolCallId: string; readonly output: string; readonly providerExecuted: true }
+  | { readonly type: 'tool-output-error'; readonly toolCallId: string; readonly errorText: string; readonly providerExecuted: true }
+  | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
+  | { readonly type: 'data-usage'; readonly data: Usage }
+  | {
+      readonly type: 'data-waiting' | 'data-paused' | 'data-fallback';
+      readonly data: { readonly [name: string]: JsonValue };
+      /** For `onData` alone: no part of the message. */
+      readonly transient: true;
+    }
+  | { readonly type: 'finish'; readonly finishReason: FinishReason; readonly messageMetadata: Metadata }
+  | { readonly type: 'error'; readonly errorText: string };
+
+export interface Chunks {
+  start(): readonly Chunk[];
+  take(event: CallEvent): readonly Chunk[];
+  /** Nothing goes on until a person has answered. */
+  isWaiting(): boolean;
+  /** Ends the stream while the turn waits. */
+  pause(): readonly Chunk[];
+}
+
+export interface ChunksOptions {
+  readonly turn: string | null;
+  readonly messageId: string;
+  /** Calls that the client has just answered: they are waited for no longer. */
+  readonly answered?: readonly string[];
+}
+
+export function createChunks({ turn, messageId, answered = [] }: ChunksOptions): Chunks {
+  const justAnswered = new Set(answered);
+  /** Texts of the call at hand (U1). */
+  let texts: string[] = [];
+  let isInStep = false;
+  const names = new Map<string, { readonly name: string; readonly input: JsonValue }>();
+  const running = new Set<string>();
+  const asked = new Set<string>();
+  const denied = new Set<string>();
+
+  const settle = (): Chunk[] => {
+    const ends = texts.map((id): Chunk => ({ type: 'text-end', id }));
+    texts = [];
+    return ends;
+  };
+  const endStep = (): Chunk[] => {
+    const ends = [...settle(), ...(isInStep ? [{ type: 'finish-step' } as const] : [])];
+    isInStep = false;
+    return ends;
+  };
+  const inStep = (): Chunk[] => {
+    if (isInStep) return [];
+    isInStep = true;
+    return [{ type: 'start-step' }];
+  };
+  const shownCall = (callId: string, providerExecuted: boolean): Chunk => {
+    const { name = 'tool', input = {} } = names.get(callId) ?? {};
+    return { type: 'tool-input-available', toolCallId: callId, toolName: name, input, providerExecuted };
+  };
+
+  const finish = (result: TurnResult): Chunk[] => {
+    const { stopReason, usage, error } = result;
+    const isError = error !== undefined && stopReason !== 'end' && stopReason !== 'interrupted';
+    return [
+      ...endStep(),
+      { type: 'data-usage', data: usage },
+      ...(stopReason === 'interrupted' ? [{ type: 'abort' } as const] : []),
+      { type: 'finish', finishReason: finishReasonOf(result), messageMetadata: { turn, stopReason, usage, ...(error && { error }) } },
+      // A client reads nothing after it.
+      ...(isError ? [{ type: 'error', errorText: error.message } as const] : []),
+    ];
+  };
+
+  return {
+    start: () => [{ type: 'start', messageId, messageMetadata: { turn } }],
+
+    take(event) {
+      switch (event.kind) {
+        case 'call':
+          return [...endStep(), ...inStep()];
+        case 'begin':
+          if (event.of === 'text') texts.push(event.part);
+          return [...inStep(), { type: event.of === 'text' ? 'text-start' : 'reasoning-start', id: event.part }];
+        case 'grow':
+          return [{ type: event.of === 'text' ? 'text-delta' : 'reasoning-delta', id: event.part, delta: event.text }];
+        case 'end':
+          return event.of === 'text' ? [] : [{ type: 'reasoning-end', id: event.part }];
+        case 'void': {
+          const gone = texts.filter((id) => event.parts.includes(id));
+          texts = texts.filter((id) => !gone.includes(id));
+          return gone.map((id) => ({ type: 'text-end', id, providerMetadata: { perdura: { void: true } } }));
+        }
+        case 'tool-called':
+          names.set(event.callId, event);
+          return [...settle(), ...inStep(), shownCall(event.callId, true)];
+        case 'tool-started':
+          running.add(event.callId);
+          asked.delete(event.callId);
+          return [];
+        case 'asked':
+          if (!justAnswered.delete(event.callId)) asked.add(event.callId);
+          if (event.what === 'question') return [shownCall(event.callId, false)];
+          return [{ type: 'tool-approval-request', approvalId: event.callId, toolCallId: event.callId }];
+        case 'decided':
+          asked.delete(event.callId);
+          if (event.decision === 'deny') denied.add(event.callId);
+          return [];
+        case 'tool-finished': {
+          running.delete(event.callId);
+          asked.delete(event.callId);
+          const own = { toolCallId: event.callId };
+          if (denied.has(event.callId) && event.outcome === 'rejected') return [{ type: 'tool-output-denied', ...own }];
+          if (event.outcome === 'ok') return [{ type: 'tool-output-available', ...own, output: event.preview, providerExecuted: true }];
+          return [{ type: 'tool-output-error', ...own, errorText: event.preview || event.outcome, providerExecuted: true }];
+        }
+        case 'waiting':
+          return [{ type: 'data-waiting', data: { for: event.for, until: event.until }, transient: true }];
+        case 'paused':
+          return [{ type: 'data-paused', data: { why: event.why }, transient: true }];
+        case 'fallback': {
+          const { model, insteadOf, reason } = event;
+          return [{ type: 'data-fallback', data: { model, insteadOf, reason }, transient: true }];
+        }
+        case 'finished':
+          return finish(event.result);
+      }
+    },
+
+    isWaiting: () => asked.size > 0 && running.size === 0,
+
+    pause: () => [...endStep(), { type: 'finish', finishReason: 'tool-calls', messageMetadata: { turn, waitingFor: 'person' } }],
+  };
+}
+
+function finishReasonOf({ stopReason, error }: TurnResult): FinishReason {
+  if (stopReason === 'end') return error === undefined ? 'stop' : 'length';
+  if (stopReason === 'refused') return 'content-filter';
+  return stopReason === 'failed' ? 'error' : stopReason === 'reset' ? 'stop' : 'other';
+}

@@ -1,0 +1,128 @@
+/** What `useChat` sends, and what it means here. Pure. */
+import { z } from '@hono/zod-openapi';
+import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
+import type { Decision } from '../../conversation/protocol/human-input.js';
+import { callFingerprint } from '../../memory/call-fingerprint.js';
+import { MEDIA_KINDS, type JsonValue, type MediaKind, type MediaSource } from '../../records/message.js';
+import { GatewayError } from '../core/errors.js';
+import { start } from '../native/schemas.js';
+
+/** Pages send all of their messages each time; only one of them counts here. */
+const MAX_MESSAGES = 10_000;
+const MAX_PARTS = 2_000;
+const MAX_ID = 200;
+
+const part = z.looseObject({ type: z.string().max(300) });
+const uiMessage = z.looseObject({
+  id: z.string().max(MAX_ID),
+  role: z.enum(['system', 'user', 'assistant']),
+  parts: z.array(part).max(MAX_PARTS),
+});
+export type UiMessage = z.output<typeof uiMessage>;
+
+export const chatRequest = z.looseObject({
+  id: z.string().min(1).max(MAX_ID),
+  messages: z.array(uiMessage).min(1).max(MAX_MESSAGES),
+  trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
+  messageId: z.string().max(MAX_ID).nullish(),
+  ...start.pick({ agent: true, scope: true, title: true, model: true }).shape,
+});
+export type ChatRequest = z.output<typeof chatRequest>;
+
+/** What a person says to a call that waits; `hash` binds an approval to the arguments that the page has shown. */
+export type Answer = Pick<Decision, 'callId' | 'decision' | 'note' | 'hash'>;
+
+export type Wish =
+  | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
+  /** In place of what was answered before to the message of this id, and of all after it. */
+  | { readonly kind: 'again'; readonly message: Message & { readonly id: string } }
+  | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly Answer[] };
+
+/** Throws a refusal. */
+export function wishOf({ messages, trigger, messageId }: ChatRequest): Wish {
+  const named = messages.find(({ id }) => id === messageId);
+  const last = messages.at(-1);
+  if (trigger === 'submit-message') {
+    const answered = named?.role === 'assistant' ? named : last?.role === 'assistant' ? last : undefined;
+    if (answered) {
+      const answers = answersIn(answered);
+      if (answers.length === 0)
+        throw invalid('the last message is the assistant’s, and answers none of its calls: send a message of the user');
+      return { kind: 'answer', messageId: answered.id, answers };
+    }
+  }
+  const user = messages.findLast(({ role }) => role === 'user');
+  if (!user) throw invalid('there is no message of the user to answer');
+  const isEdit = messageId != null && messageId === user.id;
+  return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message: messageOf(user) };
+}
+
+export function startOf({ agent, scope, title, model }: ChatRequest): StartOptions {
+  return Object.fromEntries(Object.entries({ agent, scope, title, model }).filter(([, value]) => value !== undefined));
+}
+
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+const filePart = z.looseObject({ type: z.literal('file'), mediaType: z.string().max(200), url: z.string() });
+
+function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } {
+  const texts = parts.flatMap((one) => textPart.safeParse(one).data?.text ?? []);
+  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
+  for (const one of parts.filter(({ type }) => type === 'file')) {
+    const { kind, source } = sourceOf(one);
+    (media[kind] ??= []).push(source);
+  }
+  return { id, text: texts.join('\n\n'), ...media };
+}
+
+const KIND_OF_TYPE: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
+
+function sourceOf(given: unknown): { readonly kind: MediaKind; readonly source: MediaSource } {
+  const file = filePart.safeParse(given);
+  if (!file.success) throw invalid('a file needs a mediaType and a url');
+  const { mediaType, url } = file.data;
+  const kind = KIND_OF_TYPE[mediaType.split('/')[0] ?? ''];
+  if (kind === undefined) throw invalid(`a file of ${JSON.stringify(mediaType)} is not taken: send ${MEDIA_KINDS.join(', ')}`);
+  if (!url.startsWith('data:')) return { kind, source: { mediaType, url } };
+  const comma = url.indexOf(',');
+  if (comma < 0 || !url.slice(0, comma).endsWith(';base64')) throw invalid('a data URL must be base64');
+  return { kind, source: { mediaType, base64: url.slice(comma + 1) } };
+}
+
+const toolPart = z.looseObject({
+  type: z.string(),
+  toolName: z.string().optional(),
+  toolCallId: z.string().max(64),
+  state: z.string(),
+  input: z.unknown().optional(),
+  output: z.unknown().optional(),
+  errorText: z.string().optional(),
+  providerExecuted: z.boolean().optional(),
+  approval: z.looseObject({ approved: z.boolean().optional(), reason: z.string().optional() }).optional(),
+});
+
+function answersIn({ parts }: UiMessage): Answer[] {
+  return parts.flatMap((one): Answer[] => {
+    const tool = toolPart.safeParse(one).data;
+    if (!tool) return [];
+    const { toolCallId: callId, state, approval, output, errorText } = tool;
+    if (state === 'approval-responded' && approval?.approved !== undefined) {
+      const note = approval.reason === undefined ? {} : { note: approval.reason };
+      return [{ callId, decision: approval.approved ? 'approve' : 'deny', ...note, ...shownHash(tool) }];
+    }
+    // U3: what ran here is no answer.
+    if (tool.providerExecuted === true) return [];
+    if (state === 'output-available') {
+      return [{ callId, decision: 'approve', note: typeof output === 'string' ? output : (JSON.stringify(output) ?? '') }];
+    }
+    return state === 'output-error' ? [{ callId, decision: 'deny', note: errorText ?? '' }] : [];
+  });
+}
+
+function shownHash({ type, toolName, input }: z.output<typeof toolPart>): { readonly hash?: string } {
+  if (typeof input !== 'object' || input === null) return {};
+  return { hash: callFingerprint(toolName ?? type.slice('tool-'.length), input as JsonValue) };
+}
+
+function invalid(message: string): GatewayError {
+  return new GatewayError({ status: 400, type: 'invalid', message });
+}

@@ -1,0 +1,80 @@
+/**
+ * Tool calls with what they were asked and what they answered in full: the feed has the beginnings, and the store the rest. The entry of a
+ * call is in the store before the call shows in the feed, and so is that of its result.
+ */
+import type { PerduraClient } from '../../client.js';
+import type { Entry, JsonValue } from '../../records/message.js';
+import { shownText } from '../../records/message.js';
+import { cut } from '../../records/text.js';
+import type { AnswerEvent } from './answer-parts.js';
+
+export type CallEvent =
+  | AnswerEvent
+  /** A call, once, before anything else of it. */
+  | { readonly kind: 'tool-called'; readonly callId: string; readonly name: string; readonly input: JsonValue };
+
+/** The feed cuts at 200, and drops half a surrogate pair there. */
+const MAX_WHOLE = 198;
+/** Characters of a result that a client gets. */
+const MAX_RESULT = 100_000;
+
+export interface ToolCalls {
+  /** Never throws: what the store does not have stays as the feed has it. */
+  expand(event: AnswerEvent): Promise<readonly CallEvent[]>;
+}
+
+export function createToolCalls(client: Pick<PerduraClient, 'history'>, id: string, turn: string): ToolCalls {
+  const shown = new Set<string>();
+  /** Slots up to it are of earlier turns. */
+  let before = 0;
+
+  const entriesOfTurn = async (): Promise<readonly Entry[]> => {
+    const entries = await client.history(id, { after: before }).catch(() => []);
+    const first = entries.find((entry) => entry.turn === turn);
+    if (first) before = Math.max(before, first.slot - 1);
+    return entries.filter((entry) => entry.turn === turn);
+  };
+
+  const inputOf = async (callId: string, beginning: string | undefined): Promise<JsonValue> => {
+    const whole = beginning !== undefined && beginning.length <= MAX_WHOLE ? parsed(beginning) : undefined;
+    return whole ?? askedIn(await entriesOfTurn(), callId) ?? beginning ?? {};
+  };
+
+  const called = async (callId: string, name: string, beginning?: string): Promise<readonly CallEvent[]> => {
+    if (shown.has(callId)) return [];
+    shown.add(callId);
+    return [{ kind: 'tool-called', callId, name, input: await inputOf(callId, beginning) }];
+  };
+
+  return {
+    async expand(event) {
+      if (event.kind === 'tool-started') return [...(await called(event.callId, event.name, event.input)), event];
+      if (event.kind === 'asked') return [...(await called(event.callId, event.name)), event];
+      if (event.kind !== 'tool-finished') return [event];
+      const isWhole = event.preview.length <= MAX_WHOLE;
+      const text = isWhole ? event.preview : (resultIn(await entriesOfTurn(), event.callId) ?? event.preview);
+      return [...(await called(event.callId, event.name)), { ...event, preview: cut(text, MAX_RESULT) }];
+    },
+  };
+}
+
+function askedIn(entries: readonly Entry[], callId: string): JsonValue | undefined {
+  for (const { message } of entries) {
+    if (message.role !== 'assistant') continue;
+    for (const block of message.blocks) if (block.kind === 'tool-call' && block.callId === callId) return block.input;
+  }
+  return undefined;
+}
+
+function resultIn(entries: readonly Entry[], callId: string): string | undefined {
+  const found = entries.findLast(({ message }) => message.role === 'tool' && message.callId === callId);
+  return found?.message.role === 'tool' ? shownText(found.message.text) : undefined;
+}
+
+function parsed(json: string): JsonValue | undefined {
+  try {
+    return JSON.parse(json) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
