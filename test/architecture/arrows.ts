@@ -125,7 +125,11 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/worker'],
   },
   // Other programs' ways to conversations.
-  { place: 'gateway/', may: ['records/', 'conversation/', 'platform/', 'client.ts', 'client/'], never: ['@temporalio/', 'ioredis'] },
+  {
+    place: 'gateway/',
+    may: ['records/', 'conversation/', 'platform/', 'memory/', 'client.ts', 'client/', 'stores/feed-cursor.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',

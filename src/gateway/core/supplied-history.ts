@@ -72,7 +72,7 @@ export function goesOnWith(entries: readonly Entry[], supplied: Supplied): boole
   const turns = [...new Set(entries.map(({ turn }) => turn))];
   // Of the requests that may have begun it, the one that leaves as many turns as there are.
   const began = said.length - 1 - 2 * turns.length;
-  if (turns.length === 0 || began < 0) return false;
+  if (turns.length === 0) return false;
   return turns.every((turn, i) => {
     const at = began + 2 * i;
     const question = entries.filter((entry) => entry.turn === turn && isFromPerson(entry.message));

@@ -1,16 +1,13 @@
 /** Conversations: begin them, list them, look at them, change and end them. */
 import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import type { PerduraClient } from '../../client.js';
-import type { Status } from '../../conversation/protocol/contract.js';
 import type { GatewayApp } from '../context.js';
 import { GatewayError } from '../core/errors.js';
+import { statusOf } from '../core/status-of.js';
 import { add } from './operation.js';
 import { anything, budget, conversation, json, listed, onConversation, start, status } from './schemas.js';
 
 const tag = 'conversations';
-/** Of a worker that is not there: what Temporal and the store know is answered without it. */
-const STATUS_PATIENCE_MS = 2_000;
 
 export function addConversations(app: GatewayApp): void {
   add(app, {
@@ -135,17 +132,6 @@ export function addConversations(app: GatewayApp): void {
       return client.dispatch(id, event, { wait: wait === 'true', signal });
     },
   });
-}
-
-/** Null where nothing answers in time: nobody waits for a worker to read what is known without one. */
-async function statusOf(client: PerduraClient, id: string): Promise<Status | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<null>((resolve) => (timer = setTimeout(resolve, STATUS_PATIENCE_MS, null)));
-  try {
-    return await Promise.race([client.status(id).catch(() => null), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The id that `Idempotency-Key` gives a message which has none of its own. */

@@ -1,6 +1,7 @@
 /** `/v1/responses`: create, stream, retrieve, come back to, cancel. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import type { Status } from '../../conversation/protocol/contract.js';
 import { turnNumber } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
@@ -10,6 +11,7 @@ import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import { submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
 import { workflowIdOf } from '../core/public-id.js';
+import { statusOf } from '../core/status-of.js';
 import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { textsAtEnd, turnPieces, type TurnPiece } from '../core/turn-texts.js';
@@ -39,9 +41,9 @@ const request = z.looseObject({
 type Request = z.output<typeof request>;
 
 const DEFAULT_AGENT = 'default';
-/** How long is waited for the end of a turn that may have ended. */
+/** How long is waited for the end of a turn of which is not known that it has ended, and of one that has, or is being stopped. */
 const LOOK_MS = 500;
-const STOP_PATIENCE_MS = 20_000;
+const END_PATIENCE_MS = 20_000;
 
 export function addResponses(app: GatewayApp): void {
   app.post('/v1/responses', async (context) => {
@@ -93,7 +95,7 @@ export function addResponses(app: GatewayApp): void {
     const head = await headOf(core, name);
     const signal = signalOf(context);
     await stop(core, name);
-    return context.json(await look(core, name, head, signal, STOP_PATIENCE_MS));
+    return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
   });
 }
 
@@ -188,9 +190,10 @@ async function look(
   { conversation, turn }: ResponseName,
   head: ResponseHead,
   signal: AbortSignal,
-  patienceMs = LOOK_MS,
+  patienceMs?: number,
 ): Promise<object> {
-  const patience = timeoutSignal(patienceMs);
+  const status = patienceMs === undefined ? await statusOf(core.client, conversation) : null;
+  const patience = timeoutSignal(patienceMs ?? (status !== null && isOver(turn, status) ? END_PATIENCE_MS : LOOK_MS));
   try {
     const result = await core.ended(conversation, turn, AbortSignal.any([signal, patience]));
     return endedResponse(head, result, await textsAtEnd(core, conversation, result));
@@ -198,6 +201,11 @@ async function look(
     if (patience.aborted && !signal.aborted) return runningResponse(head);
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
   }
+}
+
+/** By what the conversation does now: a machine under load takes its time to answer with the end itself. */
+function isOver(turn: string, { turn: latest, phase }: Status): boolean {
+  return turnNumber(turn) < latest || (turnNumber(turn) === latest && (phase === 'idle' || phase === 'closing'));
 }
 
 /** What runs is stopped, what waits is taken back, what has ended stays. */
