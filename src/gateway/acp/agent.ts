@@ -4,8 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { AgentApp, AgentContext, ContentBlock, PromptResponse } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
-import { ClientError } from '../../client/errors.js';
-import type { Pending } from '../../client/human-input.js';
+import { ClientError, type Pending } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { createAnswerParts } from '../core/answer-parts.js';
 import type { Conversations } from '../core/conversations.js';
