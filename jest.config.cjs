@@ -7,7 +7,10 @@ module.exports = {
       '@swc/jest',
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' }, sourceMaps: 'inline' },
     ],
+    // ESM alone, which jest loads no other way.
+    '/@agentclientprotocol/.+\\.js$': ['@swc/jest', { jsc: { target: 'es2022' }, module: { type: 'commonjs' } }],
   },
+  transformIgnorePatterns: ['/node_modules/(?!@agentclientprotocol/)'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^fast-check$': '<rootDir>/test/support/seeded-fast-check.cjs' },
   runtime: '<rootDir>/test/support/runtime.cjs',
   globalSetup: '<rootDir>/test/support/global-setup.ts',

@@ -27,6 +27,7 @@ import {
   debugCommand,
 } from './commands/inspection.js';
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
+import { acpCommand } from './commands/acp.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
 import {
@@ -64,6 +65,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
     doctorCommand,
     trustCommand,
     mcpCommand,
+    acpCommand,
     completionCommand,
     completeCommand,
   ],

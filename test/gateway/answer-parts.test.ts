@@ -131,3 +131,19 @@ test('a model that is replaced leaves nothing of what it said', () => {
   const fallback = { kind: 'fallback', turn, call: 'a', for: 'overloaded', from: 'x/a', to: 'x/b' } as unknown as TurnEvent;
   expect(read([said('text', 'a', 1, 'Hal'), fallback, said('text', 'b', 1, 'Hello'), finished('Hello')]).answer).toBe('Hello');
 });
+
+test('after a gap nothing of the call at hand is drawn from its middle', () => {
+  const { answer, drawn } = read([
+    said('text', 'a', 1, 'One '),
+    { kind: 'resync' },
+    said('text', 'a', 1, 'three'),
+    finished('One two three'),
+  ]);
+  expect(answer).toBe('One two three');
+  expect(drawn.flatMap((event) => (event.kind === 'grow' ? [event.text] : []))).toEqual(['One ', 'One two three']);
+});
+
+test('what an attempt had streamed is void as soon as the next one streams', () => {
+  const { drawn } = read([said('text', 'a', 1, 'Hal'), said('text', 'a', 2, 'Hello'), finished('Hello')]);
+  expect(drawn.map(({ kind }) => kind)).toEqual(['call', 'begin', 'grow', 'end', 'void', 'begin', 'grow', 'end', 'finished']);
+});

@@ -11,7 +11,6 @@ import type { Followed } from '../core/follow-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { runningTurn } from '../core/running-turn.js';
 import type { CallEvent } from '../core/tool-calls.js';
-import { wholeTurn } from '../core/whole-turn.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { answerAgain } from './again.js';
 import { createChunks, type Chunk } from './chunks.js';
@@ -82,7 +81,7 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
     id,
     turn: taken.turn,
     gone,
-    follow: (signal) => wholeTurn(core, taken, signal),
+    follow: (signal) => core.answer(taken, signal),
     messageId: taken.turn ?? `${taken.messageId}-reset`,
     edge,
   });

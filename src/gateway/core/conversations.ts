@@ -9,6 +9,7 @@ import { NO_USAGE } from '../../records/message.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
 import { joinedTurn } from './joined-turn.js';
 import { createTurnEnds } from './turn-ends.js';
+import { wholeTurn } from './whole-turn.js';
 
 export interface Submitted {
   readonly conversation: string;
@@ -35,7 +36,7 @@ export interface Conversations {
   ): Promise<Submitted>;
   /** A turn as it happens; the last event is `turn-finished`. */
   attach(wanted: Following): AsyncGenerator<Followed, void>;
-  /** The same of what was submitted. */
+  /** The same of what was submitted, from its beginning, also where it was submitted before. */
   answer(submitted: Submitted, signal: AbortSignal): AsyncGenerator<Followed, void>;
   /** Waits for the end of a turn, however long that takes. */
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
@@ -88,8 +89,9 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
     attach,
 
-    async *answer({ conversation, turn, after }, signal) {
-      if (turn !== null) yield* attach({ id: conversation, turn, after, signal });
+    async *answer(submitted, signal) {
+      const { turn } = submitted;
+      if (turn !== null) yield* wholeTurn(attach, { ...submitted, turn }, signal);
       else yield { cursor: null, event: { kind: 'turn-finished', turn: '', result: CLEARED } };
     },
 

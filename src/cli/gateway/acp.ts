@@ -1,0 +1,27 @@
+/** `perdura acp`: stdout belongs to the protocol, so what is for people goes to stderr. */
+import { Readable, Writable } from 'node:stream';
+import { createAcpAgent } from '../../gateway/acp/agent.js';
+import { createConversations } from '../../gateway/core/conversations.js';
+import { packageVersion } from '../../platform/version.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { withClient } from '../session/with-client.js';
+
+export function serveAcp(context: CliContext, { agent }: { readonly agent?: string }): Promise<number> {
+  return withClient(context, { needsWorker: true, whenInterrupted: 'stopped serving' }, async ({ client, output, signal }) => {
+    const { ndJsonStream } = await import('@agentclientprotocol/sdk');
+    const log = (line: string): void => output.problem(line);
+    const app = await createAcpAgent({
+      conversations: createConversations(client, log),
+      version: packageVersion(),
+      log,
+      ...(agent !== undefined && { agent }),
+    });
+    const input = Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>;
+    const connection = app.connect(ndJsonStream(Writable.toWeb(process.stdout) as WritableStream<Uint8Array>, input));
+    output.note('serving the Agent Client Protocol over stdin and stdout');
+    signal.addEventListener('abort', () => connection.close(), { once: true });
+    await connection.closed;
+    return EXIT.ok;
+  });
+}

@@ -1,0 +1,167 @@
+/**
+ * Conversations for clients of the Agent Client Protocol (editors): a session is a conversation, a prompt is a message. What waits for a
+ * person becomes a permission request. A client that ends, and loads the session again, misses nothing.
+ */
+import { randomUUID } from 'node:crypto';
+import type { AgentApp, AgentContext, ContentBlock, PromptResponse } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
+import { ClientError, type Pending } from '../../client.js';
+import type { Message } from '../../conversation/protocol/contract.js';
+import { createAnswerParts } from '../core/answer-parts.js';
+import type { Conversations } from '../core/conversations.js';
+import { createUpdates, promptStopOf, replayOf } from './updates.js';
+
+export interface AcpOptions {
+  readonly conversations: Conversations;
+  readonly version: string;
+  /** Whom new sessions talk to; default: the agent named default. */
+  readonly agent?: string;
+  readonly log?: (line: string) => void;
+}
+
+const ALLOW = 'allow';
+const ALWAYS = 'always';
+const REFUSE = 'refuse';
+
+export async function createAcpAgent({ conversations, version, agent: name, log = () => undefined }: AcpOptions): Promise<AgentApp> {
+  const { agent, methods, PROTOCOL_VERSION, RequestError } = await import('@agentclientprotocol/sdk');
+  const { client } = conversations;
+  /** Sessions whose prompt was cancelled, perhaps before its turn began. */
+  const cancelled = new Set<string>();
+
+  /** In the words of the protocol; what nobody foresaw too. */
+  const asked = async <T>(sessionId: string, act: () => Promise<T>): Promise<T> => {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error;
+      if (error.kind === 'not-found') throw RequestError.sessionNotFound(sessionId);
+      throw error.kind === 'invalid'
+        ? RequestError.invalidParams(undefined, error.message)
+        : RequestError.internalError(undefined, error.message);
+    }
+  };
+
+  const askPermission = async (peer: AgentContext, sessionId: string, approval: Pending, signal: AbortSignal): Promise<void> => {
+    const { outcome } = await peer.request(
+      methods.client.session.requestPermission,
+      {
+        sessionId,
+        toolCall: { toolCallId: approval.callId, title: `${approval.tool} ${approval.target}`.trim(), rawInput: approval.arguments },
+        options: [
+          { optionId: ALLOW, name: 'Allow', kind: 'allow_once' },
+          ...(approval.mayAlways ? [{ optionId: ALWAYS, name: 'Allow this very call from now on', kind: 'allow_always' as const }] : []),
+          { optionId: REFUSE, name: 'Refuse', kind: 'reject_once' },
+        ],
+      },
+      { cancellationSignal: signal },
+    );
+    if (outcome.outcome !== 'selected') return;
+    const { callId, hash, conversation } = approval;
+    await client.decide(sessionId, {
+      callId,
+      hash,
+      ...(conversation !== sessionId && { conversation }),
+      decision: outcome.optionId === ALLOW || outcome.optionId === ALWAYS ? 'approve' : 'deny',
+      ...(outcome.optionId === ALWAYS && { always: true }),
+    });
+  };
+
+  const prompt = async (
+    sessionId: string,
+    blocks: readonly ContentBlock[],
+    peer: AgentContext,
+    gone: AbortSignal,
+  ): Promise<PromptResponse> => {
+    cancelled.delete(sessionId);
+    const ended = new AbortController();
+    const signal = AbortSignal.any([gone, ended.signal]);
+    const isAsked = new Set<string>();
+    const askWhatWaits = async (): Promise<void> => {
+      for (const approval of await client.approvals(sessionId)) {
+        if (approval.kind !== 'approval' || isAsked.has(approval.hash + approval.callId)) continue;
+        isAsked.add(approval.hash + approval.callId);
+        // A person takes time: the turn is followed meanwhile, and may be decided elsewhere.
+        askPermission(peer, sessionId, approval, signal).catch((error: unknown) => {
+          if (!signal.aborted) log(`the decision on ${approval.callId} of ${sessionId} was not taken: ${String(error)}`);
+        });
+      }
+    };
+    try {
+      const question = (await client.approvals(sessionId)).find(({ kind }) => kind === 'question');
+      const text = textOf(blocks);
+      const followed = question
+        ? await answerTo(sessionId, question, text)
+        : await conversations.submit(sessionId, messageOf(blocks, text), { signal });
+      if (cancelled.has(sessionId)) await client.interrupt(sessionId, 'by its client');
+      await askWhatWaits();
+      const [parts, updates] = [createAnswerParts(), createUpdates(followed.turn ?? 'reset')];
+      for await (const { event } of conversations.answer(followed, signal)) {
+        for (const part of parts.take(event)) {
+          for (const update of updates.take(part)) await peer.notify(methods.client.session.update, { sessionId, update });
+          if (part.kind === 'asked' && part.what === 'approval') await askWhatWaits();
+          // A question is answered by the next prompt.
+          if (part.kind === 'asked' && part.what === 'question') {
+            const content = { type: 'text' as const, text: part.target };
+            await peer.notify(methods.client.session.update, { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } });
+            return { stopReason: 'end_turn' };
+          }
+          if (part.kind !== 'finished') continue;
+          const stopReason = promptStopOf(part.result.stopReason);
+          if (stopReason !== undefined) return { stopReason };
+          throw RequestError.internalError(undefined, part.result.error?.message ?? 'the turn failed');
+        }
+      }
+      return { stopReason: 'cancelled' };
+    } finally {
+      ended.abort();
+    }
+  };
+
+  /** The turn that asked goes on with what it is answered. */
+  const answerTo = async (id: string, { callId, hash, conversation, turnId }: Pending, note: string) => {
+    const after = await client.newestCursor(id);
+    await client.decide(id, { callId, hash, decision: 'approve', note, ...(conversation !== id && { conversation }) });
+    return { conversation: id, messageId: callId, turn: turnId, acceptedAs: 'queue' as const, position: 0, after };
+  };
+
+  return agent({ name: 'perdura' })
+    .onRequest(methods.agent.initialize, () => ({
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: 'perdura', version },
+      agentCapabilities: { loadSession: true, promptCapabilities: { image: true } },
+      authMethods: [],
+    }))
+    .onRequest(methods.agent.session.new, async () => {
+      const { id } = await asked('new', () => client.start(undefined, name === undefined ? {} : { agent: name }));
+      return { sessionId: id };
+    })
+    .onRequest(methods.agent.session.load, ({ params: { sessionId }, client: peer }) =>
+      asked(sessionId, async () => {
+        for (const entry of await client.history(sessionId)) {
+          for (const update of replayOf(entry)) await peer.notify(methods.client.session.update, { sessionId, update });
+        }
+        return {};
+      }),
+    )
+    .onRequest(methods.agent.session.prompt, ({ params: { sessionId, prompt: blocks }, client: peer, signal }) =>
+      asked(sessionId, () => prompt(sessionId, blocks, peer, signal)),
+    )
+    .onNotification(methods.agent.session.cancel, async ({ params: { sessionId } }) => {
+      cancelled.add(sessionId);
+      await client.interrupt(sessionId, 'by its client').catch((error: unknown) => log(`cannot stop ${sessionId}: ${String(error)}`));
+    });
+}
+
+function messageOf(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {
+  const images = blocks.flatMap((block) => (block.type === 'image' ? [{ mediaType: block.mimeType, base64: block.data }] : []));
+  return { id: randomUUID(), text, ...(images.length > 0 && { images }) };
+}
+
+function textOf(blocks: readonly ContentBlock[]): string {
+  return blocks
+    .flatMap((block) => {
+      if (block.type === 'text') return [block.text];
+      return block.type === 'resource_link' ? [`[${block.name}](${block.uri})`] : [];
+    })
+    .join('\n');
+}
