@@ -53,7 +53,7 @@ export function wishOf({ messages, trigger, messageId }: ChatRequest): Wish {
   }
   const user = messages.findLast(({ role }) => role === 'user');
   if (!user) throw invalid('there is no message of the user to answer');
-  const isEdit = messageId != null && messageId === user.id;
+  const isEdit = messageId === user.id;
   return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message: messageOf(user) };
 }
 
