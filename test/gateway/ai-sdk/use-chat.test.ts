@@ -1,4 +1,6 @@
 /** `useChat` of React, unchanged, in a page (jsdom) against a real gateway and worker: a page is closed and opened again mid-answer. */
+import type * as AiReact from '@ai-sdk/react';
+import type * as Ai from 'ai';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
@@ -23,8 +25,7 @@ interface ReactDom {
 }
 const { JSDOM } = require('jsdom') as { readonly JSDOM: new (html: string) => { readonly window: PageWindow } };
 const { window } = new JSDOM('<!doctype html><body></body>');
-type Ai = typeof import('ai');
-type Helpers = ReturnType<typeof import('@ai-sdk/react').useChat>;
+type Helpers = ReturnType<typeof AiReact.useChat>;
 
 beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [askUser] });
@@ -48,8 +49,8 @@ interface Page {
 async function openPage(id: string): Promise<Page> {
   const { createElement } = require('react') as { createElement(component: () => null): unknown };
   const { createRoot } = require('react-dom/client') as ReactDom;
-  const { useChat } = require('@ai-sdk/react') as typeof import('@ai-sdk/react');
-  const { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls: isAnswered } = require('ai') as Ai;
+  const { useChat } = require('@ai-sdk/react') as typeof AiReact;
+  const { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls: isAnswered } = require('ai') as typeof Ai;
   const headers = { authorization: `Bearer ${TOKEN}` };
   const loaded = await fetch(`${served.url}/api/chat/${id}/messages`, { headers });
   const messages = loaded.ok ? ((await loaded.json()) as never[]) : [];
