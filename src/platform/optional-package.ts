@@ -10,6 +10,7 @@ import { peerRange } from './version.js';
 /** Markdown of a page takes all three. */
 export const PAGE_PACKAGES = ['@mozilla/readability', 'linkedom', 'turndown'] as const;
 export const MCP_PACKAGE = '@modelcontextprotocol/sdk';
+export const ACP_PACKAGE = '@agentclientprotocol/sdk';
 export const OTEL_PACKAGE = '@opentelemetry/sdk-node';
 export const TOKENIZER_PACKAGE = 'gpt-tokenizer';
 

@@ -45,7 +45,8 @@ const user = (content: string): Anthropic.MessageParam => ({ role: 'user', conte
 const streamed = (messages: Anthropic.MessageParam[], more: Partial<Anthropic.MessageCreateParams> = {}): Promise<Anthropic.Message> =>
   client.messages.stream({ ...base, ...more, messages, stream: true }).finalMessage();
 const textOf = ({ content }: Anthropic.Message): string => content.map((block) => (block.type === 'text' ? block.text : '')).join('');
-const conversations = async (): Promise<number> => (await world.client.list({ limit: 500 })).length;
+const conversations = async (): Promise<number> =>
+  (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
 
 test('a turn has the same text streamed and not, also with words before its tools', async () => {
   const whole = await client.messages.create({ ...base, messages: [user('look at one')] });

@@ -56,7 +56,8 @@ const lastShown = (): string[] => {
   const body = world.api.hits.at(-1)?.body;
   return body === undefined ? [] : saidIn(body);
 };
-const conversations = async (): Promise<number> => (await world.client.list({ limit: 500 })).length;
+const conversations = async (): Promise<number> =>
+  (await world.client.list({ limit: 500, query: `TaskQueue = '${world.taskQueue}'` })).length;
 
 describe('chat completions', () => {
   test('an agent is a model', async () => {

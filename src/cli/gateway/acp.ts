@@ -1,4 +1,6 @@
 /** `perdura acp`: stdout belongs to the protocol, so what is for people goes to stderr. */
+import { ACP_PACKAGE, loadOptional } from '../../platform/optional-package.js';
+import { messageOf } from '../terminal/exit.js';
 import { Readable, Writable } from 'node:stream';
 import { createAcpAgent } from '../../gateway/acp/agent.js';
 import { createConversations } from '../../gateway/core/conversations.js';
@@ -9,7 +11,9 @@ import { withClient } from '../session/with-client.js';
 
 export function serveAcp(context: CliContext, { agent }: { readonly agent?: string }): Promise<number> {
   return withClient(context, { needsWorker: true, whenInterrupted: 'stopped serving' }, async ({ client, output, signal }) => {
-    const { ndJsonStream } = await import('@agentclientprotocol/sdk');
+    const { ndJsonStream } = await loadOptional([ACP_PACKAGE], () => import('@agentclientprotocol/sdk')).catch((cause: unknown) => {
+      throw new Error(`cannot serve ACP: ${messageOf(cause)}`, { cause });
+    });
     const log = (line: string): void => output.problem(line);
     const app = await createAcpAgent({
       conversations: createConversations(client, log),

@@ -89,13 +89,13 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     try {
       const question = (await client.approvals(sessionId)).find(({ kind }) => kind === 'question');
       const text = textOf(blocks);
-      const followed = question
-        ? await answerTo(sessionId, question, text)
-        : await conversations.submit(sessionId, messageOf(blocks, text), { signal });
+      const { turn, live } = question
+        ? await answerTo(sessionId, question, text, signal)
+        : await sent(sessionId, messageOf(blocks, text), signal);
       if (cancelled.has(sessionId)) await client.interrupt(sessionId, 'by its client');
       await askWhatWaits();
-      const [parts, updates] = [createAnswerParts(), createUpdates(followed.turn ?? 'reset')];
-      for await (const { event } of conversations.answer(followed, signal)) {
+      const [parts, updates] = [createAnswerParts(), createUpdates(turn ?? 'reset')];
+      for await (const { event } of live) {
         for (const part of parts.take(event)) {
           for (const update of updates.take(part)) await peer.notify(methods.client.session.update, { sessionId, update });
           if (part.kind === 'asked' && part.what === 'approval') await askWhatWaits();
@@ -118,10 +118,15 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
   };
 
   /** The turn that asked goes on with what it is answered. */
-  const answerTo = async (id: string, { callId, hash, conversation, turnId }: Pending, note: string) => {
+  const answerTo = async (id: string, { callId, hash, conversation, turnId: turn }: Pending, note: string, signal: AbortSignal) => {
     const after = await client.newestCursor(id);
     await client.decide(id, { callId, hash, decision: 'approve', note, ...(conversation !== id && { conversation }) });
-    return { conversation: id, messageId: callId, turn: turnId, acceptedAs: 'queue' as const, position: 0, after };
+    return { turn, live: conversations.attach({ id, turn, after, signal }) };
+  };
+
+  const sent = async (id: string, message: Message & { readonly id: string }, signal: AbortSignal) => {
+    const taken = await conversations.submit(id, message, { signal });
+    return { turn: taken.turn, live: conversations.answer(taken, signal) };
   };
 
   return agent({ name: 'perdura' })

@@ -1,5 +1,6 @@
 /** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
 import { HTTPException } from 'hono/http-exception';
+import { MissingPackage } from '../../platform/optional-package.js';
 import { ClientError, type ClientErrorKind } from '../../client/errors.js';
 
 export interface Problem {
@@ -45,6 +46,9 @@ export function toProblem(error: unknown): Problem {
   }
   if (error instanceof Error && error.name === 'StoreUnavailable') {
     return { status: 503, type: 'unreachable', message: 'the store does not answer; try again', retryAfter: 2 };
+  }
+  if (error instanceof MissingPackage) {
+    return { status: 501, type: 'missing-package', message: `this protocol is not served here: ${error.message}` };
   }
   // What nobody foresaw may name paths and addresses: the log has it.
   return { status: 500, type: 'failed', message: 'the gateway failed; its log says why' };

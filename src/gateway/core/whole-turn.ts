@@ -3,14 +3,13 @@
  * that it is late shows in the live events, which do not begin with the message then.
  */
 import { OLDEST } from '../../stores/feed-cursor.js';
-import type { Submitted } from './conversations.js';
 import type { Followed, Following } from './follow-turn.js';
 
 type Attach = (wanted: Following) => AsyncGenerator<Followed, void>;
 
 export async function* wholeTurn(
   attach: Attach,
-  { conversation, turn, after }: Submitted & { readonly turn: string },
+  { conversation, turn, after }: { readonly conversation: string; readonly turn: string; readonly after: string },
   signal: AbortSignal,
 ): AsyncGenerator<Followed, void> {
   const stop = new AbortController();

@@ -4,6 +4,7 @@
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import { packageVersion } from '../../platform/version.js';
+import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { createMcpServer } from './server.js';
 
@@ -19,8 +20,10 @@ export function addMcpRoutes(app: GatewayApp): void {
     if (Array.isArray(body) && body.length > MAX_BATCH) {
       return refuse(context, 400, INVALID_REQUEST, `a batch may have ${MAX_BATCH} messages`);
     }
-    const { WebStandardStreamableHTTPServerTransport: HttpTransport } =
-      await import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js');
+    const { WebStandardStreamableHTTPServerTransport: HttpTransport } = await loadOptional(
+      [MCP_PACKAGE],
+      () => import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
+    );
     const transport = new HttpTransport({});
     const server = await createMcpServer(context.get('conversations').client, packageVersion(), context.get('principal'));
     const close = (): void => void server.close().catch(() => undefined);
