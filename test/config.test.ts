@@ -170,6 +170,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
     'PERDURA_NOTIFY_URL',
+    'PERDURA_GATEWAY_TOKEN',
     'PERDURA_STATE_KEY',
   ]);
 });

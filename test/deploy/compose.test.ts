@@ -42,7 +42,7 @@ function dockerfile(): { readonly instruction: string; readonly words: readonly 
 }
 
 test('the services are the ones that the README names; only the demo is behind a profile', () => {
-  expect(services.map(([name]) => name).sort()).toEqual(['demo', 'demo-worker', 'redis', 'temporal', 'worker']);
+  expect(services.map(([name]) => name).sort()).toEqual(['demo', 'demo-worker', 'gateway', 'redis', 'temporal', 'worker']);
   expect(services.filter(([, { profiles }]) => profiles).map(([name]) => name)).toEqual(['demo-worker', 'demo']);
 });
 
@@ -56,7 +56,7 @@ test('every variable is a setting of ours or one of Temporal’s, and every defa
       if (taken !== undefined) expect(taken).toBe(name);
     }
   }
-  expect(ours).toHaveLength(3);
+  expect(ours).toHaveLength(4);
 });
 
 test('no secret stands in the file, and the demo has no key', () => {

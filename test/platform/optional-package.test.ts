@@ -4,6 +4,7 @@ import {
   installCommand,
   isInstalled,
   loadOptional,
+  ACP_PACKAGE,
   MCP_PACKAGE,
   MissingPackage,
   missingPackage,
@@ -44,7 +45,9 @@ test('all that is loaded so is an optional peer, in the version that the tests r
   const own = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as Readonly<
     Record<'dependencies' | 'devDependencies' | 'peerDependencies' | 'peerDependenciesMeta', Readonly<Record<string, unknown>>>
   >;
-  const loaded = [...new Set([...Object.values(PROVIDER_PACKAGES), ...PAGE_PACKAGES, MCP_PACKAGE, OTEL_PACKAGE, TOKENIZER_PACKAGE])].sort();
+  const loaded = [
+    ...new Set([...Object.values(PROVIDER_PACKAGES), ...PAGE_PACKAGES, ACP_PACKAGE, MCP_PACKAGE, OTEL_PACKAGE, TOKENIZER_PACKAGE]),
+  ].sort();
   expect(Object.keys(own.peerDependencies).sort()).toEqual(loaded);
   for (const name of loaded) {
     expect({ name, range: own.peerDependencies[name], meta: own.peerDependenciesMeta[name], own: own.dependencies[name] }).toEqual({
