@@ -105,8 +105,11 @@ async function manyReaders(served: BenchGateway, product: Feeding, readers: numb
     (at) => delays.push(Date.now() - at),
   );
   for (let second = 0; second < 10; second++) {
-    for (const { publish } of conversations) await publish();
-    await sleep(500);
+    // Models do not all speak in the same moment: in half a second each has said something.
+    for (const { publish } of conversations) {
+      await publish();
+      await sleep(500 / conversations.length);
+    }
   }
   await sleep(1_000);
   const rss = await served.rss();
