@@ -6,8 +6,10 @@ import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
 import { NO_USAGE } from '../../records/message.js';
+import { OLDEST } from '../../stores/feed-cursor.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
 import { joinedTurn } from './joined-turn.js';
+import { isRunning } from './status-of.js';
 import { createTurnEnds } from './turn-ends.js';
 import { wholeTurn } from './whole-turn.js';
 
@@ -42,8 +44,6 @@ export interface Conversations {
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
 }
 
-/** Everything that is kept of a conversation's live events. */
-const OLDEST = '0';
 /** Design section 3: the message that clears the session, and what answers it. */
 const RESET = '/new';
 const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
@@ -97,15 +97,6 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
     ended: async (id, turn, signal) => ends.whole(id, await ends.of(id, turn, signal)),
   };
-}
-
-async function isRunning(client: PerduraClient, id: string): Promise<boolean | undefined> {
-  try {
-    return (await client.describe(id)).state === 'running';
-  } catch (error) {
-    if ((error as Partial<ClientError>).kind === 'not-found') return undefined;
-    throw error;
-  }
 }
 
 /** True where it is a new one; one that has ended goes on with its turns. */

@@ -1,5 +1,5 @@
 /** What a conversation does now, where a worker is there to say it. */
-import type { PerduraClient } from '../../client.js';
+import type { ClientError, PerduraClient } from '../../client.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 
 /** Of a worker that is not there: what Temporal and the store know is answered without it. */
@@ -13,5 +13,15 @@ export async function statusOf(client: Pick<PerduraClient, 'status'>, id: string
     return await Promise.race([client.status(id).catch(() => null), late]);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** As Temporal says, with a worker or without; undefined where there is no such conversation. */
+export async function isRunning(client: Pick<PerduraClient, 'describe'>, id: string): Promise<boolean | undefined> {
+  try {
+    return (await client.describe(id)).state === 'running';
+  } catch (error) {
+    if ((error as Partial<ClientError>).kind === 'not-found') return undefined;
+    throw error;
   }
 }
