@@ -45,6 +45,30 @@ test('a streamed turn ends with the whole answer', async () => {
   expect(body).toMatch(/event: turn-finished\ndata: .*"text":"You said stream\."/);
 });
 
+test('sent again, a message is streamed from its beginning, as it was', async () => {
+  const id = world.id();
+  const once = { id: 'm1', text: 'again', start: {} };
+  const said = async (): Promise<string[]> => {
+    const response = await ask('POST', `/v1/conversations/${id}/messages`, once, { accept: 'text/event-stream' });
+    return [...(await response.text()).matchAll(/event: (?:message|text|turn-finished)\n(data: .*)/g)].map(([, data = '']) => data);
+  };
+  const first = await said();
+  expect(first.length).toBeGreaterThan(2);
+  expect(await said()).toEqual(first);
+});
+
+test('/new clears the session, and with a picture beside it is a message', async () => {
+  const id = world.id();
+  await ask('POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} });
+  const cleared = await ask('POST', `/v1/conversations/${id}/messages`, { text: '/new' });
+  expect(await cleared.json()).toMatchObject({ turnId: null, text: 'Session cleared.', stopReason: 'reset' });
+  expect((await world.client.status(id)).session).toBe(2);
+  const images = [{ mediaType: 'image/png', base64: 'iVBORw0KGgo=' }];
+  const pictured = await ask('POST', `/v1/conversations/${id}/messages`, { text: '/new', images });
+  expect(await pictured.json()).toMatchObject({ turnId: 'turn_0002', stopReason: 'end' });
+  expect((await world.client.status(id)).session).toBe(2);
+});
+
 test('what can be done is described', async () => {
   const doc = (await (await ask('GET', '/openapi.json')).json()) as { paths: object };
   expect(Object.keys(doc.paths).length).toBeGreaterThan(30);

@@ -5,6 +5,7 @@
 import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
+import { readMessage } from '../../conversation/protocol/input.js';
 import { NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
@@ -44,9 +45,8 @@ export interface Conversations {
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
 }
 
-/** Design section 3: the message that clears the session, and what answers it. */
-const RESET = '/new';
-const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
+/** What answers a message that clears the session. */
+export const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
 
 export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {
   const ends = createTurnEnds(client);
@@ -77,7 +77,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
     async submit(id, message, { start, signal = new AbortController().signal } = {}) {
       const before = await open(id, start);
-      if (message.text.trim() === RESET) {
+      if (isReset(message)) {
         await client.send(id, message, { signal });
         return { conversation: id, messageId: message.id, turn: null, acceptedAs: 'queue', position: 0, after: before };
       }
@@ -97,6 +97,12 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
     ended: async (id, turn, signal) => ends.whole(id, await ends.of(id, turn, signal)),
   };
+}
+
+/** As the workflow reads it: with a picture beside it, `/new` is a message like any other. */
+function isReset(message: Message): boolean {
+  const read = readMessage(message);
+  return read.ok && read.value.kind === 'reset';
 }
 
 /** True where it is a new one; one that has ended goes on with its turns. */

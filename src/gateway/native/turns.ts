@@ -1,7 +1,7 @@
 /** Messages and their turns: sent and waited for, sent and streamed, or queued; then read, live or as they were. */
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp, GatewayContext } from '../context.js';
-import type { Conversations } from '../core/conversations.js';
+import { CLEARED, type Conversations } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import type { Followed } from '../core/follow-turn.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -42,7 +42,7 @@ export function addTurns(app: GatewayApp): void {
       const taken = await core.submit(id, own, options);
       context.header('location', `/v1/conversations/${encodeURIComponent(id)}/turns/${taken.turn ?? ''}`);
       if (mode === 'enqueue') return context.json(taken, 202);
-      if (taken.turn === null) return { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NOTHING, toolCalls: 0 };
+      if (taken.turn === null) return CLEARED;
       return waited(core, { id, turn: taken.turn, wait, signal }, () => context.json(taken, 202));
     },
   });
@@ -133,8 +133,6 @@ export function addTurns(app: GatewayApp): void {
     },
   });
 }
-
-const NOTHING = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
 async function waited(
   core: Conversations,
