@@ -244,7 +244,6 @@ const TABLE = [
       .optional(),
     meaning: 'the token that opens `perdura serve`; without it one is made and kept in .perdura/token',
     secret: true,
-    isHarmless: true,
   },
   {
     name: 'PERDURA_STATE_KEY',
