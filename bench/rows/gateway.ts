@@ -90,7 +90,7 @@ async function overHttp({ url, headers }: BenchGateway, id: string, text: string
 
 interface Feeding {
   readonly product: Product;
-  /** Closed by whoever opened it. */
+  /** Closed by the caller, who opened it. */
   readonly feeds: Store;
 }
 

@@ -1,10 +1,10 @@
 /**
- * The `title` step: a model reads the first exchange and names it. Nobody waits for it, so it is asked once: a model that fails, or says
+ * The `title` step: a model reads the first exchange and names it. No person waits for it, so it is asked once: a model that fails, or says
  * nothing that may stand in a list, leaves the title as it is, and only what it has cost counts.
  */
 import { Context, log } from '@temporalio/activity';
 import type { MadeTitle, TitleInput } from '../conversation/activity-io/effects.js';
-import { shownText, type ConversationMessage } from '../records/message.js';
+import { answerText, shownText, type ConversationMessage } from '../records/message.js';
 import { withBodies } from '../memory/bodies.js';
 import { timeoutSignal } from '../platform/timeout-signal.js';
 import { createAsker, summarizers } from './ask-model.js';
@@ -92,10 +92,7 @@ async function exchangeOf(dependencies: ConversationDependencies, { question, an
 }
 
 function wordsOf(message: ConversationMessage): string {
-  const text =
-    message.role === 'assistant'
-      ? message.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('\n')
-      : shownText(message.text);
+  const text = message.role === 'assistant' ? answerText(message) : shownText(message.text);
   return text.slice(0, READ_CHARACTERS).toWellFormed();
 }
 
