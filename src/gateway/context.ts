@@ -35,3 +35,8 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
     await next();
   };
 }
+
+/** Ends with the client's connection, and with the gateway. */
+export function signalOf(context: GatewayContext): AbortSignal {
+  return AbortSignal.any([context.req.raw.signal, context.get('closing')]);
+}

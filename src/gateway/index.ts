@@ -1,4 +1,4 @@
-/** `import … from 'perdura/gateway'`: conversations over HTTP, in a server of one's own. */
+/** `import … from 'perdura/gateway'`: conversations over HTTP, in a server of your own. */
 import type { GatewayOptions } from './app.js';
 import { createGateway as createApp } from './app.js';
 

@@ -28,7 +28,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
   /** Sessions whose prompt was cancelled, perhaps before its turn began. */
   const cancelled = new Set<string>();
 
-  /** In the words of the protocol; what nobody foresaw too. */
+  /** In the words of the protocol; unforeseen errors too. */
   const asked = async <T>(sessionId: string, act: () => Promise<T>): Promise<T> => {
     try {
       return await act();

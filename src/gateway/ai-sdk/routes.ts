@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context } from 'hono';
 import { z } from '@hono/zod-openapi';
 import { OLDEST } from '../../stores/feed-cursor.js';
-import type { GatewayApp, GatewayContext } from '../context.js';
+import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import { answerStream } from '../core/answer-stream.js';
 import type { Conversations } from '../core/conversations.js';
 import { GatewayError, toProblem, type Problem } from '../core/errors.js';
 import type { Followed } from '../core/follow-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
+import { readAs, readBody } from '../core/read-body.js';
 import { runningTurn } from '../core/running-turn.js';
 import type { CallEvent } from '../core/tool-calls.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
@@ -25,7 +26,7 @@ const PAUSE_MS = 300;
 export function addAiSdkRoutes(app: GatewayApp): void {
   app.post(CHAT_PATH, async (context) => {
     const core = context.get('conversations');
-    const request = read(chatRequest, await bodyOf(context));
+    const request = await readBody(context, chatRequest);
     const id = workflowIdOf(request.id);
     const wish = wishOf(request);
     return streamed(context, (gone) => fulfil(core, { id, wish, start: startOf(request), gone }));
@@ -34,7 +35,7 @@ export function addAiSdkRoutes(app: GatewayApp): void {
   app.get(`${CHAT_PATH}/:id/stream`, async (context) => {
     const core = context.get('conversations');
     const id = workflowIdOf(context.req.param('id'));
-    const turn = await runningTurn(core.client, id, AbortSignal.any([context.req.raw.signal, context.get('closing')]));
+    const turn = await runningTurn(core.client, id, signalOf(context));
     if (turn === undefined) return context.body(null, 204);
     return streamed(context, (gone) => replay(core, { id, turn, gone }));
   });
@@ -47,7 +48,7 @@ export function addAiSdkRoutes(app: GatewayApp): void {
   app.get(`${CHAT_PATH}/:id/messages`, async (context) => {
     const { client } = context.get('conversations');
     const id = workflowIdOf(context.req.param('id'));
-    const limit = read(z.coerce.number().int().min(1).max(1_000).default(MAX_HISTORY), context.req.query('limit'));
+    const limit = readAs(z.coerce.number().int().min(1).max(1_000).default(MAX_HISTORY), context.req.query('limit'));
     const [entries, ends] = await Promise.all([client.history(id), client.turnEnds(id)]);
     return context.json(toUiMessages(entries, ends).slice(-limit));
   });
@@ -177,24 +178,4 @@ function streamed(context: GatewayContext, chunks: (gone: AbortSignal) => AsyncG
     },
     (error) => ({ data: JSON.stringify({ type: 'error', errorText: toProblem(error).message }) }),
   );
-}
-
-async function bodyOf(context: GatewayContext): Promise<unknown> {
-  try {
-    return await context.req.json();
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new GatewayError({ status: 400, type: 'invalid', message: 'the body is no JSON' });
-  }
-}
-
-function read<T extends z.ZodType>(schema: T, given: unknown): z.output<T> {
-  const result = schema.safeParse(given);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw new GatewayError({
-    status: 400,
-    type: 'invalid',
-    message: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'cannot be read'}`,
-  });
 }

@@ -1,7 +1,7 @@
 /** Anthropic's Messages API, for its clients: an agent is a model; the history of each request finds its conversation. */
 import { z } from 'zod';
 import { estimateTokens } from '../../records/token-usage.js';
-import type { GatewayApp } from '../context.js';
+import { signalOf, type GatewayApp } from '../context.js';
 import { toProblem } from '../core/errors.js';
 import { submitSupplied } from '../core/go-on.js';
 import { createOneText } from '../core/one-text.js';
@@ -27,7 +27,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   app.post('/v1/messages', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = AbortSignal.any([context.req.raw.signal, context.get('closing')]);
+    const signal = signalOf(context);
     const { images, ...supplied } = readPrompt(body);
     const submitted = await submitSupplied(core, {
       principal: context.get('principal').name,

@@ -50,7 +50,7 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof MissingPackage) {
     return { status: 501, type: 'missing-package', message: `this protocol is not served here: ${error.message}` };
   }
-  // What nobody foresaw may name paths and addresses: the log has it.
+  // An unforeseen error may name paths and addresses: the log has it.
   return { status: 500, type: 'failed', message: 'the gateway failed; its log says why' };
 }
 

@@ -6,7 +6,7 @@ export interface JoinedTurn {
   /** A cursor from before the message was handed over. */
   readonly after: string;
   readonly signal: AbortSignal;
-  /** The turn, from whoever waits for its end. */
+  /** The turn, from the call that waits for its end. */
   readonly answered: Promise<string>;
 }
 

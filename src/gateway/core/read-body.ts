@@ -7,11 +7,16 @@ export async function readBody<Schema extends z.ZodType>(context: GatewayContext
   const given: unknown = await context.req.json().catch(() => {
     throw invalid('the body is no JSON');
   });
+  return readAs(schema, given);
+}
+
+/** Throws what names the field. */
+export function readAs<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const read = schema.safeParse(given);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const param = issue?.path.join('.') ?? '';
-  throw invalid(param === '' ? (issue?.message ?? 'the body cannot be read') : `${param}: ${issue?.message ?? 'is wrong'}`, param);
+  throw invalid(param === '' ? (issue?.message ?? 'the request cannot be read') : `${param}: ${issue?.message ?? 'is wrong'}`, param);
 }
 
 /** A field that clients leave out, or send as null. */

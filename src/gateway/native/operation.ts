@@ -1,7 +1,7 @@
 /** One operation of the native API: its schemas are the check of what comes in, and `/openapi.json`. */
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Conversations } from '../core/conversations.js';
-import { needs, type GatewayApp, type GatewayContext } from '../context.js';
+import { signalOf, needs, type GatewayApp, type GatewayContext } from '../context.js';
 import type { Role } from '../access/principal.js';
 import { problem } from './schemas.js';
 
@@ -67,7 +67,7 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
       params: (params ? valid.valid('param') : {}) as z.output<Path>,
       query: (query ? valid.valid('query') : {}) as z.output<Query>,
       body: (body ? valid.valid('json') : {}) as z.output<Body>,
-      signal: AbortSignal.any([context.req.raw.signal, context.get('closing')]),
+      signal: signalOf(context),
       context,
     };
     const answered = await operation.act(context.get('conversations'), given);

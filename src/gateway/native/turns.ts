@@ -183,7 +183,7 @@ async function* merged(
   let wake: (() => void) | undefined;
   let failure: Error | undefined;
   let open = ids.length;
-  // Each waits until its event was taken: what nobody reads stays in the store.
+  // Each waits until its event was taken: what is not read stays in the store.
   const read = async (id: string): Promise<void> => {
     for await (const event of watched(core, id, positions.get(id) ?? '$', either)) {
       await new Promise<void>((taken) => {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import type { GatewayApp, GatewayContext } from '../context.js';
+import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { submitSupplied, type Beside } from '../core/go-on.js';
 import { createOneText } from '../core/one-text.js';
@@ -40,7 +40,7 @@ export function addChatCompletions(app: GatewayApp): void {
   app.post('/v1/chat/completions', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = AbortSignal.any([context.req.raw.signal, context.get('closing')]);
+    const signal = signalOf(context);
     const submitted = await submit(context, body, signal);
     const id = `chatcmpl-${submitted.conversation}-${submitted.turn ?? 'reset'}`;
     const of = { id, created: Math.floor(Date.now() / 1000), model: body.model };

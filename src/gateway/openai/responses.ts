@@ -6,7 +6,7 @@ import { turnNumber } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
-import type { GatewayApp, GatewayContext } from '../context.js';
+import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import { submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
@@ -63,7 +63,7 @@ export function addResponses(app: GatewayApp): void {
       ...(body.metadata !== undefined && { metadata: body.metadata }),
     };
     if (body.stream === true) {
-      // From the turn's first event on, as whoever comes back reads it.
+      // From the turn's first event on, as a client that comes back reads it.
       return streamed(context, head, (gone) => core.answer({ ...submitted, after: turn === null ? submitted.after : OLDEST }, gone));
     }
     if (body.background === true) return context.json(runningResponse(head, submitted.position > 0 ? 'queued' : 'in_progress'));
@@ -97,10 +97,6 @@ export function addResponses(app: GatewayApp): void {
     await stop(core, name);
     return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
   });
-}
-
-function signalOf(context: GatewayContext): AbortSignal {
-  return AbortSignal.any([context.req.raw.signal, context.get('closing')]);
 }
 
 async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<Submitted> {
