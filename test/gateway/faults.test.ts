@@ -107,20 +107,30 @@ function endsWell(reader: Reader): void {
   expect(reader.drawn).toBe(ANSWER);
 }
 
-sceneTest('kill -9 of the worker: a reader that stayed and one that came back have the whole answer, once', REDIS, async (scene) => {
-  scene.api.play({ reply: { ...text(ANSWER), hold: gate({ chars: 20 }) } }, { reply: text(ANSWER) });
-  const [app, id] = [gatewayOf(scene), scene.id()];
-  const first = await scene.startWorker();
+/** In the middle of the answer: one stays, and one has left and comes back. */
+async function twoReaders(app: GatewayApp, id: string): Promise<{ endWell(): Promise<void> }> {
   const back = new Reader();
   await beginToRead(app, id, back);
   const stayed = new Reader();
   const staying = stayed.follow(() => app, id);
   await until('a part of the answer', () => stayed.events.some(({ kind }) => kind === 'text'));
+  return {
+    async endWell() {
+      await Promise.all([staying, back.follow(() => app, id)]);
+      endsWell(stayed);
+      endsWell(back);
+    },
+  };
+}
+
+sceneTest('kill -9 of the worker: a reader that stayed and one that came back have the whole answer, once', REDIS, async (scene) => {
+  scene.api.play({ reply: { ...text(ANSWER), hold: gate({ chars: 20 }) } }, { reply: text(ANSWER) });
+  const [app, id] = [gatewayOf(scene), scene.id()];
+  const first = await scene.startWorker();
+  const readers = await twoReaders(app, id);
   await first.kill();
   await scene.startWorker();
-  await Promise.all([staying, back.follow(() => app, id)]);
-  endsWell(stayed);
-  endsWell(back);
+  await readers.endWell();
   expect(scene.api.hits).toHaveLength(2);
 });
 
@@ -129,17 +139,11 @@ sceneTest('kill -9 of Redis in the middle of a stream: both have the whole answe
   scene.api.play({ reply: { ...text(ANSWER), hold: held } });
   const [app, id] = [gatewayOf(scene), scene.id()];
   await scene.startWorker();
-  const back = new Reader();
-  await beginToRead(app, id, back);
-  const stayed = new Reader();
-  const staying = stayed.follow(() => app, id);
-  await until('a part of the answer', () => stayed.events.some(({ kind }) => kind === 'text'));
+  const readers = await twoReaders(app, id);
   await scene.redis.kill();
   held.release();
   await scene.restartRedis();
-  await Promise.all([staying, back.follow(() => app, id)]);
-  endsWell(stayed);
-  endsWell(back);
+  await readers.endWell();
 });
 
 sceneTest(
@@ -150,17 +154,11 @@ sceneTest(
     scene.api.play({ reply: { ...text(ANSWER), hold: held } }, { reply: text(ANSWER) });
     const [app, id] = [gatewayOf(scene), scene.id()];
     await scene.startWorker();
-    const back = new Reader();
-    await beginToRead(app, id, back);
-    const stayed = new Reader();
-    const staying = stayed.follow(() => app, id);
-    await until('a part of the answer', () => stayed.events.some(({ kind }) => kind === 'text'));
+    const readers = await twoReaders(app, id);
     await scene.killTemporal();
     held.release();
     await scene.restartTemporal();
-    await Promise.all([staying, back.follow(() => app, id)]);
-    endsWell(stayed);
-    endsWell(back);
+    await readers.endWell();
   },
   120_000,
 );
@@ -208,17 +206,11 @@ sceneTest('a feed that is lost in the middle of a stream: the whole answer comes
   scene.api.play({ reply: { ...text(ANSWER), hold: held } });
   const [app, id] = [gatewayOf(scene), scene.id()];
   await scene.startWorker();
-  const back = new Reader();
-  await beginToRead(app, id, back);
-  const stayed = new Reader();
-  const staying = stayed.follow(() => app, id);
-  await until('a part of the answer', () => stayed.events.some(({ kind }) => kind === 'text'));
+  const readers = await twoReaders(app, id);
   const redis = new Redis(scene.redis.url);
   const feeds = await redis.keys('*feed*');
   expect(await redis.del(...feeds)).toBeGreaterThan(0);
   redis.disconnect();
   held.release();
-  await Promise.all([staying, back.follow(() => app, id)]);
-  endsWell(stayed);
-  endsWell(back);
+  await readers.endWell();
 });
