@@ -11,6 +11,9 @@ import { peerRange } from './version.js';
 export const PAGE_PACKAGES = ['@mozilla/readability', 'linkedom', 'turndown'] as const;
 export const MCP_PACKAGE = '@modelcontextprotocol/sdk';
 export const ACP_PACKAGE = '@agentclientprotocol/sdk';
+export const A2A_PACKAGE = '@a2a-js/sdk';
+/** Tokens of an identity provider, and signing in there. */
+export const OIDC_PACKAGES = ['jose', 'openid-client'] as const;
 export const OTEL_PACKAGE = '@opentelemetry/sdk-node';
 export const TOKENIZER_PACKAGE = 'gpt-tokenizer';
 

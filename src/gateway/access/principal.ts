@@ -7,7 +7,12 @@ export interface Principal {
   /** For the access log, the limits and nothing else. */
   readonly name: string;
   readonly role: Role;
+  /** Whose conversations, memory and agents these are; absent: those of no tenant, and with the role of an operator all. */
+  readonly tenant?: string;
 }
+
+/** Names of tenants: a folder, a part of a store's keys and a value that can be searched for. */
+export const TENANT_PATTERN = /^[a-z0-9][a-z0-9-]{0,38}$/;
 
 export function mayAct(principal: Principal, needed: Role): boolean {
   return ROLES.indexOf(principal.role) >= ROLES.indexOf(needed);
