@@ -4,10 +4,12 @@ import {
   installCommand,
   isInstalled,
   loadOptional,
+  A2A_PACKAGE,
   ACP_PACKAGE,
   MCP_PACKAGE,
   MissingPackage,
   missingPackage,
+  OIDC_PACKAGES,
   OTEL_PACKAGE,
   PAGE_PACKAGES,
   PROVIDER_PACKAGES,
@@ -46,7 +48,16 @@ test('all that is loaded so is an optional peer, in the version that the tests r
     Record<'dependencies' | 'devDependencies' | 'peerDependencies' | 'peerDependenciesMeta', Readonly<Record<string, unknown>>>
   >;
   const loaded = [
-    ...new Set([...Object.values(PROVIDER_PACKAGES), ...PAGE_PACKAGES, ACP_PACKAGE, MCP_PACKAGE, OTEL_PACKAGE, TOKENIZER_PACKAGE]),
+    ...new Set([
+      ...Object.values(PROVIDER_PACKAGES),
+      ...PAGE_PACKAGES,
+      ...OIDC_PACKAGES,
+      A2A_PACKAGE,
+      ACP_PACKAGE,
+      MCP_PACKAGE,
+      OTEL_PACKAGE,
+      TOKENIZER_PACKAGE,
+    ]),
   ].sort();
   expect(Object.keys(own.peerDependencies).sort()).toEqual(loaded);
   for (const name of loaded) {
