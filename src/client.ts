@@ -6,12 +6,13 @@ import { createAnsweringAgain, type AnswerAgainClient } from './client/answer-ag
 import { createAttach, type AttachClient } from './client/attach.js';
 import { createWithSignal } from './client/call-signal.js';
 import { openConnection } from './client/connection.js';
-import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
+import { toDescription, type Description, type Listed } from './client/describe.js';
 import { createDispatch, type Dispatch } from './client/dispatch.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { agentRefusal } from './client/known-agent.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
+import { createList, type ListOptions } from './client/listing.js';
 import { createHumanInput, type HumanInputClient } from './client/human-input.js';
 import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
@@ -36,6 +37,7 @@ import { readMessage, readStart } from './conversation/protocol/input.js';
 import { CHILD_PATTERN } from './conversation/protocol/fields.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
+import { scopeAndTenant } from './records/scope.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
   closeSignal,
@@ -56,6 +58,7 @@ export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './cli
 export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';
+export type { ListOptions } from './client/listing.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
@@ -113,7 +116,7 @@ export interface PerduraClient
   /** Temporal's own histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
-  list(options?: { limit?: number; query?: string }): Promise<Listed[]>;
+  list(options?: ListOptions): Promise<Listed[]>;
   close(): Promise<void>;
 }
 
@@ -125,7 +128,7 @@ export interface ClientOptions {
   /** Milliseconds after which what only a worker answers is given up where none is; default: never (`createClient`: 30 s). */
   readonly workerPatienceMs?: number;
   /** Why an agent cannot be used, where that is known here; undefined where only the worker knows. Default: it does. */
-  readonly agentRefusal?: (agent: string) => Promise<string | undefined>;
+  readonly agentRefusal?: (agent: string, tenant?: string) => Promise<string | undefined>;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
   readonly close?: () => Promise<void>;
@@ -161,8 +164,8 @@ export function createClientOn(
     taskQueue: config.taskQueue,
     // The folder's own code may name another place.
     ...(findUserConfig(config.cwd) === undefined && {
-      agentRefusal: (agent: string) =>
-        agentRefusal(connection, { namespace, taskQueue: config.taskQueue, folder: agentsFolder(config) }, agent),
+      agentRefusal: (agent: string, tenant?: string) =>
+        agentRefusal(connection, { namespace, taskQueue: config.taskQueue, folder: agentsFolder(config) }, agent, tenant),
     }),
     store: async () => (await import('./stores/open.js')).openStore(config),
     close: () => connection.close(),
@@ -193,13 +196,19 @@ export function createClientWith({
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
     if (!start.ok) throw new ClientError('invalid', `cannot start ${id}: ${start.reason}`);
-    const { agent, scope, title, origin } = start.value;
+    const { agent, scope, title, origin, publicId } = start.value;
     const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
       workflowId: checkedId(id, ID_PATTERN),
       taskQueue,
       args: [options],
-      memo: { agent, scope, ...(title === null ? {} : { title }), ...parent },
+      memo: {
+        agent,
+        ...scopeAndTenant(scope),
+        ...(publicId === null ? {} : { publicId }),
+        ...(title === null ? {} : { title }),
+        ...parent,
+      },
       staticSummary: title === null ? agent : `${agent} · ${title}`,
       staticDetails: `A conversation with agent \`${agent}\`, long-term memory of \`${scope}\`. What it does now stands under Current Details.`,
     };
@@ -216,8 +225,8 @@ export function createClientWith({
   };
 
   /** What runs already is not started: its agent is as it is. */
-  const checkAgent = async (id: string, { agent }: StartOptions): Promise<void> => {
-    const why = agent === undefined ? undefined : await refusalOf?.(agent);
+  const checkAgent = async (id: string, { agent, tenant }: StartOptions): Promise<void> => {
+    const why = agent === undefined ? undefined : await refusalOf?.(agent, tenant);
     if (why === undefined) return;
     const isRunning = await describe(id).then(
       ({ state }) => state === 'running',
@@ -245,22 +254,7 @@ export function createClientWith({
     return askWorker({ id, attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
   };
 
-  const list = async ({ limit = 50, query }: { limit?: number; query?: string } = {}): Promise<Listed[]> => {
-    // A run that handed over is a part of the conversation, as is an earlier life of the same id.
-    const ours = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`;
-    const found = new Map<string, Listed>();
-    try {
-      for await (const info of client.workflow.list({ query: query === undefined ? ours : `${ours} AND (${query})` })) {
-        const listed = toListed(info);
-        if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
-        if (found.size === limit) break;
-      }
-    } catch (error) {
-      throw toClientError(error, 'cannot list conversations');
-    }
-    return [...found.values()];
-  };
-
+  const list = createList(client);
   const unlessAway = createUnlessNoWorker({ client, namespace, patienceMs, describe });
   const askWorker = createAskWorker(unlessAway, withSignal);
 

@@ -32,6 +32,7 @@ import { readHealed } from './context/context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
 import { toApplicationFailure } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
+import { makeWorkspace } from './workspace.js';
 import { ofConversation } from './key.js';
 import { evict } from './memory/evict.js';
 import { ApplicationFailure } from '@temporalio/common';
@@ -77,7 +78,7 @@ export function createActivities(given: ActivityDependencies): Activities {
   const dependencies: ActivityDependencies = { lostMemories: new Set(), ...given };
   const { store } = dependencies;
   return {
-    'model-step': ofOne(dependencies, beating(modelStep)),
+    'model-step': ofOne(dependencies, beating(inWorkspace(modelStep))),
     'store-step': ofOne(dependencies, storeStep),
     recall: ofOne(dependencies, recall),
     heal: ofOne(dependencies, beating(healBySlots)),
@@ -96,7 +97,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     truncate: ofOne(dependencies, truncate),
     notify: ofOne(dependencies, notifyOfWait),
     title: ofOne(dependencies, makeTitle),
-    'run-tool': ofOne(dependencies, beating(runTool)),
+    'run-tool': ofOne(dependencies, beating(inWorkspace(runTool))),
   };
 }
 
@@ -106,6 +107,16 @@ function ofOne<Input extends { readonly identity: ConversationIdentity }, Output
   perform: (dependencies: ConversationDependencies, input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
   return (input) => classified(async () => perform(ofConversation(dependencies, input.identity), input));
+}
+
+/** Where tools run, or are looked at. */
+function inWorkspace<Input, Output>(
+  perform: (dependencies: ConversationDependencies, input: Input) => Promise<Output>,
+): (dependencies: ConversationDependencies, input: Input) => Promise<Output> {
+  return async (dependencies, input) => {
+    await makeWorkspace(dependencies.workspace, dependencies.key.scope);
+    return perform(dependencies, input);
+  };
 }
 
 /** Reading what is missing heals it; the workflow looks again afterwards. */

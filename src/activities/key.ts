@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { ScopeKey } from '../stores/store.js';
+import { workspaceOf } from './workspace.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
@@ -10,7 +11,12 @@ export function ofConversation(dependencies: ActivityDependencies, identity: Con
   const { workflowNamespace, workflowExecution } = Context.current().info;
   if (!workflowNamespace || !workflowExecution) throw new Error('this activity belongs to a conversation and was started outside of one');
   const { life, scope } = identity;
-  return { ...dependencies, identity, key: { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope } };
+  return {
+    ...dependencies,
+    workspace: workspaceOf(dependencies.workspace, scope),
+    identity,
+    key: { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope },
+  };
 }
 
 /** Whose memory the running activity writes. */

@@ -1,6 +1,7 @@
 /** What `agent.json` may say. Every field is optional: `{}` is an agent. */
 import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { TENANT_PATTERN } from '../conversation/protocol/tenant.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, RAW_TAIL_TURNS } from '../records/memory/items.js';
 import { DEFAULT_THRESHOLDS } from '../records/token-usage.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
@@ -179,6 +180,8 @@ export const agentConfigSchema = z
     delegation: agentDelegation.prefault({}),
     /** Calls are written in the model's text, in this format, or `off`: it has tools of its own. Absent: what is known of the model says. */
     textTools: z.enum(['xml', 'json', 'off']).optional(),
+    /** Whose conversations may use it, beside those of no tenant. Absent: everyone's. */
+    tenants: z.array(z.string().regex(TENANT_PATTERN)).max(1_000).optional(),
     limits: agentLimits.prefault({}),
     context: agentContext.prefault({}),
     memory: agentMemory.prefault({}),

@@ -9,6 +9,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { isScope } from '../conversation/protocol/tenant.js';
+import { tenantOf } from '../records/scope.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
@@ -84,7 +86,7 @@ export function createAgentLoader(
   const accepted = new Map<string, string>();
   return async (id, scope = id, asOf) => {
     refuseBadId(id);
-    refuseBadId(scope);
+    refuseBadScope(scope);
     const name = `${id}/${scope}`;
     const before = loaded.get(name);
     if (before && asOf !== undefined && before.agent.hash.startsWith(asOf)) return before.agent;
@@ -135,11 +137,14 @@ export async function loadAgent(
   usable: Usable = ALL_OF_IT,
 ): Promise<LoadedAgent> {
   refuseBadId(id);
-  refuseBadId(scope);
+  refuseBadScope(scope);
+  const tenant = tenantOf(scope);
   const place = await enterAgents(agentsDir);
   const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
-  if (configText === undefined) throw await unknownAgent(agentsDir, id);
+  if (configText === undefined) throw await unknownAgent(agentsDir, id, tenant);
   const written = withOwnModel(parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText));
+  // In the same words as where there is none: a tenant does not learn what others have.
+  if (!isVisibleTo(written, tenant)) throw await unknownAgent(agentsDir, id, tenant);
   const config = (await usable.mayGrant(configText)) ? written : withoutGrants(written);
   const read = async (name: string): Promise<string | null> => (await readOwn(place, agentsDir, id, name, IDENTITY_BYTES)) ?? null;
   const [serversText, soul, identity, user, agents, tools] = await Promise.all([
@@ -171,6 +176,15 @@ function refuseBadId(id: string): void {
     'bad-id',
     `${JSON.stringify(id.slice(0, 100))} cannot be the id of an agent: it has 1 to 64 letters, digits, "_" or "-", the first a letter or digit`,
   );
+}
+
+function refuseBadScope(scope: string): void {
+  if (!isScope(scope)) refuseBadId(scope);
+}
+
+/** Those of no tenant are the operator's own. */
+function isVisibleTo({ tenants }: Pick<AgentConfig, 'tenants'>, tenant: string | undefined): boolean {
+  return tenant === undefined || tenants === undefined || tenants.includes(tenant);
 }
 
 async function enterAgents(agentsDir: string): Promise<Workspace> {
@@ -231,7 +245,10 @@ function parse<Schema extends z.ZodType>(schema: Schema, file: string, text: str
   throw new AgentConfigError('bad-config', `${file}: ${listIssues(checked.error.issues).join('; ')}`);
 }
 
-async function unknownAgent(agentsDir: string, id: string): Promise<AgentConfigError> {
+async function unknownAgent(agentsDir: string, id: string, tenant: string | undefined): Promise<AgentConfigError> {
+  if (tenant !== undefined) {
+    return new AgentConfigError('unknown-agent', `${tenant} has no agent ${id}; \`tenants\` in an agent.json names whose it is`);
+  }
   const known = await knownAgents(agentsDir);
   const list = known.length > MAX_KNOWN ? `${known.slice(0, MAX_KNOWN).join(', ')} and ${known.length - MAX_KNOWN} more` : known.join(', ');
   return new AgentConfigError(

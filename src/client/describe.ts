@@ -33,7 +33,11 @@ export interface Description {
   readonly state: RunState;
   readonly taskQueue: string;
   readonly agent: string | null;
+  /** Its whole name. */
   readonly scope: string | null;
+  readonly tenant: string | null;
+  /** By which its tenant knows it, where that is another id. */
+  readonly publicId: string | null;
   readonly title: string | null;
   /** Of the run at hand. */
   readonly startedAt: Date;
@@ -50,6 +54,8 @@ export interface Listed {
   readonly running: boolean;
   readonly state: RunState;
   readonly agent: string | null;
+  readonly tenant: string | null;
+  readonly publicId: string | null;
   readonly title: string | null;
   readonly startedAt: Date;
   readonly closedAt: Date | null;
@@ -69,6 +75,8 @@ export function toDescription(description: WorkflowExecutionDescription): Descri
     taskQueue,
     agent: textOrNull(memo?.['agent']),
     scope: textOrNull(memo?.['scope']),
+    tenant: textOrNull(memo?.['tenant']),
+    publicId: textOrNull(memo?.['publicId']),
     title: textOrNull(memo?.['title']),
     startedAt: startTime,
     closedAt: closeTime ?? null,
@@ -87,6 +95,8 @@ export function toListed({ workflowId, taskQueue, status, memo, startTime, close
     running: status.name === 'RUNNING',
     state: toRunState(status.name),
     agent: textOrNull(memo?.['agent']) ?? textOrNull(attribute('AgentName')),
+    tenant: textOrNull(memo?.['tenant']) ?? textOrNull(attribute('AgentTenant')),
+    publicId: textOrNull(memo?.['publicId']),
     title: textOrNull(memo?.['title']),
     startedAt: startTime,
     closedAt: closeTime ?? null,

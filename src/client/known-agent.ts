@@ -1,6 +1,7 @@
 /** An agent that the worker of this very folder could not use is refused before anything starts in its name. */
 import { realpath } from 'node:fs/promises';
 import type { Connection } from '@temporalio/client';
+import { qualifiedScope } from '../records/scope.js';
 import { agentsMark, hasTheseAgents } from './worker-place.js';
 
 export interface KnownAgents {
@@ -15,9 +16,10 @@ export async function agentRefusal(
   connection: Pick<Connection, 'workflowService'>,
   { namespace, taskQueue, folder }: KnownAgents,
   agent: string,
+  tenant?: string,
 ): Promise<string | undefined> {
   const { AgentConfigError, loadAgent } = await import('../agents/load-agent.js');
-  const error = await loadAgent(folder, agent).then(
+  const error = await loadAgent(folder, agent, qualifiedScope(tenant, agent)).then(
     () => undefined,
     (cause: unknown) => cause,
   );

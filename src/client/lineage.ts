@@ -12,6 +12,7 @@ import { deletedInWords } from '../memory/deleted.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import { readPages } from '../memory/past-life.js';
 import { currentLine, turnsOf } from '../memory/prefix.js';
+import { qualifiedScope, scopeParts } from '../records/scope.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
@@ -24,16 +25,22 @@ export interface Begun extends Opened {
   readonly id: string;
 }
 
+/** Where Temporal and the store no longer know whose it was, and the id that its tenant knows it by. */
+type Owned = Pick<StartOptions, 'tenant' | 'publicId'>;
+
 export interface LineageClient {
   /**
    * Starts a conversation with the turns of `id` up to `at`: no effect is run again, nothing is copied. Resolves once it has them. Without
    * a `budget` it may use what is left of that of `id`.
    */
-  fork(id: string, options: { at: string; id?: string; title?: string; agent?: string; scope?: string; budget?: Budget }): Promise<Begun>;
+  fork(
+    id: string,
+    options: { at: string; id?: string; title?: string; agent?: string; scope?: string; budget?: Budget } & Owned,
+  ): Promise<Begun>;
   /** Starts a new life of a conversation that has ended, with the turns of the last one, and with what is left of its budget. */
-  resume(id: string, options?: { title?: string; agent?: string; scope?: string; budget?: Budget }): Promise<Begun>;
+  resume(id: string, options?: { title?: string; agent?: string; scope?: string; budget?: Budget } & Owned): Promise<Begun>;
   /** Starts a conversation with the turns that the store has as `life` of its id, as an import has written them. */
-  begin(id: string, life: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
+  begin(id: string, life: string, options?: { title?: string; agent?: string; scope?: string } & Owned): Promise<Begun>;
   /** Cuts the turns after `to` out of it, in place; a running one is stopped first. */
   rewind(id: string, to: string): Promise<RewindResult>;
   /**
@@ -110,7 +117,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const found = lives[latest];
     const ownAt = lives.findIndex(({ life }) => life === described?.life);
     if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
-    if (found) return { life: found.life, isRunning: false, start: { scope: found.scope, ...started } };
+    if (found) return { life: found.life, isRunning: false, start: { ...scopeParts(found.scope), ...started } };
     const [latestDeleted] = [...deleted].sort((a, b) => b.at - a.at);
     if (latestDeleted) throw new ClientError('not-found', deletedInWords(`go on from ${id}`, { conversation: id, at: latestDeleted.at }));
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
@@ -121,7 +128,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const lives = await livesOf(id);
     const key = lives.find((one) => one.life === life) ?? {
       namespace,
-      scope: start.scope ?? start.agent ?? 'default',
+      scope: qualifiedScope(start.tenant, start.scope ?? start.agent ?? 'default'),
       conversation: id,
       life,
     };
@@ -167,14 +174,22 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     );
   };
 
-  const startFrom = (known: Known, origin: Origin, { title, agent, scope, budget }: StartOptions): StartOptions => ({
-    ...known.start,
-    ...(agent === undefined ? {} : { agent }),
-    ...(scope === undefined ? {} : { scope }),
-    ...(title === undefined ? {} : { title }),
-    ...(budget === undefined ? {} : { budget }),
-    origin,
-  });
+  const startFrom = (known: Known, origin: Origin, { title, agent, scope, budget, tenant, ...more }: StartOptions): StartOptions => {
+    const { publicId: before, ...start } = known.start;
+    if (tenant !== undefined && start.tenant !== undefined && tenant !== start.tenant)
+      throw new ClientError('not-found', `cannot go on from ${origin.conversation}: ${tenant} has no conversation of that id`);
+    const publicId = more.publicId ?? (origin.kind === 'resume' ? before : undefined);
+    return {
+      ...start,
+      ...(agent === undefined ? {} : { agent }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(publicId === undefined ? {} : { publicId }),
+      ...(title === undefined ? {} : { title }),
+      ...(budget === undefined ? {} : { budget }),
+      origin,
+    };
+  };
 
   return {
     async fork(id, { at, id: wanted = `conv-${randomUUID()}`, ...options }) {
@@ -198,10 +213,12 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...runOf(known) }, options));
     },
 
-    begin: (id, life, { title, agent, scope } = {}) =>
+    begin: (id, life, { title, agent, scope, tenant, publicId } = {}) =>
       begin(id, {
         ...(agent === undefined ? {} : { agent }),
         ...(scope === undefined ? {} : { scope }),
+        ...(tenant === undefined ? {} : { tenant }),
+        ...(publicId === undefined ? {} : { publicId }),
         ...(title === undefined ? {} : { title }),
         origin: { kind: 'resume', conversation: id, life },
       }),
@@ -247,9 +264,14 @@ async function refusalOf(handle: WorkflowHandle, error: unknown): Promise<never>
 async function startOf(
   { client, namespace }: LineageAccess,
   id: string,
-  { life, agent, scope, title }: Description,
+  { life, agent, scope, title, publicId }: Description,
 ): Promise<StartOptions> {
-  const known = { ...(agent === null ? {} : { agent }), ...(scope === null ? {} : { scope }), ...(title === null ? {} : { title }) };
+  const known = {
+    ...(agent === null ? {} : { agent }),
+    ...(scope === null ? {} : scopeParts(scope)),
+    ...(title === null ? {} : { title }),
+    ...(publicId === null ? {} : { publicId }),
+  };
   try {
     const { history } = await client.workflowService.getWorkflowExecutionHistory({
       namespace,

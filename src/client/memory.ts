@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { ScheduleNotFoundError, WithStartWorkflowOperation, type Client } from '@temporalio/client';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { isScope } from '../conversation/protocol/tenant.js';
 import {
   MEMORY_CARE_WORKFLOW_TYPE,
   MEMORY_WORKFLOW_TYPE,
@@ -53,10 +54,11 @@ export interface MemoryAccess {
 }
 
 export function createScopeMemory({ client, namespace, taskQueue, store }: MemoryAccess, scope: string): ScopeMemory {
-  if (!ID_PATTERN.test(scope)) {
+  const isName: boolean = isScope(scope);
+  if (!isName) {
     throw new ClientError(
       'invalid',
-      `${JSON.stringify(scope.slice(0, 80))} cannot be a memory's scope: it must match ${ID_PATTERN.source}`,
+      `${JSON.stringify(scope.slice(0, 80))} cannot be a memory's scope: it must match ${ID_PATTERN.source}, a tenant's with the tenant and a full stop before it`,
     );
   }
   const key: ScopeKey = { namespace, scope };

@@ -1,4 +1,5 @@
 /** What has been spent, from the store: one record for each call that cost something. */
+import { tenantOf } from '../records/scope.js';
 import { sumOf, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
 import type { Store } from '../stores/store.js';
 
@@ -7,6 +8,8 @@ export interface UsageOptions {
   readonly by?: SpendingGroup;
   /** Of that moment and later. */
   readonly since?: Date;
+  /** Only this tenant's. */
+  readonly tenant?: string;
 }
 
 export interface UsageReport {
@@ -24,9 +27,12 @@ export interface UsageClient {
 
 export function createUsage({ store, namespace }: { readonly store: () => Promise<Store>; readonly namespace: string }): UsageClient {
   return {
-    async usage({ by = 'model', since } = {}) {
+    async usage({ by = 'model', since, tenant } = {}) {
       const spent: Spent[] = [];
-      for await (const one of (await store()).spendings.all({ namespace })) if (!since || one.at >= since.getTime()) spent.push(one);
+      for await (const one of (await store()).spendings.all({ namespace })) {
+        const isWanted = tenant === undefined || tenantOf(one.scope) === tenant;
+        if (isWanted && (!since || one.at >= since.getTime())) spent.push(one);
+      }
       return { by, since: since?.toISOString() ?? null, sums: sumSpendings(spent, by), total: sumOf('total', spent) };
     },
   };

@@ -1,4 +1,5 @@
 /** What was paid for: one record for each answer, summary and consolidation, beside the effect that it belongs to. */
+import { tenantOf } from './scope.js';
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
 /** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. */
@@ -25,7 +26,7 @@ export interface Spent extends Spending {
   readonly fenced: boolean;
 }
 
-export const SPENDING_GROUPS = ['agent', 'scope', 'model', 'day', 'conversation', 'kind'] as const;
+export const SPENDING_GROUPS = ['agent', 'scope', 'tenant', 'model', 'day', 'conversation', 'kind'] as const;
 export type SpendingGroup = (typeof SPENDING_GROUPS)[number];
 
 export interface SpendingSum {
@@ -67,8 +68,12 @@ export function sumOf(of: string, spent: readonly Spent[]): SpendingSum {
   };
 }
 
+/** No tenant's name has a bracket. */
+const NO_TENANT = '(none)';
+
 function nameIn(one: Spent, by: SpendingGroup): string {
-  return by === 'day' ? new Date(one.at).toISOString().slice(0, 10) : one[by];
+  if (by === 'day') return new Date(one.at).toISOString().slice(0, 10);
+  return by === 'tenant' ? (tenantOf(one.scope) ?? NO_TENANT) : one[by];
 }
 
 const costOf = ({ usage }: SpendingSum): number => usage.costUsd ?? 0;

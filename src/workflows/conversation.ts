@@ -36,6 +36,7 @@ import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { handOverReason } from '../conversation/hand-over.js';
 import { readStart } from '../conversation/protocol/input.js';
+import { scopeAndTenant } from '../records/scope.js';
 import { withOrigin } from '../conversation/lineage/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
 import { changeOf, createMarks, summaryOf, type ConversationListener } from '../conversation/views/observation.js';
@@ -148,7 +149,7 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   }
   const start = readStart(argument);
   if (!start.ok) throw startRefusal(start.reason);
-  const { agent, scope, delegation, origin, ...rest } = start.value;
+  const { agent, scope, delegation, origin, tenant: _tenant, publicId: _publicId, ...rest } = start.value;
   // Who is whose sub-agent, Temporal knows better than an argument.
   if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
     throw startRefusal('start.delegation is for sub-agents, which a conversation starts');
@@ -185,7 +186,7 @@ function pinnedRules(): number {
 /** Who started it without our client gave no memo; lists and the UI read the agent there. */
 function remindOfAgent({ identity, title }: ConversationState): void {
   if (workflowInfo().memo?.['agent'] !== undefined) return;
-  upsertMemo({ agent: identity.agent, scope: identity.scope, ...(title === null ? {} : { title }) });
+  upsertMemo({ agent: identity.agent, ...scopeAndTenant(identity.scope), ...(title === null ? {} : { title }) });
 }
 
 function startRefusal(reason: string): ApplicationFailure {

@@ -21,7 +21,8 @@ import {
   workflowInfo,
   log,
 } from '@temporalio/workflow';
-import { ID_PATTERN, type Consolidation } from '../conversation/protocol/contract.js';
+import type { Consolidation } from '../conversation/protocol/contract.js';
+import { isScope } from '../conversation/protocol/tenant.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
 import {
   readCare,
@@ -237,7 +238,7 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
   const { workflowId } = workflowInfo();
   const id = memoryWorkflowId(scope);
   // With another task queue behind it where two of them share a scope's name.
-  if (ID_PATTERN.test(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return start.value;
+  if (isScope(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return start.value;
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
 }
 

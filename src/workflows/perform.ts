@@ -19,6 +19,7 @@ import { failureOf } from './failure.js';
 import type { Handled } from './handlers.js';
 import { childSignal, decideSignal, interruptSignal, parentSignal, WORKFLOW_TYPE } from './messages.js';
 import { toPairs } from './search-attributes.js';
+import { qualifiedScope, scopeAndTenant } from '../records/scope.js';
 import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
 import { NO_USAGE } from '../records/message.js';
@@ -140,12 +141,12 @@ function signalOther<Args extends unknown[]>(workflowId: string, signal: SignalD
  * ended without a report shows only here, while this run lasts.
  */
 async function startSubAgent({ callId, child, options }: ChildStart, dispatch: (event: ConversationEvent) => void): Promise<void> {
-  const { agent = '', scope = '', title = '' } = options;
+  const { agent = '', scope = '', tenant, title = '' } = options;
   const handle = await startChild(WORKFLOW_TYPE, {
     workflowId: child,
     args: [options],
     parentClosePolicy: ParentClosePolicy.ABANDON,
-    memo: { agent, scope, title },
+    memo: { agent, ...scopeAndTenant(qualifiedScope(tenant, scope)), title },
     staticSummary: title,
   });
   handle.result().catch((error: unknown) => {

@@ -7,6 +7,7 @@ export const SEARCH_ATTRIBUTES = {
   AgentStatus: defineSearchAttributeKey('AgentStatus', SearchAttributeType.KEYWORD),
   AgentModel: defineSearchAttributeKey('AgentModel', SearchAttributeType.KEYWORD),
   AgentParent: defineSearchAttributeKey('AgentParent', SearchAttributeType.KEYWORD),
+  AgentTenant: defineSearchAttributeKey('AgentTenant', SearchAttributeType.KEYWORD),
   AgentTurns: defineSearchAttributeKey('AgentTurns', SearchAttributeType.INT),
   AgentCostUsd: defineSearchAttributeKey('AgentCostUsd', SearchAttributeType.DOUBLE),
 } as const;
@@ -17,6 +18,7 @@ export function toPairs(attributes: SearchAttributes): SearchAttributeUpdatePair
     { key: SEARCH_ATTRIBUTES.AgentStatus, value: attributes.AgentStatus },
     ...(attributes.AgentModel === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.AgentModel, value: attributes.AgentModel }]),
     ...(attributes.AgentParent === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.AgentParent, value: attributes.AgentParent }]),
+    ...(attributes.AgentTenant === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.AgentTenant, value: attributes.AgentTenant }]),
     { key: SEARCH_ATTRIBUTES.AgentTurns, value: attributes.AgentTurns },
     { key: SEARCH_ATTRIBUTES.AgentCostUsd, value: attributes.AgentCostUsd },
   ];

@@ -16,9 +16,10 @@ export interface ListOptions {
   readonly query?: string;
   readonly limit: number;
   readonly status?: ListStatus;
+  readonly tenant?: string;
 }
 
-export function list(context: CliContext, { query, limit, status }: ListOptions): Promise<number> {
+export function list(context: CliContext, { query, limit, status, tenant }: ListOptions): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const { client, output, globals, temporal, withSlowNotice } = desk;
     const wanted = [
@@ -27,7 +28,10 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
     ];
     const own = wanted.length === 0 ? undefined : wanted.join(' AND ');
     // One more than is shown, to know whether there are more.
-    const found = await withSlowNotice('listing conversations', client.list({ limit: limit + 1, query: own }).catch(explainQuery(query)));
+    const found = await withSlowNotice(
+      'listing conversations',
+      client.list({ limit: limit + 1, query: own, ...(tenant !== undefined && { tenant }) }).catch(explainQuery(query)),
+    );
     const shown = await withSlowNotice('asking how they stand', asTheyStand(desk, found.slice(0, limit)));
     await printFound(output, globals.output, {
       whole: shown,
@@ -35,7 +39,10 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
       draw: async () => {
         const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
         if (shown.length > 0) for (const line of renderList(shown, look)) output.draw(line);
-        else output.note(own === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits');
+        else
+          output.note(
+            own === undefined && tenant === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits',
+          );
         for (const line of renderProblems(shown, look)) output.draw(line);
         if (shown.some(({ isCurrent, turns }) => !isCurrent && turns !== null))
           output.note('+: as of the last tenth turn, since no worker answered in time');

@@ -7,7 +7,7 @@ import { readJsonObject } from '../args/values.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 
-export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope' | 'mode'>, BudgetWanted {
+export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope' | 'tenant' | 'mode'>, BudgetWanted {
   readonly id?: string;
   readonly context?: string;
 }
@@ -27,11 +27,11 @@ export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartO
 }
 
 export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {
-  const { id: wanted, agent, title, model, scope, mode } = given;
+  const { id: wanted, agent, title, model, scope, tenant, mode } = given;
   const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
   return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
-    await refuseUnusableAgent(config, agent);
-    const options: StartOptions = { agent, title, model, scope, mode, ...startBudget(given), ...shared };
+    await refuseUnusableAgent(config, agent, tenant);
+    const options: StartOptions = { agent, title, model, scope, tenant, mode, ...startBudget(given), ...shared };
     const { id, attached } = await withSlowNotice('starting a conversation', client.start(wanted, options));
     if (globals.output !== 'text') {
       output.line(toTerminalJson({ id, attached, namespace: client.namespace, taskQueue: client.taskQueue }));

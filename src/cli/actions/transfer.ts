@@ -107,6 +107,7 @@ export interface ImportOptions {
   readonly id?: string;
   readonly agent?: string;
   readonly scope?: string;
+  readonly tenant?: string;
 }
 
 /** Of what was skipped so much is named. */
@@ -126,10 +127,16 @@ export function importConversation(context: CliContext, given: string, options: 
 
     const id = options.id ?? `conv-${randomUUID()}`;
     if (!ID_PATTERN.test(id)) throw new CliError(`${JSON.stringify(id)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
-    const start = { agent: options.agent, scope: options.scope ?? id, ...(origin?.title && { title: origin.title }) };
+    const { tenant } = options;
+    const start = {
+      agent: options.agent,
+      scope: options.scope ?? id,
+      ...(tenant !== undefined && { tenant }),
+      ...(origin?.title && { title: origin.title }),
+    };
     const checked = readStart(start);
     if (!checked.ok) throw new CliError(`cannot start ${id}: ${checked.reason}`, EXIT.usage);
-    await refuseUnusableAgent(config, options.agent);
+    await refuseUnusableAgent(config, options.agent, tenant);
     const isRunning = await client.describe(id).then(
       ({ state }) => state === 'running',
       (error: unknown) => {
@@ -142,7 +149,7 @@ export function importConversation(context: CliContext, given: string, options: 
     const traceLines = (entry: Parameters<typeof toTraces>[0], { conversation }: ConversationKey): string[] =>
       toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
     const store = openStore(config, { traceLines });
-    const key = { namespace: client.namespace, scope: start.scope, conversation: id, life: importedLifeName(randomUUID()) };
+    const key = { namespace: client.namespace, scope: checked.value.scope, conversation: id, life: importedLifeName(randomUUID()) };
     let isWritten = false;
     try {
       await withSlowNotice(`writing ${countOf(life.entries.length, 'entry', 'entries')}`, writeLife(store, key, life));
@@ -159,7 +166,7 @@ export function importConversation(context: CliContext, given: string, options: 
     }
 
     const counts = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, leftOut: problems.length };
-    if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: start.scope, ...counts }));
+    if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: key.scope, ...counts }));
     else {
       output.line(id);
       output.say(`${heldInWords(counts)}; \`perdura show ${id}\` shows them`);

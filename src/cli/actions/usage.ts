@@ -9,10 +9,16 @@ import { countOf } from '../views/quantities.js';
 import { loadMeasure } from '../views/table.js';
 import { renderUsage } from '../views/usage.js';
 
-export function usage(context: CliContext, { by, since }: { readonly by: SpendingGroup; readonly since?: string }): Promise<number> {
+export function usage(
+  context: CliContext,
+  { by, since, tenant }: { readonly by: SpendingGroup; readonly since?: string; readonly tenant?: string },
+): Promise<number> {
   const from = since === undefined ? undefined : momentOf(since);
   return withClient(context, {}, async ({ client, output, globals, withSlowNotice }) => {
-    const report = await withSlowNotice('adding up', client.usage({ by, ...(from && { since: from }) }));
+    const report = await withSlowNotice(
+      'adding up',
+      client.usage({ by, ...(from && { since: from }), ...(tenant !== undefined && { tenant }) }),
+    );
     const { sums, total } = report;
     await printFound(output, globals.output, {
       whole: report,

@@ -12,6 +12,7 @@ export function listCommand(program: Command, context: CliContext): void {
     .description('list conversations, latest first')
     .option('-q, --query <query>', "a query of Temporal's visibility, as in: AgentName = 'default' AND AgentTurns > 10")
     .option('--limit <count>', 'at most so many', parseCount, 20)
+    .option('--tenant <name>', "only this tenant's")
     .addOption(new Option('--status <status>', 'only these').choices(STATUSES))
     .action(runs(context, async () => (await import('../actions/list.js')).list));
 }
@@ -52,6 +53,7 @@ export function usageCommand(program: Command, context: CliContext): void {
     .command('usage')
     .description('what all conversations have spent: calls that failed and those that came too late too')
     .addOption(new Option('--by <what>', 'one line for each').choices(SPENDING_GROUPS).default('model'))
+    .option('--tenant <name>', "only this tenant's")
     .option('--since <date>', 'calls of this ISO date or time (UTC) and later')
     .addHelpText('after', SPENT)
     .action(runs(context, async () => (await import('../actions/usage.js')).usage));

@@ -21,6 +21,7 @@ export function importCommand(program: Command, context: CliContext): void {
     .argument('<dir>', 'the folder')
     .option('--id <id>', 'the new conversation; it must not be running')
     .option('--agent <name>', 'its agent')
+    .option('--tenant <name>', 'whose it is, where several share the installation')
     .option('--scope <name>', 'whose long-term memory takes the facts (default: one of its own, named as the conversation)')
     .addHelpText('after', HONESTY)
     .action(runs(context, async () => (await import('../actions/transfer.js')).importConversation));

@@ -4,14 +4,15 @@ import { agentsFolder } from '../../agents/agents-folder.js';
 import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { agentsMark, mayHaveOtherAgents } from '../../client/worker-place.js';
 import { findUserConfig, temporalConnection, type Config } from '../../config.js';
+import { qualifiedScope } from '../../records/scope.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { openNamespace } from './temporal-connection.js';
 
 /** Where the worker has another agents folder, or the folder's own code names one, only the worker knows: then nothing is refused. */
-export async function refuseUnusableAgent(config: Config, agent: string | undefined): Promise<void> {
+export async function refuseUnusableAgent(config: Config, agent: string | undefined, tenant?: string): Promise<void> {
   if (agent === undefined) return;
   const folder = agentsFolder(config);
-  const error = await loadAgent(folder, agent).then(
+  const error = await loadAgent(folder, agent, qualifiedScope(tenant, agent)).then(
     () => undefined,
     (cause: unknown) => cause,
   );

@@ -62,6 +62,7 @@ const SEARCH_ATTRIBUTES = [
   'AgentStatus=Keyword',
   'AgentModel=Keyword',
   'AgentParent=Keyword',
+  'AgentTenant=Keyword',
   'AgentTurns=Int',
   'AgentCostUsd=Double',
 ];

@@ -20,6 +20,9 @@ export function renderList(conversations: readonly Standing[], look: ListLook): 
   const columns: Column<Standing>[] = [
     { title: 'ID', cell: ({ id }) => ids?.get(id) ?? id, look: () => 'cyan', rank: 0 },
     { title: 'STATUS', cell: shownStatus, look: lookOfStatus, rank: 1 },
+    ...(conversations.some(({ tenant }) => tenant !== null)
+      ? ([{ title: 'TENANT', cell: ({ tenant }) => toTerminalLine(tenant ?? '', 40), least: 6, rank: 4 }] satisfies Column<Standing>[])
+      : []),
     { title: 'AGENT', cell: ({ agent }) => toTerminalLine(agent ?? '', 64), least: 6, rank: 4 },
     ...(hasTurns
       ? ([

@@ -88,6 +88,7 @@ export function renderInspection(
     ...(status?.waitingFor === undefined ? [] : fact('waiting', toTerminalLine(status.waitingFor, 400), 'yellow')),
     ...(status === null ? [] : steppingFacts(status, look)),
     ...(agent === null ? [] : fact('agent', agent)),
+    ...(description.tenant === null ? [] : fact('tenant', description.tenant)),
     ...(status?.model ? fact('model', status.model) : []),
     ...(status?.fallback ? fact('fallback', fallbackInWords(status.fallback), 'yellow') : []),
     ...(status?.allowedCalls ? fact('allowed', allowedInWords(status.allowedCalls)) : []),

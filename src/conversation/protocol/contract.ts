@@ -152,7 +152,10 @@ export interface Status {
   readonly lastError?: TurnError & { readonly turnId: string; readonly stopReason: StopReason };
   /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
   readonly agent: string;
+  /** Its whole name: a tenant's begins with the tenant and a full stop. */
   readonly scope: string;
+  /** Absent: of none. */
+  readonly tenant?: string;
   /** That answers next; null before anything has said which. */
   readonly model: string | null;
   /** Of the start, or set since; null: the agent's own answers. Absent from a worker of an older version. */
@@ -275,6 +278,10 @@ export type Consolidation = 'model' | 'raw-fallback' | 'nothing-to-do';
 export interface StartOptions {
   readonly agent?: string;
   readonly scope?: string;
+  /** Whose it is, where several share the installation: its memory, workspace and agents are those of this tenant. */
+  readonly tenant?: string;
+  /** By which those know it who may not see the ids of others; it shows in the memo alone. */
+  readonly publicId?: string;
   readonly title?: string;
   /** False: one without a title gets none from what is said first. */
   readonly autoTitle?: boolean;

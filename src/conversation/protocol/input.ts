@@ -6,6 +6,8 @@ import { ID_PATTERN, LIFE_PATTERN, LIMITS, type Delivery, type StartOptions } fr
 import { isShortText, nameOf, readFields, refuse, type Checked } from './fields.js';
 import { type JsonObject, type Media, type MediaSource, MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/message.js';
 import { readMode } from './control-input.js';
+import { isTenant, TENANT_PATTERN } from './tenant.js';
+import { qualifiedScope } from '../../records/scope.js';
 import { readBudget, readDelegation, readObject } from './human-input.js';
 import { beginningOf, utf8Length } from '../../records/text.js';
 import type { Origin } from './lineage.js';
@@ -25,6 +27,9 @@ export type ParsedMessage =
 
 export interface ReadStart
   extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'mode' | 'budget' | 'context' | 'delegation'> {
+  /** `scope` has it too, in its whole name. */
+  readonly tenant: string | null;
+  readonly publicId: string | null;
   readonly title: string | null;
   readonly autoTitle: boolean;
   readonly model: string | null;
@@ -160,9 +165,14 @@ export function readTurnRequest(payload: unknown): Checked<string> {
 export function readStart(payload: unknown): Checked<ReadStart> {
   const fields = readFields(payload ?? {}, 'start', null);
   if (!fields.ok) return fields;
-  const { agent = 'default', scope = agent, title = null, autoTitle = true, model = null } = fields.value;
+  const { agent = 'default', scope = agent, title = null, autoTitle = true, model = null, tenant = null } = fields.value;
+  const { publicId = null } = fields.value;
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`start.agent must match ${ID_PATTERN.source}`);
   if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
+  if (tenant !== null && !isTenant(tenant)) return refuse(`start.tenant must match ${TENANT_PATTERN.source}`);
+  if (publicId !== null && (typeof publicId !== 'string' || !ID_PATTERN.test(publicId))) {
+    return refuse(`start.publicId must match ${ID_PATTERN.source}`);
+  }
   if (title !== null && typeof title !== 'string') return refuse(`start.title must be a string, got ${nameOf(title)}`);
   if (typeof autoTitle !== 'boolean') return refuse(`start.autoTitle must be true or false, got ${nameOf(autoTitle)}`);
   if (model !== null && !isModelName(model)) {
@@ -184,7 +194,9 @@ export function readStart(payload: unknown): Checked<ReadStart> {
     value: {
       agent,
       origin: origin.value,
-      scope,
+      scope: qualifiedScope(tenant ?? undefined, scope),
+      tenant,
+      publicId,
       title: title === null ? null : beginningOf(title.toWellFormed(), 200),
       autoTitle,
       model,

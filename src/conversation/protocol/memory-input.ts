@@ -2,6 +2,7 @@
 import { ID_PATTERN, LIFE_PATTERN, LIMITS } from './contract.js';
 import { isCount, isShortText, readFields, readUsage, refuse, type Checked } from './fields.js';
 import { CHILD_PATTERN } from './fields.js';
+import { isScope } from './tenant.js';
 import { fields as shapes, list, text } from './shape.js';
 import {
   memoryWorkflowId,
@@ -33,7 +34,7 @@ export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
   const fields = readFields(payload, 'start', null);
   if (!fields.ok) return fields;
   const { scope, handOver } = fields.value;
-  if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
+  if (!isScope(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}, a tenant's with the tenant and a full stop before it`);
   if (handOver === undefined) return { ok: true, value: { scope } };
   if (!isCount(handOver, MAX_EVENTS) || handOver < MIN_EVENTS) {
     return refuse(`start.handOver must be a whole number from ${MIN_EVENTS} to ${MAX_EVENTS}`);

@@ -3,6 +3,7 @@
  * of its own making, and a state that throws would fail its workflow task for ever. Total, pure, and without a library.
  */
 import { ID_PATTERN, STOP_REASONS } from '../protocol/contract.js';
+import { isScope } from '../protocol/tenant.js';
 import { bool, fields, is, kinds, list, maybe, number, object, oneOf, orNull, pair, text, time, usage, values } from '../protocol/shape.js';
 import { CHILD_PATTERN, excessOf, isCount, refuse, type Checked } from '../protocol/fields.js';
 import type { ConversationState } from '../state.js';
@@ -14,6 +15,7 @@ const [MAX_LEVELS, MAX_VALUES] = [100, 1_500_000];
 const MAX_SLOTS = 1_000_000;
 
 const slots = is('ranges of slots', isSlots);
+const scope = is('a scope', isScope);
 const id = is('an id', (value) => typeof value === 'string' && ID_PATTERN.test(value));
 const conversation = is('a conversation', (value) => typeof value === 'string' && (ID_PATTERN.test(value) || CHILD_PATTERN.test(value)));
 const error = fields({ type: text, message: text });
@@ -134,7 +136,7 @@ const task = fields({ goal: text, openTasks: list(text) });
 const thresholds = fields({ soft: number, hard: number, truncation: number, autoCompact: bool });
 const state = fields({
   v: oneOf(1),
-  identity: fields({ life: text, agent: id, scope: id }),
+  identity: fields({ life: text, agent: id, scope }),
   // Nothing is in flight when a run hands over.
   inFlight: is('an empty list', (value) => Array.isArray(value) && value.length === 0),
   retries: values(retry),

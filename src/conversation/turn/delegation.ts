@@ -19,6 +19,7 @@ import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
+import { scopeParts } from '../../records/scope.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';
 
 /** As many as one turn may start (`delegation.maxChildren`): none that works is forgotten. */
@@ -43,7 +44,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
     child: `${conversation}:${turnId(turn.number)}:${call.id.replace(/^.*\/c/, '')}`,
     options: {
       agent,
-      scope: identity.scope,
+      ...scopeParts(identity.scope),
       title,
       ...(budget && Object.keys(budget).length > 0 && { budget }),
       delegation: {

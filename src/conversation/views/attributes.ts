@@ -9,6 +9,7 @@ import { parentOf } from '../lineage/lineage.js';
 import type { ConversationState } from '../state.js';
 import { ownModel } from '../turn/chosen-model.js';
 import { approvalsOf } from '../turn/approvals.js';
+import { tenantOf } from '../../records/scope.js';
 import type { AgentStatus } from '../protocol/contract.js';
 
 export interface SearchAttributes {
@@ -18,6 +19,8 @@ export interface SearchAttributes {
   readonly AgentModel?: string;
   /** The conversation that it was forked from. */
   readonly AgentParent?: string;
+  /** Whose it is, where it is a tenant's. */
+  readonly AgentTenant?: string;
   readonly AgentTurns: number;
   readonly AgentCostUsd: number;
 }
@@ -28,9 +31,10 @@ const EVERY_TURNS = 10;
 export function attributesDue(state: ConversationState): SearchAttributes | undefined {
   const { known, upserted } = state.attributes;
   const parent = parentOf(state);
+  const tenant = tenantOf(state.identity.scope);
   const status = agentStatus(state);
-  // A fork says at once whose it is, a turn that failed before its agent could be read that it did; the rest comes with the settings.
-  if (known !== 'registered' || (!state.settings && parent === undefined && status !== 'failed')) return undefined;
+  // A fork says at once whose it is, and so does a tenant's, a turn that failed before its agent could be read that it did; the rest comes with the settings.
+  if (known !== 'registered' || (!state.settings && parent === undefined && tenant === undefined && status !== 'failed')) return undefined;
   // Not the one that answers in its place for a while: each change would be an event.
   const model = ownModel(state.settings) ?? undefined;
   const now: SearchAttributes = {
@@ -38,6 +42,7 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
     AgentStatus: status,
     ...(model === undefined ? {} : { AgentModel: model }),
     ...(parent === undefined ? {} : { AgentParent: parent }),
+    ...(tenant === undefined ? {} : { AgentTenant: tenant }),
     AgentTurns: state.turnsEnded,
     AgentCostUsd: state.usage.costUsd ?? 0,
   };

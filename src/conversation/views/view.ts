@@ -6,6 +6,7 @@ import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
+import { scopeAndTenant } from '../../records/scope.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { isRunning } from '../effect.js';
 import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
@@ -69,7 +70,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
       },
     }),
     agent: state.identity.agent,
-    scope: state.identity.scope,
+    ...scopeAndTenant(state.identity.scope),
     model: modelOf(state),
     chosenModel: state.modelOverride,
     ...fallbackNow(state),

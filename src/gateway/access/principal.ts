@@ -11,8 +11,7 @@ export interface Principal {
   readonly tenant?: string;
 }
 
-/** Names of tenants: a folder, a part of a store's keys and a value that can be searched for. */
-export const TENANT_PATTERN = /^[a-z0-9][a-z0-9-]{0,38}$/;
+export { TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 
 export function mayAct(principal: Principal, needed: Role): boolean {
   return ROLES.indexOf(principal.role) >= ROLES.indexOf(needed);

@@ -34,3 +34,19 @@ test('a turn that failed before its agent could be read is found among those tha
   const well = apply(state, done(answered(input, {}, { configured: usable })));
   expect(attributesDue(well)).toMatchObject({ AgentStatus: 'running', AgentModel: 'anthropic/claude-test', AgentTurns: 3 });
 });
+
+test('a tenant’s conversation says whose it is at once', () => {
+  const own = open();
+  const state: ConversationState = {
+    ...own,
+    identity: { ...own.identity, scope: 'acme.default' },
+    attributes: { known: 'registered', upserted: null },
+  };
+  expect(attributesDue(state)).toEqual({
+    AgentName: 'default',
+    AgentStatus: 'running',
+    AgentTenant: 'acme',
+    AgentTurns: 0,
+    AgentCostUsd: 0,
+  });
+});

@@ -1,0 +1,53 @@
+/** Which conversations there are, as Temporal's visibility knows. */
+import type { Client } from '@temporalio/client';
+import { WORKFLOW_TYPE } from '../workflows/messages.js';
+import { toListed, type Listed } from './describe.js';
+import { toClientError, type ClientError } from './errors.js';
+
+export interface ListOptions {
+  readonly limit?: number;
+  readonly query?: string;
+  /** Only this tenant's. */
+  readonly tenant?: string;
+  /** Only those whose ids begin so. */
+  readonly idPrefix?: string;
+}
+
+export function createList(client: Client): (options?: ListOptions) => Promise<Listed[]> {
+  const find = async ({ limit = 50, query, tenant, idPrefix }: ListOptions, more?: string): Promise<Listed[]> => {
+    // A run that handed over is a part of the conversation, as is an earlier life of the same id.
+    const wanted = [
+      `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`,
+      ...(idPrefix === undefined ? [] : [`WorkflowId STARTS_WITH '${idPrefix.replaceAll("'", "''")}'`]),
+      ...(more === undefined ? [] : [more]),
+      ...(query === undefined ? [] : [`(${query})`]),
+    ];
+    const found = new Map<string, Listed>();
+    try {
+      for await (const info of client.workflow.list({ query: wanted.join(' AND ') })) {
+        const listed = toListed(info);
+        // Whatever a query says, and however a database compares.
+        if (tenant !== undefined && listed.tenant !== tenant) continue;
+        if (idPrefix !== undefined && !listed.id.startsWith(idPrefix)) continue;
+        if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
+        if (found.size === limit) break;
+      }
+    } catch (error) {
+      throw toClientError(error, 'cannot list conversations');
+    }
+    return [...found.values()];
+  };
+
+  return async (options = {}) => {
+    const { tenant, idPrefix } = options;
+    if (tenant === undefined || idPrefix !== undefined) return find(options);
+    try {
+      // One that began a moment ago has the memo alone.
+      return await find(options, `(AgentTenant = '${tenant.replaceAll("'", "''")}' OR AgentTenant IS NULL)`);
+    } catch (error) {
+      // Where the attribute is not registered, all are looked at.
+      if ((error as Partial<ClientError>).kind !== 'invalid') throw error;
+      return find(options);
+    }
+  };
+}

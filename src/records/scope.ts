@@ -1,0 +1,31 @@
+/**
+ * Whose memory it is. A tenant's scope is another one than the same name without a tenant or in another one, since its whole name, as the
+ * store, the memory workflow and schedules have it, begins with the tenant and a full stop, which no name that anyone chooses has.
+ * Whoever has the scope has the tenant: neither travels without the other.
+ */
+
+export interface ScopeParts {
+  readonly tenant?: string;
+  /** As it is called within its tenant. */
+  readonly scope: string;
+}
+
+/** The whole name, which all have but the start of a conversation. */
+export function qualifiedScope(tenant: string | undefined, scope: string): string {
+  return tenant === undefined ? scope : `${tenant}.${scope}`;
+}
+
+export function scopeParts(qualified: string): ScopeParts {
+  const at = qualified.indexOf('.');
+  return at < 0 ? { scope: qualified } : { tenant: qualified.slice(0, at), scope: qualified.slice(at + 1) };
+}
+
+export function tenantOf(qualified: string): string | undefined {
+  return scopeParts(qualified).tenant;
+}
+
+/** As memos and statuses show it: the whole name, and the tenant where there is one. */
+export function scopeAndTenant(qualified: string): ScopeParts {
+  const tenant = tenantOf(qualified);
+  return { scope: qualified, ...(tenant === undefined ? {} : { tenant }) };
+}
