@@ -1,16 +1,20 @@
 /**
  * The gateway: every conversation over HTTP. What all protocols share stands here, in the order in which a request meets it: log and
- * metrics, host and origin, size, token, rate; then each protocol's routes.
+ * metrics, host and origin, size, who asks and how often; then each protocol's routes.
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { PerduraClient } from '../client.js';
 import { MAX_ATTACHMENT_BYTES } from '../client/attach.js';
+import { authenticated } from './access/authenticated.js';
+import type { Browsers } from './access/entrance.js';
 import { createHosts } from './access/hosts.js';
+import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
+import { createProxies } from './access/proxies.js';
+import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
 import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
@@ -26,6 +30,8 @@ export interface GatewayOptions {
   readonly client: PerduraClient;
   /** Who holds a token. */
   readonly authenticate: Authenticate;
+  /** Lets browsers in by a cookie; absent: tokens alone open. */
+  readonly browsers?: Browsers;
   /** Names of agents that may be asked for; default: none is listed. */
   readonly agents?: () => Promise<readonly string[]>;
   /** Hosts beside loopback by which it is reached, and origins of pages that may ask from elsewhere. */
@@ -35,6 +41,12 @@ export interface GatewayOptions {
   readonly checks?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Requests of one token in a minute; default 1,200. */
   readonly requestsPerMinute?: number;
+  /** Requests and streams of one token that are open at once; default 2,000. */
+  readonly openPerToken?: number;
+  /** Where gateways of one installation count together; absent: each counts alone. */
+  readonly sharedCounts?: SharedCounts;
+  /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
+  readonly trustedProxies?: readonly string[];
   readonly version?: string;
   /** What went wrong, and where. */
   readonly log?: (line: string) => void;
@@ -54,9 +66,10 @@ const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
   [/^\/v1\/conversations\/[^/]+\/attachments$/, MAX_ATTACHMENT_BYTES],
   [/^\/(api\/chat|agui|v1\/chat\/completions|v1\/responses|v1\/messages)$/, MAX_HISTORY_BYTES],
 ];
+export const MAX_HEADERS = 100;
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
-const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json']);
+const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json', ...BROWSER_PATHS]);
 
 /** A Hono app: `app.fetch` serves it in any server, `serveGateway` in one of its own. */
 export function createGateway(options: GatewayOptions): GatewayApp {
@@ -74,8 +87,17 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     metrics.request(context.req.method, route, context.res.status, (performance.now() - began) / 1000);
     options.accessLog?.(accessLine(context, performance.now() - began));
   });
+  const seenFrom = createProxies(options.trustedProxies ?? []);
+  app.use(async (context, next) => {
+    const { incoming } = (context.env ?? {}) as { incoming?: Incoming };
+    const peer = incoming?.socket?.remoteAddress;
+    const header = (name: string): string | undefined => context.req.header(name);
+    context.set('seen', seenFrom({ url: context.req.url, header, ...(peer !== undefined && { peer }) }));
+    if ((incoming?.rawHeaders?.length ?? 0) > 2 * MAX_HEADERS) throw tooManyHeaders();
+    await next();
+  });
   app.use(checkHost(options));
-  if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])], credentials: true }));
+  if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])] }));
   const bodies = [...BODY_LIMITS, [/^/, MAX_BODY_BYTES] as const].map(
     ([paths, maxSize]) => [paths, bodyLimit({ maxSize, onError: tooLarge(maxSize) })] as const,
   );
@@ -89,7 +111,22 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     return context.json({ status: isAll ? 'ready' : 'not-ready', ...Object.fromEntries(answers) }, isAll ? 200 : 503);
   });
 
-  app.use(authenticated(options));
+  const { authenticate, browsers, requestsPerMinute = 1_200, openPerToken = 2_000 } = options;
+  const createLimiter = createLimits(options.sharedCounts);
+  const wrong = createLimiter('wrong', MAX_WRONG_TOKENS, 60);
+  app.get('/', (context) => context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json' }));
+  if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
+  app.use(
+    authenticated({
+      authenticate,
+      ...(browsers !== undefined && { browsers }),
+      createLimiter,
+      wrong,
+      requestsPerMinute,
+      openPerToken,
+      openPaths: OPEN_PATHS,
+    }),
+  );
   app.get('/metrics', needs('operator'), async (context) =>
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
@@ -138,6 +175,16 @@ function answerProblem(context: Context, problem: Problem): Response {
   return (shaped ?? answerNative)(context, problem);
 }
 
+interface Incoming {
+  readonly rawHeaders?: readonly string[];
+  readonly socket?: { readonly remoteAddress?: string };
+}
+
+/** Of more than it counts Node leaves the rest out without a word: what is missing may be the one that matters. */
+function tooManyHeaders(): GatewayError {
+  return new GatewayError({ status: 431, type: 'too-large', message: `a request may have ${MAX_HEADERS} headers` });
+}
+
 /** What is left of the body is not read, so that nothing else can come on this connection. */
 function tooLarge(bytes: number): (context: Context) => Response {
   return (context) => {
@@ -150,7 +197,7 @@ function tooLarge(bytes: number): (context: Context) => Response {
 function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
   const known = createHosts({ names: hosts, origins });
   return async (context, next) => {
-    const host = context.req.header('host');
+    const { host } = context.get('seen');
     if (!known.isAllowedHost(host)) {
       throw new GatewayError({
         status: 403,
@@ -168,49 +215,6 @@ function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHand
     }
     await next();
   };
-}
-
-function authenticated({ authenticate, requestsPerMinute = 1_200 }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
-  const wrong = new RateLimiterMemory({ points: MAX_WRONG_TOKENS, duration: 60 });
-  const requests = new RateLimiterMemory({ points: requestsPerMinute, duration: 60 });
-  return async (context, next) => {
-    if (OPEN_PATHS.has(context.req.path)) return next();
-    const presented = presentedToken(context);
-    const principal = presented === undefined ? undefined : await authenticate(presented);
-    if (principal === undefined) {
-      await within(wrong, addressOf(context));
-      context.header('www-authenticate', 'Bearer');
-      throw new GatewayError({
-        status: 401,
-        type: 'unauthorized',
-        message: `${presented === undefined ? 'a token is needed' : 'this token opens nothing'}: send Authorization: Bearer with the one that \`perdura serve\` names`,
-      });
-    }
-    await within(requests, principal.name);
-    context.set('principal', principal);
-    return next();
-  };
-}
-
-/** Clients of Anthropic's API send `x-api-key`. */
-function presentedToken(context: Context): string | undefined {
-  const [, token] = /^Bearer +(\S{1,2048})$/i.exec(context.req.header('authorization') ?? '') ?? [];
-  return token ?? context.req.header('x-api-key');
-}
-
-async function within(limiter: RateLimiterMemory, key: string): Promise<void> {
-  try {
-    await limiter.consume(key);
-  } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw error;
-    const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000));
-    throw new GatewayError({ status: 429, type: 'too-many-requests', message: `too many requests: wait ${retryAfter} s`, retryAfter });
-  }
-}
-
-function addressOf(context: Context): string {
-  const incoming = (context.env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined)?.incoming;
-  return incoming?.socket?.remoteAddress ?? 'unknown';
 }
 
 async function isReady(check: () => Promise<unknown>): Promise<boolean> {

@@ -2,6 +2,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import { mayAct, type Principal, type Role } from './access/principal.js';
+import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';
 import type { GatewayMetrics } from './metrics.js';
@@ -9,6 +10,8 @@ import type { GatewayMetrics } from './metrics.js';
 export interface GatewayVariables {
   readonly Variables: {
     readonly principal: Principal;
+    /** Where the request comes from, as far as that can be believed. */
+    readonly seen: Seen;
     readonly conversations: Conversations;
     readonly metrics: GatewayMetrics;
     readonly closing: AbortSignal;

@@ -1,7 +1,8 @@
 /** The gateway in a server of its own, with the limits of one that strangers reach. */
 import { serve, type ServerType } from '@hono/node-server';
 import type { Server } from 'node:http';
-import { createGateway, type GatewayOptions } from './app.js';
+import { createGateway, MAX_HEADERS, type GatewayOptions } from './app.js';
+import { answerSocketErrors } from './socket-errors.js';
 
 export interface ServeOptions extends Omit<GatewayOptions, 'closing'> {
   /** Default: 127.0.0.1. */
@@ -22,7 +23,6 @@ export interface ServedGateway {
 export const DEFAULT_PORT = 7280;
 const PATIENCE_MS = { headers: 10_000, request: 60_000 };
 const LOOK_MS = 2_000;
-const MAX_HEADERS = 100;
 const MAX_CONNECTIONS = 20_000;
 const DRAIN_MS = 10_000;
 
@@ -52,7 +52,9 @@ export async function serveGateway({
     starting.once('error', reject);
   });
   const http = server as Server;
-  http.maxHeadersCount = MAX_HEADERS;
+  // One more than is allowed: so it can be seen, and refused.
+  http.maxHeadersCount = MAX_HEADERS + 1;
+  answerSocketErrors(http);
   http.maxConnections = MAX_CONNECTIONS;
   const address = http.address();
   const at = typeof address === 'object' && address !== null ? address.port : port;

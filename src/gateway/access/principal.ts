@@ -4,7 +4,7 @@ export const ROLES = ['user', 'operator', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Principal {
-  /** For the access log, the limits and nothing else. */
+  /** Of one token or one user alone: what limits are counted by, what one client's history is matched within, and who the access log names. */
   readonly name: string;
   readonly role: Role;
   /** Whose conversations, memory and agents these are; absent: those of no tenant, and with the role of an operator all. */

@@ -3,9 +3,10 @@ import type { GatewayApp } from '../context.js';
 import { addControl } from './control.js';
 import { addConversations } from './conversations.js';
 import { addLineage } from './lineage.js';
+import { addMe } from './me.js';
 import { addMemory } from './memory.js';
 import { addTurns } from './turns.js';
 
 export function addNativeRoutes(app: GatewayApp): void {
-  for (const add of [addConversations, addTurns, addControl, addLineage, addMemory]) add(app);
+  for (const add of [addConversations, addTurns, addControl, addLineage, addMemory, addMe]) add(app);
 }

@@ -1,0 +1,85 @@
+/** Nothing behind it opens without a token, or the cookie of a browser that was let in. */
+import type { Context, MiddlewareHandler } from 'hono';
+import type { GatewayContext, GatewayVariables } from '../context.js';
+import { GatewayError } from '../core/errors.js';
+import { readSessionCookie } from './cookies.js';
+import type { Browsers } from './entrance.js';
+import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
+import type { Principal } from './principal.js';
+import { networkOf } from './proxies.js';
+import type { Authenticate } from './tokens.js';
+
+export interface AuthenticatedOptions {
+  readonly authenticate: Authenticate;
+  readonly browsers?: Browsers;
+  readonly createLimiter: CreateLimiter;
+  /** Wrong tokens and codes, by where they come from. */
+  readonly wrong: Limiter;
+  readonly requestsPerMinute: number;
+  readonly openPerToken: number;
+  readonly openPaths: ReadonlySet<string>;
+}
+
+export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<GatewayVariables> {
+  const { createLimiter, wrong, openPaths } = options;
+  const requests = createLimiter('requests', options.requestsPerMinute, 60);
+  const open = createOpenCounter(options.openPerToken);
+  return async (context, next) => {
+    if (openPaths.has(context.req.path)) return next();
+    const presented = presentedToken(context);
+    const principal = presented === undefined ? await ofBrowser(context, options.browsers) : await options.authenticate(presented);
+    if (principal === undefined) {
+      // Counted only now: a right token always opens, whatever else comes from its address.
+      await wrong.take(networkOf(context.get('seen').address));
+      context.header('www-authenticate', 'Bearer');
+      const what = presented === undefined ? 'a token is needed' : 'this token opens nothing, or no longer';
+      const message = `${what}: send Authorization: Bearer with one that \`perdura serve\` or \`perdura token create\` has named`;
+      throw new GatewayError({ status: 401, type: 'unauthorized', message });
+    }
+    await requests.take(principal.name);
+    const close = open.open(principal.name);
+    context.set('principal', principal);
+    const { outgoing } = (context.env ?? {}) as { outgoing?: { once?: (event: 'close', listener: () => void) => void } };
+    if (outgoing?.once === undefined) {
+      // In a server that is not Node's an answer counts until it begins.
+      try {
+        return await next();
+      } finally {
+        close();
+      }
+    }
+    outgoing.once('close', close);
+    return next();
+  };
+}
+
+/** Clients of Anthropic's API send `x-api-key`. */
+function presentedToken(context: Context): string | undefined {
+  const [, token] = /^Bearer +(\S{1,8192})$/i.exec(context.req.header('authorization') ?? '') ?? [];
+  return token ?? context.req.header('x-api-key');
+}
+
+async function ofBrowser(context: GatewayContext, browsers: Browsers | undefined): Promise<Principal | undefined> {
+  const cookie = readSessionCookie(context);
+  if (browsers === undefined || cookie === undefined) return undefined;
+  refuseOtherSites(context);
+  return await browsers.principalOf(cookie);
+}
+
+/**
+ * Browsers send a cookie along whoever asks, at least among pages of one site: another port of this machine, another name of a domain. So
+ * it counts only where the browser itself says that a page of this origin asks; for reading also where it says nothing.
+ */
+export function refuseOtherSites(context: GatewayContext): void {
+  const { host, isSecure } = context.get('seen');
+  const [site, origin] = [context.req.header('sec-fetch-site'), context.req.header('origin')?.toLowerCase()];
+  const isChange = !['GET', 'HEAD'].includes(context.req.method);
+  const own = `://${host?.toLowerCase()}`;
+  const isOwn = origin === `https${own}` || (!isSecure && origin === `http${own}`);
+  const isAllowed =
+    (origin === undefined || isOwn) &&
+    (site === undefined ? origin !== undefined || !isChange : site === 'same-origin' || (site === 'none' && !isChange));
+  if (isAllowed) return;
+  const message = 'a cookie opens only for pages of this gateway itself: others send a token, in Authorization';
+  throw new GatewayError({ status: 403, type: 'forbidden', message });
+}

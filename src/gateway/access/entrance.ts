@@ -1,0 +1,170 @@
+/**
+ * Who gets in: the one token of a gateway, the tokens and the identity provider of `PERDURA_AUTH`, and browsers that have been let in by one
+ * of these.
+ */
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { hashOf, idOf, isExpired, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
+import type { CreateLimiter } from './limits.js';
+import { createJwtVerifier, type JwtVerifier } from './provider.js';
+import { ROLES, TENANT_PATTERN, type Principal } from './principal.js';
+import { createSeal, type Seal } from './seal.js';
+import { createSignIn, type SignIn } from './sign-in.js';
+import { OWNER, type Authenticate } from './tokens.js';
+
+export interface Browsers {
+  /** For a link that is given to the person who has started the gateway; undefined where its token does not open. */
+  createCode(): string | undefined;
+  /** A code opens once. Undefined: it is wrong, used or too old. */
+  exchange(code: string): Promise<OpenedSession | undefined>;
+  /** Of a cookie; undefined where it opens nothing, or no longer. */
+  principalOf(cookie: string): Promise<Principal | undefined>;
+  /** From now on that cookie opens nothing. */
+  end(cookie: string): Promise<void>;
+  /** Where people sign in, if there is an identity provider for that. */
+  signIn(): Promise<SignIn | undefined>;
+  /** Of a user whom the identity provider has vouched for. */
+  openSession(principal: Principal): Promise<OpenedSession>;
+}
+
+export interface OpenedSession {
+  readonly cookie: string;
+  readonly seconds: number;
+  readonly principal: Principal;
+}
+
+export interface Entrance {
+  readonly authenticate: Authenticate;
+  readonly browsers: Browsers;
+}
+
+export interface EntranceOptions {
+  /** The one token that opens, with all rights; absent: only what `auth` has opens. */
+  readonly token?: string;
+  readonly auth?: AuthSource;
+  /** Seals cookies and codes. The same in all gateways that stand for one another. */
+  readonly secret: string;
+  /** Environment variables, for secrets that the file names. */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  readonly createLimiter: CreateLimiter;
+  readonly log?: (line: string) => void;
+}
+
+/** For as long as a person takes to open a link. */
+export const CODE_SECONDS = 60;
+const NO_FILE: AuthFile = { tokens: [], session: { hours: 12 } };
+const MAX_SESSION_SECONDS = 30 * 24 * 3600;
+
+const codeSchema = z.strictObject({ nonce: z.string(), token: z.string() });
+const sessionSchema = z.strictObject({
+  sid: z.string(),
+  by: z.union([
+    z.strictObject({ token: z.string() }),
+    z.strictObject({
+      issuer: z.string(),
+      name: z.string(),
+      role: z.enum(ROLES),
+      tenant: z.string().regex(TENANT_PATTERN).optional(),
+    }),
+  ]),
+});
+type SessionContent = z.output<typeof sessionSchema>;
+
+export function createEntrance({ token, auth, secret, variables = {}, createLimiter, log = () => undefined }: EntranceOptions): Entrance {
+  const file = (): Promise<AuthFile> => auth?.current() ?? Promise.resolve(NO_FILE);
+  const ownHash = token === undefined ? undefined : hashOf(token);
+  const codes = createSeal(secret, 'code');
+  const sessions = createSeal(secret, 'session');
+  const usedCodes = createLimiter('code', 1, CODE_SECONDS);
+  const endedSessions = createLimiter('signed-out', 1, MAX_SESSION_SECONDS);
+  const verifierOf = remembered((jwt: JwtSettings) => createJwtVerifier(jwt, log));
+  const signInOf = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
+
+  const byHash = async (hash: string): Promise<Principal | undefined> => {
+    // What is compared are hashes: how long it takes tells nothing of a token.
+    if (hash === ownHash) return OWNER;
+    const row = rowsOf(await file()).get(hash);
+    return row === undefined || isExpired(row) ? undefined : row.principal;
+  };
+  const rowsOf = remembered(
+    ({ tokens }: AuthFile) =>
+      new Map(
+        tokens.map(({ hash, expires, name, role, tenant }) => [
+          hash,
+          { expires, principal: { name, role, ...(tenant !== undefined && { tenant }) } },
+        ]),
+      ),
+  );
+  const byId = async (id: string): Promise<Principal | undefined> => {
+    const all = [...(ownHash === undefined ? [] : [ownHash]), ...rowsOf(await file()).keys()];
+    const hash = all.find((one) => idOf(one) === id);
+    return hash === undefined ? undefined : await byHash(hash);
+  };
+  const open = async (by: SessionContent['by'], principal: Principal): Promise<OpenedSession> => {
+    const seconds = Math.round((await file()).session.hours * 3600);
+    return { cookie: sessions.close({ sid: randomBytes(12).toString('base64url'), by } satisfies SessionContent, seconds), seconds, principal };
+  };
+
+  return {
+    async authenticate(presented) {
+      const { jwt } = await file();
+      if (jwt !== undefined) {
+        const verifier: JwtVerifier = verifierOf(jwt);
+        if (verifier.looksLike(presented)) return await verifier.principalOf(presented);
+      }
+      return await byHash(hashOf(presented));
+    },
+    browsers: {
+      createCode() {
+        if (ownHash === undefined) return undefined;
+        return codes.close({ nonce: randomBytes(12).toString('base64url'), token: idOf(ownHash) } satisfies z.output<typeof codeSchema>, CODE_SECONDS);
+      },
+      async exchange(code) {
+        const opened = codeSchema.safeParse(codes.open(code));
+        if (!opened.success || !(await usedCodes.isTaken(opened.data.nonce))) return undefined;
+        const principal = await byId(opened.data.token);
+        return principal === undefined ? undefined : await open({ token: opened.data.token }, principal);
+      },
+      async principalOf(cookie) {
+        const opened = sessionSchema.safeParse(sessions.open(cookie));
+        if (!opened.success) return undefined;
+        const { sid, by } = opened.data;
+        if (await endedSessions.has(sid)) return undefined;
+        // Looked up again each time: one of a token that was revoked opens nothing.
+        if ('token' in by) return await byId(by.token);
+        const { jwt, oidc } = await file();
+        const { issuer, ...principal } = by;
+        return oidc !== undefined && jwt?.issuer === issuer ? principal : undefined;
+      },
+      async end(cookie) {
+        const opened = sessionSchema.safeParse(sessions.open(cookie));
+        if (opened.success) await endedSessions.isTaken(opened.data.sid);
+      },
+      signIn: async () => signInOf(await file()),
+      async openSession(principal) {
+        const issuer = (await file()).jwt?.issuer ?? '';
+        return await open({ issuer, ...principal }, principal);
+      },
+    },
+  };
+}
+
+function signInFrom(
+  { jwt, oidc }: AuthFile,
+  seal: Seal,
+  variables: Readonly<Record<string, string | undefined>>,
+  log: (line: string) => void,
+): SignIn | undefined {
+  if (jwt === undefined || oidc === undefined) return undefined;
+  const clientSecret = oidc.clientSecretEnv === undefined ? undefined : variables[oidc.clientSecretEnv];
+  return createSignIn({ jwt, oidc, seal, log, ...(clientSecret !== undefined && { clientSecret }) });
+}
+
+/** What was made of the newest thing: a file that has not changed is the same object. */
+function remembered<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
+  let last: { readonly of: Of; readonly made: Made } | undefined;
+  return (of) => {
+    if (last?.of !== of) last = { of, made: make(of) };
+    return last.made;
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * Where a request comes from. What `X-Forwarded-*` says counts where a proxy that is trusted has sent it, else it is anybody's claim.
+ * Of a chain the last address that no trusted proxy has is the client's: those before it are what the client itself has written.
+ */
+import ipaddr from 'ipaddr.js';
+
+export interface Seen {
+  /** Of the client; undefined where the server does not say. */
+  readonly address?: string;
+  /** By which name it asks. */
+  readonly host?: string;
+  /** Whether it came by https. */
+  readonly isSecure: boolean;
+}
+
+export interface Arriving {
+  /** Of the socket. */
+  readonly peer?: string;
+  readonly url: string;
+  readonly header: (name: string) => string | undefined;
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+export type AddressRange = readonly [Address, number];
+
+const MAX_HOPS = 32;
+
+/** `10.0.0.0/8`, or one address. Throws in words. */
+export function parseProxy(text: string): AddressRange {
+  try {
+    if (text.includes('/')) return ipaddr.parseCIDR(text);
+    const one = ipaddr.process(text);
+    return [one, one.kind() === 'ipv4' ? 32 : 128];
+  } catch {
+    throw new Error(`${JSON.stringify(text)} is no range of addresses: write such as 10.0.0.0/8, fd00::/8 or 127.0.0.1`);
+  }
+}
+
+export function createProxies(trusted: readonly string[]): (arriving: Arriving) => Seen {
+  const ranges = trusted.map(parseProxy);
+  const isTrusted = (address: string | undefined): boolean => {
+    const parsed = parse(address);
+    return parsed !== undefined && ranges.some(([range, bits]) => range.kind() === parsed.kind() && matches(parsed, range, bits));
+  };
+  return ({ peer, url, header }) => {
+    const own = { ...(peer !== undefined && { address: peer }), host: header('host'), isSecure: url.startsWith('https:') };
+    if (!isTrusted(peer)) return own;
+    const protocol = lastOf(header('x-forwarded-proto'));
+    return {
+      address: clientOf(header('x-forwarded-for'), isTrusted) ?? peer,
+      host: lastOf(header('x-forwarded-host')) ?? own.host,
+      isSecure: protocol === undefined ? own.isSecure : protocol.toLowerCase() === 'https',
+    };
+  };
+}
+
+/** What limits are counted by: who has one IPv6 address has 2^64 of them. */
+export function networkOf(address: string | undefined): string {
+  const parsed = parse(address);
+  if (parsed === undefined) return 'unknown';
+  if (parsed.kind() === 'ipv4') return parsed.toString();
+  return `${(parsed as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`;
+}
+
+function clientOf(forwarded: string | undefined, isTrusted: (address: string) => boolean): string | undefined {
+  const hops = (forwarded ?? '').split(',').slice(-MAX_HOPS).map(withoutPort).reverse();
+  let client: string | undefined;
+  for (const hop of hops) {
+    if (parse(hop) === undefined) break;
+    client = hop;
+    if (!isTrusted(hop)) break;
+  }
+  return client;
+}
+
+/** Some proxies add it: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  const text = hop.trim();
+  return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
+}
+
+/** The nearest proxy's own word stands last. */
+function lastOf(value: string | undefined): string | undefined {
+  return value?.split(',').at(-1)?.trim() || undefined;
+}
+
+/** An IPv4 address that is written as IPv6 is the one that it means. */
+function parse(address: string | undefined): Address | undefined {
+  return address !== undefined && ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
+}
+
+function matches(address: Address, range: Address, bits: number): boolean {
+  return (address as ipaddr.IPv4).match(range as ipaddr.IPv4, bits);
+}
