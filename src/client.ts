@@ -286,7 +286,14 @@ export function createClientWith({
     ...createAttach({ store, keyOf }),
     send: sending.send,
     turn: sending.turn,
-    ...createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded: sending.untilEnded }),
+    ...createAnsweringAgain({
+      handleOf,
+      askWorker,
+      status,
+      reading,
+      untilEnded: sending.untilEnded,
+      bodyOf: async (id, ref) => (await store()).bodies.get(await keyOf(id), ref),
+    }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);

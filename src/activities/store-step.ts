@@ -128,7 +128,7 @@ interface PreparedMessage {
   readonly given: number;
   readonly preview: string;
   readonly text: string;
-  readonly refs: { readonly output?: string; readonly context?: string };
+  readonly refs: { readonly output?: string; readonly context?: string; readonly tools?: string };
 }
 
 async function prepareMessage(
@@ -138,13 +138,17 @@ async function prepareMessage(
 ): Promise<PreparedMessage> {
   const { store, key } = dependencies;
   const message = await withParts(dependencies, given);
+  const [output, context, tools] = await Promise.all([
+    putJson(dependencies, message.output),
+    putJson(dependencies, message.context),
+    putJson(dependencies, message.tools as unknown as JsonValue | undefined),
+  ]);
   let entry: Entry | undefined;
   const ingest = memoryIngest('MemoryIngestInputProcessor', async (text: string) => {
     const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
-    entry = userEntry(message, body, await mediaToRefs(store, key, message));
+    entry = userEntry(message, body, await mediaToRefs(store, key, message), tools);
   });
   const text = await processInput([...processors, ingest], key, message);
-  const [output, context] = await Promise.all([putJson(dependencies, message.output), putJson(dependencies, message.context)]);
   if (!entry) throw new Error(`message ${message.messageId} was not ingested`);
   return {
     message,
@@ -153,7 +157,11 @@ async function prepareMessage(
     given: Buffer.byteLength(message.text) + mediaBytes(message),
     preview: beginningOf(message.text, 200),
     text,
-    refs: { ...(output === undefined ? {} : { output }), ...(context === undefined ? {} : { context }) },
+    refs: {
+      ...(output === undefined ? {} : { output }),
+      ...(context === undefined ? {} : { context }),
+      ...(tools === undefined ? {} : { tools }),
+    },
   };
 }
 

@@ -43,10 +43,12 @@ interface Access {
   readonly askWorker: AskWorker;
   readonly status: (id: string) => Promise<Status>;
   readonly reading: Pick<ReadingClient, 'history' | 'entries'>;
+  /** Undefined where the store does not have it. */
+  readonly bodyOf: (id: string, ref: string) => Promise<string | undefined>;
   readonly untilEnded: (id: string, first: TurnResult, signal?: AbortSignal) => Promise<TurnResult>;
 }
 
-export function createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded }: Access): AnswerAgainClient {
+export function createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded, bodyOf }: Access): AnswerAgainClient {
   /** What people said in the turn. */
   const saidIn = async (id: string, attempt: string, turn: string | undefined): Promise<readonly Said[]> => {
     const [{ phase, turn: latest }, entries] = await Promise.all([status(id), reading.history(id)]);
@@ -64,6 +66,13 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
     return (await reading.entries(id, slots, { whole: true })).flatMap(({ turn: of, message }) =>
       message.role === 'user' ? [{ turn: of, message }] : [],
     );
+  };
+
+  /** Tools of the program that sent it: it still runs them. */
+  const toolsOf = async (id: string, said: readonly Said[]): Promise<Pick<Message, 'tools'>> => {
+    const ref = said[0]?.message.tools?.ref;
+    const json = ref === undefined ? undefined : await bodyOf(id, ref);
+    return json === undefined ? {} : { tools: JSON.parse(json) as NonNullable<Message['tools']> };
   };
 
   const answerAgain = async (
@@ -93,14 +102,14 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
       }
       // What joined the turn while it ran was a message of its own.
       const text = said.map(({ message }) => partSchema(shownText(message.text)).text).join('\n\n');
-      const message = checked(attempt, { id: messageId, text, ...besideText(said) });
+      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await toolsOf(id, said)) });
       return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
     },
 
     async edit(id, text, { turn, messageId = randomUUID(), signal } = {}) {
       const attempt = `cannot edit ${turn ?? 'the last turn'} of ${id}`;
       const said = await saidIn(id, attempt, turn);
-      const message = checked(attempt, { id: messageId, text, ...besideText(said) });
+      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await toolsOf(id, said)) });
       return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
     },
   };

@@ -4,6 +4,7 @@ import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './effect.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
+import type { ClientTool } from './protocol/client-tools.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
 import type { ChosenChunks } from './state/compaction-state.js';
@@ -21,6 +22,7 @@ export type ConversationEvent =
       readonly video?: readonly MediaSource[];
       readonly output?: JsonObject;
       readonly context?: JsonObject;
+      readonly tools?: readonly ClientTool[];
       readonly delivery: Delivery;
       readonly at: number;
     }

@@ -3,7 +3,7 @@ import pLimit from 'p-limit';
 import { userEntry } from '../conversation/activity-io/entries.js';
 import type { MessageContent, MessageToRecord } from '../conversation/activity-io/effects.js';
 import type { Beginning } from '../records/lives.js';
-import type { Entry, JsonValue, JsonObject } from '../records/message.js';
+import type { Entry, JsonObject } from '../records/message.js';
 import { bodiesOf, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
 import { type InputProcessor, processInput } from '../memory/processors.js';
@@ -47,9 +47,8 @@ export function createEntryWriter(store: Store, key: ConversationKey, processors
   let beginning: Beginning | undefined;
   let values: Of<'values'> | undefined;
 
-  const put = async (value: JsonValue | undefined): Promise<void> => {
-    if (value !== undefined) await few(() => store.bodies.put(key, JSON.stringify(value)));
-  };
+  const put = async (value: unknown): Promise<string | undefined> =>
+    value === undefined ? undefined : (await few(() => store.bodies.put(key, JSON.stringify(value)))).ref;
 
   const messageOf = async ({ message, json, lost }: Of<'message'>): Promise<Entry | undefined> => {
     const whole = lost ? await joined(store, key, lost) : json;
@@ -62,13 +61,14 @@ export function createEntryWriter(store: Store, key: ConversationKey, processors
     try {
       const full: MessageToRecord = whole === undefined ? message : { ...message, ...(JSON.parse(whole) as MessageContent) };
       const said = await processInput(processors, key, full);
-      const [text, media] = await Promise.all([
+      const [text, media, tools] = await Promise.all([
         toBody(store, key, said.toWellFormed(), TEXT_INLINE),
         mediaToRefs(store, key, full),
+        put(full.tools),
         put(full.output),
         put(full.context),
       ]);
-      return userEntry(full, text, media);
+      return userEntry(full, text, media, tools);
     } catch (error) {
       problems.push(
         `the message of ${turn} (slot ${slot}) cannot be written again: ${error instanceof Error ? error.message : String(error)}`,

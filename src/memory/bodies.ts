@@ -74,7 +74,7 @@ export function bodiesOf({ message }: Entry): string[] {
     typeof body === 'object' && body !== null && 'ref' in body && typeof body.ref === 'string' ? [body.ref] : [];
   switch (message.role) {
     case 'user':
-      return [...refOf(message.text), ...sourcesIn(message).flatMap(({ source }) => refOf(source))];
+      return [...refOf(message.text), ...refOf(message.tools), ...sourcesIn(message).flatMap(({ source }) => refOf(source))];
     case 'tool':
       return refOf(message.text);
     case 'assistant':

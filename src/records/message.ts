@@ -43,6 +43,8 @@ export interface UserMessage extends Media {
   readonly from?: 'notice' | 'app';
   /** Of the application's, the chunk's type where it is not WORKING_FLOW: it stays in the prompt until the application removes it. */
   readonly chunk?: string;
+  /** Where the tools lie, as JSON, that came with it. */
+  readonly tools?: { readonly ref: string };
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The tools that a worker has, by name. */
+import { isClientTool } from '../conversation/protocol/client-tools.js';
 import type { ToolDescription } from '../models/model.js';
 import type { Tool } from './tool.js';
 
@@ -27,6 +28,8 @@ export function createToolRegistry(tools: readonly Tool[]): ToolRegistry {
   const byName = new Map<string, Tool>();
   for (const tool of tools) {
     if (byName.has(tool.name)) throw new Error(`two tools are named ${tool.name}; a model could not tell them apart: rename one`);
+    if (isClientTool(tool.name))
+      throw new Error(`no tool may be named ${tool.name}: so begin the names of tools that clients bring; rename it`);
     byName.set(tool.name, tool);
   }
   const names = [...byName.keys()].sort();

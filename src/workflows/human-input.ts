@@ -111,7 +111,7 @@ export function handleHumanInput({
 }
 
 export function messageReceived(said: Extract<ParsedMessage, { kind: 'message' }>, messageId: string): ConversationEvent {
-  const { text, media, output, context, delivery } = said;
+  const { text, media, output, context, tools, delivery } = said;
   return {
     kind: 'message-received',
     messageId,
@@ -119,6 +119,7 @@ export function messageReceived(said: Extract<ParsedMessage, { kind: 'message' }
     ...media,
     ...(output && { output }),
     ...(context && { context }),
+    ...(tools && { tools }),
     delivery,
     at: now(),
   };

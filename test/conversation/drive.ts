@@ -80,6 +80,7 @@ export function written(write: Writes, more: Partial<Written> = {}): Written {
       bytes: message.parts ? 1_000_000 : utf8Length(message.text) + mediaBytes(message),
       ...(message.output && { output: `output-${message.slot}` }),
       ...(message.context && { context: `context-${message.slot}` }),
+      ...(message.tools && { tools: `tools-${message.slot}` }),
     })),
     ...(write.startContext && { startContext: 'start-context' }),
     ...more,

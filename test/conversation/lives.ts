@@ -188,6 +188,12 @@ const PASSING: StepFailure = { type: 'overloaded', message: 'no', transient: tru
 const LASTING: StepFailure = { type: 'auth', message: 'no', transient: false };
 const TOO_MUCH: StepFailure = { type: 'too-large', message: 'no', transient: false };
 
+const TOOLS = [{ name: 'look', inputSchema: { type: 'object' } }];
+
+function brings(id: number): { readonly tools?: typeof TOOLS } {
+  return id % 3 === 0 ? { tools: TOOLS } : {};
+}
+
 /** Of a round, by a number: all of one kind, or mixed. */
 function plansOf(how: number, tools: number): ToolPlan[] {
   const kinds: ToolPlan[] = [
@@ -196,6 +202,8 @@ function plansOf(how: number, tools: number): ToolPlan[] {
     { ...ORDINARY, repeatable: false },
     { ...QUICK, approval: { policy: 'ask', expiresMs: 20_000, same: `call ${tools % 3}` } },
     { ...QUICK, workflowAction: { kind: 'ask-person', expiresMs: 20_000 } },
+    { ...QUICK, workflowAction: { kind: 'ask-client', expiresMs: 20_000 } },
+    { ...QUICK, workflowAction: { kind: 'ask-client', expiresMs: 20_000 }, approval: { policy: 'ask', expiresMs: 20_000, same: 'client' } },
     { ...QUICK, workflowAction: { kind: 'wait-until', until: 8_000 } },
     { ...QUICK, workflowAction: { kind: 'wait-for', ms: 3_000 } },
     { ...QUICK, workflowAction: { kind: 'compact' } },
@@ -670,7 +678,7 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
       const messageId = `m${choice.id}`;
       const isOpen = state.closing === 'no' && !(state.lineage?.held ?? []).some(({ kind }) => kind === 'close-requested');
       if (isOpen) world.said.add(messageId);
-      return { kind: 'message-received', messageId, text: 'x'.repeat(choice.bytes), delivery: choice.delivery, at };
+      return { kind: 'message-received', messageId, text: 'x'.repeat(choice.bytes), delivery: choice.delivery, ...brings(choice.id), at };
     }
     case 'withdraw':
       return { kind: 'withdraw-requested', messageId: `m${choice.id}`, at };
@@ -709,7 +717,9 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
       const waiting = approvalsOf(state);
       const one = waiting[choice.which % Math.max(1, waiting.length)];
       const said = choice.decision === 'always' ? ({ decision: 'approve', always: true } as const) : { decision: choice.decision };
-      return one && { kind: 'decided', decision: { callId: one.callId, ...said }, at };
+      const answers = one?.kind === 'client-tool' && choice.decision !== 'deny';
+      const output = { output: 'done', ...(choice.decision === 'always' && { isError: true as const }) };
+      return one && { kind: 'decided', decision: { callId: one.callId, ...(answers ? { decision: 'approve', ...output } : said) }, at };
     }
     case 'child': {
       const [callId] = world.children.splice(choice.which % Math.max(1, world.children.length), 1);

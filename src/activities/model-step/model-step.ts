@@ -15,6 +15,7 @@ import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/cal
 import { withResultCounted } from '../../conversation/context/citing.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import type {
+  CallInput,
   DeferReason,
   MadeCitation,
   ModelStepInput,
@@ -150,7 +151,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
         ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base, since: call.since },
         firstToolCall: call.firstToolCall,
         soFar: call.soFar,
-        ...outputOf(input, written),
+        ...broughtBy(input, written),
       },
       found,
       reserved: { claim, attempt, reservation },
@@ -223,11 +224,13 @@ function settingsOf({ settings, learned }: ModelStepInput, configured: Exclude<C
   return now;
 }
 
-/** A schema that came with the turn's own message is stored where this very step has put it. */
-function outputOf({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): { readonly output?: string } {
+/** A schema and tools that came with the turn's own message are stored where this very step has put them. */
+function broughtBy({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): Pick<CallInput, 'output' | 'tools'> {
   const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
-  const output = call.output ?? messages.find(({ slot }) => slot === first?.slot)?.output;
-  return output === undefined ? {} : { output };
+  const stored = messages.find(({ slot }) => slot === first?.slot);
+  const output = call.output ?? stored?.output;
+  const tools = call.tools ?? stored?.tools;
+  return { ...(output !== undefined && { output }), ...(tools !== undefined && { tools }) };
 }
 
 /** Design section 4: the first epoch of a session carries already what the scope knows. */

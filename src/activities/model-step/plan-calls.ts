@@ -36,6 +36,8 @@ async function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
+  const misfit = tool.misfit?.(input);
+  if (misfit !== undefined) return { ...plan, approval: { policy: 'deny', why: misfit } };
   const examined = await tool.examine?.(input, { workspace });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
   if (policy === 'ask' && examined?.asks) log.warn('a person is asked about a call', { tool: name, why: examined.asks.why });

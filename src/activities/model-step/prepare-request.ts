@@ -8,6 +8,7 @@ import type { ModelRequest } from '../../models/model.js';
 import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
+import { clientTools } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
 import { contextWindowOf, fixedTokens, limitedTo } from './prompt-budget.js';
 import { citingFor } from './citing-for.js';
@@ -41,6 +42,8 @@ export interface CallToMake {
   readonly contextBudget: number;
   readonly firstToolCall: number;
   readonly output?: string;
+  /** Where the client's tools are. */
+  readonly tools?: string;
   readonly soFar: CallInput['soFar'] | undefined;
 }
 
@@ -70,19 +73,21 @@ export async function prepareRequest(
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, input, citing);
-  const [agent, messages, before, memory, output, counter] = await Promise.all([
+  const [agent, messages, before, memory, output, brought, counter] = await Promise.all([
     loadingAgent,
     loading,
     loadBase(dependencies, { ref: base, forgotten: input.memory.forgotten }, loading),
     loadMemory(dependencies, input.memory.version),
     input.output === undefined ? undefined : store.bodies.get(key, input.output),
+    input.tools === undefined ? undefined : store.bodies.get(key, input.tools),
     tokenCounterFor(input.model),
   ]);
   const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));
-  const [{ offered }, window] = await Promise.all([
+  const [{ offered: own }, window] = await Promise.all([
     toolsOf(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
     contextWindowOf(dependencies.models, config, { model: input.model }),
   ]);
+  const offered = [...own, ...clientTools(brought)];
   const assembled = assemble(
     { config, system: systemPrompt(agent, memory, input.since) },
     offered,

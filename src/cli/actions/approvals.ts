@@ -158,7 +158,7 @@ function done({ output, globals, temporal }: CommandSession, id: string, asked: 
     );
     return EXIT.ok;
   }
-  const what = { approve: 'is allowed', deny: kind === 'question' ? 'gets no answer' : 'is not run', answer: 'is answered' }[verb];
+  const what = { approve: 'is allowed', deny: kind !== 'approval' ? 'gets no answer' : 'is not run', answer: 'is answered' }[verb];
   output.say(`${callId} of ${conversation} ${what}: ${kind === 'question' ? 'the question' : shownName(tool)}`);
   const shown = decision.input === undefined ? askedLines(asked) : shownArguments(decision.input, 2).split('\n');
   for (const line of shown) output.note(`  ${line}`);

@@ -87,7 +87,7 @@ export function pickApproval(waiting: readonly Pending[], call: string | undefin
 }
 
 function fits(kind: Pending['kind'], verb: Verb): boolean {
-  return verb === 'deny' || (kind === 'question') === (verb === 'answer');
+  return verb === 'deny' || (kind !== 'approval') === (verb === 'answer');
 }
 
 const PAST: Readonly<Record<Verb, string>> = { approve: 'approved', deny: 'denied', answer: 'answered' };

@@ -65,7 +65,9 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
       case 'asked':
         drawing.endText();
         if (options.showsAsked === true) return;
-        return note(`? ${event.what === 'question' ? 'asks you' : 'may it run?'} ${event.name} ${event.target}`);
+        return note(
+          `? ${{ question: 'asks you', approval: 'may it run?', 'client-tool': 'waits for its client' }[event.what]} ${event.name} ${event.target}`,
+        );
       case 'decided':
         return note(
           `${event.decision === 'approve' || event.decision === 'answer' ? '✓' : '✗'} ${DECIDED[event.decision] ?? event.decision}: ${event.name}`,

@@ -157,12 +157,19 @@ function hasOptions({ arguments: given }: Pending): boolean {
 function card(one: Pending, id: string): string[] {
   const { kind, tool, callId, conversation, why, expiresAt } = one;
   const whose = conversation === id ? '' : `sub-agent ${conversation} · `;
-  const head = kind === 'question' ? `? ${whose}a question for you` : `? ${whose}may ${shownName(tool)} run?`;
+  const heads = {
+    question: 'a question for you',
+    approval: `may ${shownName(tool)} run?`,
+    'client-tool': `${shownName(tool)} waits for its client`,
+  };
+  const head = `? ${whose}${heads[kind]}`;
   const short = callId.replace(/^.*\//, '');
   const how =
     kind === 'question'
       ? `write the answer${hasOptions(one) ? ', or the number or the beginning of one,' : ''} on the line below, or /deny`
-      : `/approve ${short} [note] or /deny ${short} [note]${one.mayAlways ? ', or a to allow it from now on' : ''}; other lines wait until then`;
+      : kind === 'client-tool'
+        ? `perdura answer ${conversation} ${short} answers in its place, /deny ${short} goes on without`
+        : `/approve ${short} [note] or /deny ${short} [note]${one.mayAlways ? ', or a to allow it from now on' : ''}; other lines wait until then`;
   return [
     head,
     ...askedLines(one).map((line) => `    ${line}`),

@@ -3,7 +3,7 @@
  * older version, or of a newer one, says it in words alone: these are shown as they are.
  */
 import type { WorkerChange } from '../services/worker-process.js';
-import type { FeedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { FeedEvent, Status, WaitKind } from '../../conversation/protocol/contract.js';
 
 export interface Waiting {
   /** With `{s}` in place of the seconds since `since`. */
@@ -60,6 +60,7 @@ export function waitingOfStatus(status: Status, before: Waiting | undefined, now
     }
     case 'approval':
     case 'question':
+    case 'client-tool':
       return held(personInWords(waiting.kind, waiting.tool), now, momentOf(Date.parse(waiting.until), now));
     case 'retry':
       return held(reasonInWords(waiting.reason, `${waiting.reason}: ${waiting.message}`), now, clock(Date.parse(waiting.until)));
@@ -95,7 +96,8 @@ function held(why: string, since: number, until?: string): Waiting {
   return { text: `waiting: ${why}`, since, until, isTrouble: true };
 }
 
-function personInWords(what: 'approval' | 'question', tool: string): string {
+function personInWords(what: WaitKind, tool: string): string {
+  if (what === 'client-tool') return `what its client answers to ${tool}`;
   return `your ${what === 'question' ? 'answer' : `approval of ${tool}`}`;
 }
 

@@ -126,7 +126,7 @@ export async function debugLive(
         await client.decide(id, { callId, decision, hash, ...where, ...(note && { note }) });
         return `${decision} ${callId}: taken`;
       });
-    if (kind === 'question' && decision === 'approve')
+    if (kind !== 'approval' && decision === 'approve')
       ask(cursor, `answer to ${first.target || first.tool}:`, (text) => text !== '' && submit(text));
     else submit();
   };

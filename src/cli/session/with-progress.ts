@@ -80,7 +80,12 @@ function waitInLines(one: Pending): string[] {
   const { kind, tool, expiresAt } = one;
   const asked =
     kind === 'question' ? askedLines(one) : [`${shownName(tool)} ${one.arguments === undefined ? '' : shownArguments(one.arguments)}`];
-  const what = kind === 'question' ? 'waiting for an answer to a question' : 'waiting for approval';
+  const whats = {
+    question: 'waiting for an answer to a question',
+    approval: 'waiting for approval',
+    'client-tool': 'waiting for the client that runs a tool',
+  };
+  const what = whats[kind];
   return [
     `(${what}, until ${new Date(expiresAt).toISOString()}; decide in another terminal)`,
     ...asked.map((line) => `    ${line}`),

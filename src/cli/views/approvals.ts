@@ -37,16 +37,17 @@ export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook)
   const { conversation, callId, kind, tool, why, askedAt, expiresAt } = one;
   const times = `asked ${formatTime(askedAt, timeFormat, now)}, expires ${formatTime(expiresAt, timeFormat, now)}`;
   return [
-    [
-      { text: conversation, style: 'cyan' },
-      { text: `  ${callId}  ` },
-      { text: kind === 'question' ? 'asks' : `may ${shownName(tool)} run?`, style: 'yellow' },
-    ],
+    [{ text: conversation, style: 'cyan' }, { text: `  ${callId}  ` }, { text: waitInWords(kind, tool), style: 'yellow' }],
     ...askedLines(one).map((line): StyledLine => [{ text: `  ${line}` }]),
     ...(why === undefined ? [] : [[{ text: `  why: ${toTerminalLine(why, 500)}` }] as StyledLine]),
     [{ text: `  ${times}`, style: 'dim' }],
     ...howToDecide(one).map((line): StyledLine => [{ text: `  ${line}`, style: 'dim' }]),
   ];
+}
+
+function waitInWords(kind: Pending['kind'], tool: string): string {
+  if (kind === 'client-tool') return `${shownName(tool)} waits for the client that runs it`;
+  return kind === 'question' ? 'asks' : `may ${shownName(tool)} run?`;
 }
 
 /** What would be saved, whole, before it is. `where`: how far it reaches, in words. */
@@ -61,7 +62,7 @@ export function standingLines({ tool, arguments: given = null }: Pick<Pending, '
 
 /** Why a call cannot be allowed for good; undefined where it can. */
 export function standingRefusal({ kind, mayAlways, arguments: given, callId }: Pending): string | undefined {
-  if (kind === 'question') return `${callId} is a question: it cannot be answered for good`;
+  if (kind !== 'approval') return `${callId} waits for an answer: it cannot be answered for good`;
   if (!mayAlways) return `${callId} is asked about each time: it cannot be allowed for good`;
   return given === undefined ? `the arguments of ${callId} cannot be shown, so they cannot be allowed for good` : undefined;
 }
@@ -75,9 +76,10 @@ export function howToDecide({
   mayAlways,
 }: Pick<Pending, 'via' | 'conversation' | 'callId' | 'kind' | 'mayAlways'>): string[] {
   const whose = conversation === via ? via : conversation;
-  return kind === 'question'
-    ? [`perdura answer ${whose} ${callId} YOUR ANSWER`]
-    : [`perdura approve ${whose} ${callId}${mayAlways ? ' [--always]' : ''}`, `perdura deny ${whose} ${callId} --note WHY`];
+  if (kind === 'question') return [`perdura answer ${whose} ${callId} YOUR ANSWER`];
+  if (kind === 'client-tool')
+    return [`perdura answer ${whose} ${callId} WHAT THE TOOL ANSWERS`, `perdura deny ${whose} ${callId} --note WHY`];
+  return [`perdura approve ${whose} ${callId}${mayAlways ? ' [--always]' : ''}`, `perdura deny ${whose} ${callId} --note WHY`];
 }
 
 /** A question as it is asked, with its choices; of anything else the arguments, whole. */

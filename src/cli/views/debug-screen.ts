@@ -147,7 +147,7 @@ function queueLines({ queue, status, approvals }: DebugScene, { focus, selectedQ
   const asks = approvals
     .slice(0, 2)
     .map((approval): StyledLine => [
-      { text: approval.kind === 'question' ? '? answer ' : '? approve ', style: 'yellow' },
+      { text: approval.kind !== 'approval' ? '? answer ' : '? approve ', style: 'yellow' },
       { text: toTerminalLine(`${approval.tool} ${approval.target} (${approval.callId})`, 200) },
     ]);
   const room = Math.max(1, most - 1 - asks.length);

@@ -139,7 +139,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       case 'asked': {
         endModel(turn, at);
         turn.spans.push({ label: event.name, kind: 'wait', from: at, callId: event.callId, attempts: 1 });
-        const what = event.what === 'question' ? 'asks' : 'may it run?';
+        const what = { question: 'asks', approval: 'may it run?', 'client-tool': 'waits for its client' }[event.what];
         return line(turn, at, what, `${event.name}  ${event.target}; until ${new Date(event.until).toISOString()}`, 'yellow');
       }
       case 'decided': {
@@ -228,7 +228,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       return isMore ? [[{ text: fit(`queue · ${formatCount(count)} waiting`, width ?? Infinity, measure), style: 'dim' }]] : [];
     },
     waits(on) {
-      forPerson = on?.kind === 'approval' || on?.kind === 'question' ? on.tool : undefined;
+      forPerson = on?.kind === 'approval' || on?.kind === 'question' || on?.kind === 'client-tool' ? on.tool : undefined;
     },
     doing(at) {
       const turn = [...turns.values()][0];

@@ -1,6 +1,7 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Fallback, FeedEvent, TurnError } from '../protocol/contract.js';
 import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
+import type { ClientTool } from '../protocol/client-tools.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
@@ -11,6 +12,7 @@ import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '
 export interface MessageToRecord extends Media {
   readonly output?: JsonObject;
   readonly context?: JsonObject;
+  readonly tools?: readonly ClientTool[];
   readonly messageId: string;
   readonly slot: number;
   readonly turn: string;
@@ -27,6 +29,7 @@ export interface MessageContent extends Media {
   readonly text: string;
   readonly output?: JsonObject;
   readonly context?: JsonObject;
+  readonly tools?: readonly ClientTool[];
 }
 
 /**
@@ -57,9 +60,10 @@ export interface Written {
   readonly messages: readonly {
     readonly slot: number;
     readonly bytes: number;
-    /** Where the schema of its answer is stored, and the values for tools. */
+    /** Where the schema of its answer is stored, the values for tools, and the tools that it brings. */
     readonly output?: string;
     readonly context?: string;
+    readonly tools?: string;
     /** Turn of an earlier message of that id: this one is the same message again, and its slot stays empty. */
     readonly duplicate?: string;
   }[];
@@ -162,6 +166,8 @@ export interface CallInput {
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */
   readonly output?: string;
+  /** Tools that the turn's message has brought: reference to their JSON text. */
+  readonly tools?: string;
   /** Of this turn before this step, for the announcement of its end; absent where there was nothing. */
   readonly soFar?: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
 }

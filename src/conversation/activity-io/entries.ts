@@ -3,9 +3,19 @@ import type { MessageToRecord, ModelAnswer } from './effects.js';
 import type { ToolFinished } from './tool-effects.js';
 import { type Body, type Entry, type Media, mediaOf } from '../../records/message.js';
 
-export function userEntry(message: MessageToRecord, text: Body, media: Media = {}): Entry {
+/** `tools`: where those lie that came with it. */
+export function userEntry(message: MessageToRecord, text: Body, media: Media = {}, tools?: string): Entry {
   const { messageId, slot, turn, seq, session, ts } = message;
-  return { v: 1, slot, session, turn, seq, ts, message: { role: 'user', text, ...mediaOf(media) }, messageId };
+  return {
+    v: 1,
+    slot,
+    session,
+    turn,
+    seq,
+    ts,
+    message: { role: 'user', text, ...mediaOf(media), ...(tools !== undefined && { tools: { ref: tools } }) },
+    messageId,
+  };
 }
 
 /** Undefined when nothing was said that is worth remembering. */

@@ -45,6 +45,8 @@ export interface ToolPlan {
 export type WorkflowAction =
   /** A person answers; the question stands in the arguments. */
   | { readonly kind: 'ask-person'; readonly expiresMs: number; /** To choose from. */ readonly options?: readonly string[] }
+  /** A tool of the client's: the program that brought it runs it, and answers. */
+  | { readonly kind: 'ask-client'; readonly expiresMs: number }
   /** Epoch milliseconds. */
   | { readonly kind: 'wait-until'; readonly until: number }
   /** Counted by the conversation from when the wait begins: the clock of the worker that planned it may be off. */

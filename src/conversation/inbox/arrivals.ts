@@ -42,6 +42,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     ...mediaOf(event),
     ...(event.output && { output: event.output }),
     ...(event.context && { context: event.context }),
+    ...(event.tools && { tools: event.tools }),
     recorded: false,
   };
   const queued: ConversationState = {

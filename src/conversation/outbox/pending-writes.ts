@@ -85,8 +85,8 @@ export function queueStepInput(state: ConversationState): StoreStepInput | undef
 /** Unwritten text that a hand-over would carry, in bytes. */
 export function carriedText({ queue, outbox }: Pick<ConversationState, 'queue' | 'outbox'>): number {
   const waiting = queue.filter((item): item is QueuedMessage => item.kind === 'message' && !item.recorded);
-  const messages = [...waiting, ...outbox.messages].reduce((sum, { bytes }) => sum + bytes + MESSAGE_BYTES, 0);
-  return outbox.entries.reduce((sum, entry) => sum + jsonBytes(entry), messages);
+  const messages = [...waiting, ...outbox.messages].reduce((sum, item) => sum + heldBytes(item), 0);
+  return [...outbox.entries, ...outbox.settle].reduce((sum, one) => sum + jsonBytes(one), messages);
 }
 
 export function acceptStoreStep(state: ConversationState, { input, output, at }: Completed<'store-step'>): ConversationState {
@@ -113,7 +113,7 @@ export function acceptWritten(state: ConversationState, write: Writes, written: 
 }
 
 function acceptMessage(state: ConversationState, message: Written['messages'][number]): ConversationState {
-  const { slot, bytes, output, context, duplicate } = message;
+  const { slot, bytes, output, context, tools, duplicate } = message;
   const taken = state.outbox.messages.find((item) => item.slot === slot);
   const queued = state.queue.find((item): item is QueuedMessage => item.kind === 'message' && item.slot === slot);
   if (duplicate !== undefined) return dropDuplicate(state, slot, taken ?? queued, duplicate);
@@ -126,13 +126,17 @@ function acceptMessage(state: ConversationState, message: Written['messages'][nu
       outbox: { ...state.outbox, messages },
       contextTokens: Math.max(0, state.contextTokens + estimateTokens(bytes) - estimateTokens(taken.bytes)),
       ...(isFirst && context !== undefined ? { appContext: { ref: context } } : {}),
-      ...(isFirst && output !== undefined ? { turn: { ...turn, outputRef: output } } : {}),
+      ...(isFirst && (output ?? tools) !== undefined ? { turn: { ...turn, ...refsOf({ output, tools }) } } : {}),
     };
   }
   if (!queued) return state;
-  const refs = { ...(output !== undefined && { outputRef: output }), ...(context !== undefined && { contextRef: context }) };
-  const light: QueuedMessage = { ...withoutContent(queued), ...refs, bytes, recorded: true };
+  const contextRef = context === undefined ? {} : { contextRef: context };
+  const light: QueuedMessage = { ...withoutContent(queued), ...refsOf({ output, tools }), ...contextRef, bytes, recorded: true };
   return { ...state, queue: state.queue.map((other) => (other === queued ? light : other)) };
+}
+
+function refsOf({ output, tools }: Pick<Written['messages'][number], 'output' | 'tools'>): Pick<QueuedMessage, 'outputRef' | 'toolsRef'> {
+  return { ...(output !== undefined && { outputRef: output }), ...(tools !== undefined && { toolsRef: tools }) };
 }
 
 /** R4. A turn that was its alone never was; one that others have joined goes on with these. */
@@ -222,7 +226,11 @@ function isOverfull(state: ConversationState): boolean {
 }
 
 function heldText({ queue }: ConversationState): number {
-  return queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? item.bytes + MESSAGE_BYTES : 0), 0);
+  return queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? heldBytes(item) : 0), 0);
+}
+
+function heldBytes({ bytes, tools }: QueuedMessage): number {
+  return bytes + MESSAGE_BYTES + (tools ? jsonBytes(tools) : 0);
 }
 
 /** The oldest that have a turn: a steering message has none yet. */
@@ -240,12 +248,13 @@ function toRecord(item: QueuedMessage): MessageToRecord {
 }
 
 function contentOf(item: QueuedMessage): MessageContent {
-  const { text = '', output, context } = item;
-  return { text, ...mediaOf(item as Media), ...(output && { output }), ...(context && { context }) };
+  const { text = '', output, context, tools } = item;
+  return { text, ...mediaOf(item as Media), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
 }
 
 function withoutContent(item: QueuedMessage): QueuedMessage {
-  const { text: _text, images: _images, audio: _audio, video: _video, output: _output, context: _context, parts: _parts, ...light } = item;
+  const { text: _text, images: _images, audio: _audio, video: _video, parts: _parts, ...rest } = item;
+  const { output: _output, context: _context, tools: _tools, ...light } = rest;
   return light;
 }
 
@@ -291,7 +300,7 @@ function partsOf(item: QueuedMessage): string[] {
 /** As JSON; of a short message an upper bound, which costs nothing. */
 function weightOf(item: QueuedMessage): number {
   if (item.text === undefined) return 1_000;
-  return item.bytes < 64 * 1024 && !item.output && !item.context ? 6 * item.bytes + 1_000 : jsonBytes(contentOf(item));
+  return item.bytes < 64 * 1024 && !item.output && !item.context && !item.tools ? 6 * item.bytes + 1_000 : jsonBytes(contentOf(item));
 }
 
 function jsonBytes(value: unknown): number {

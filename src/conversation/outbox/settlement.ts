@@ -21,11 +21,13 @@ export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, 
   const [outcome, text]: [ToolOutcome, string] =
     call.status === 'delegated'
       ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
-      : !hasRun
-        ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
-        : failure && call.plan.repeatable
-          ? ['error', `The tool did not finish: ${failure.message}`]
-          : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
+      : call.asked?.kind === 'client-tool' && call.status === 'asking'
+        ? ['unknown', 'Interrupted before the client had answered: whether it ran this is unknown.']
+        : !hasRun
+          ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
+          : failure && call.plan.repeatable
+            ? ['error', `The tool did not finish: ${failure.message}`]
+            : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
   return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
 }
 

@@ -2,6 +2,7 @@
 import type { AppContextRef } from '../activity-io/tool-effects.js';
 import type { Budget, ParentLink } from '../../records/identity.js';
 import type { BodyRef, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
+import type { ClientTool } from './client-tools.js';
 import type { ControlMode, ControlOrder, SubAgent } from './stepping.js';
 import type { Origin } from './lineage.js';
 
@@ -18,6 +19,8 @@ export interface Message extends Media {
   readonly output?: JsonObject;
   /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
   readonly context?: JsonObject;
+  /** Tools that its sender runs; the model has them in this message's turn (client-tools.ts). Of one that joins a running turn they are not taken. */
+  readonly tools?: readonly ClientTool[];
 }
 
 export const STOP_REASONS = [
@@ -70,6 +73,9 @@ export interface Fallback {
   readonly reason: string;
 }
 
+/** For a person's approval, a person's answer, or what a tool of the client answers. */
+export type WaitKind = 'approval' | 'question' | 'client-tool';
+
 export type Phase =
   'idle' | 'thinking' | 'running-tools' | 'waiting-for-person' | 'waiting-to-retry' | 'compacting' | 'resetting' | 'stepping' | 'closing';
 
@@ -86,7 +92,7 @@ export type Waiting =
   | { readonly kind: 'breakpoint'; readonly next: string; readonly why: string }
   /** For a person; `conversation` may be a sub-agent, `others` is how many more are asked for. */
   | {
-      readonly kind: 'approval' | 'question';
+      readonly kind: WaitKind;
       readonly conversation: string;
       readonly callId: string;
       readonly tool: string;
@@ -357,15 +363,17 @@ export type FeedEvent =
   | { readonly kind: 'waiting'; readonly turn: string; readonly reason?: string; readonly for: string; readonly until: number }
   /** A model could not answer: what was drawn of this call is void, and another model is asked in a call of its own. */
   | ({ readonly kind: 'fallback'; readonly turn: string; readonly call: string; readonly for: string } & Fallback)
-  /** A person is waited for; then what was decided: `approve`, `deny`, `answer` or `expired`. */
+  /** A person is waited for, or the client that runs a tool; then what was decided: `approve`, `deny`, `answer` or `expired`. */
   | {
       readonly kind: 'asked';
       readonly turn: string;
       readonly callId: string;
       readonly name: string;
-      readonly what: 'approval' | 'question';
+      readonly what: WaitKind;
       readonly target: string;
       readonly until: number;
+      /** Of tools of the client, on the last of those that began to wait together: all of them, and what the turn has used so far. */
+      readonly calls?: { readonly ids: readonly string[]; readonly askedIn: number; readonly usage: Usage };
     }
   | { readonly kind: 'decided'; readonly turn: string; readonly callId: string; readonly name: string; readonly decision: string }
   /** A breakpoint was reached. */

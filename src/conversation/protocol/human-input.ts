@@ -2,7 +2,7 @@
  * What waits for a person, what the person decides, and what a sub-agent reports to its parent; checked as messages are (input.ts).
  * Nothing here throws.
  */
-import { LIFE_PATTERN, LIMITS, STOP_REASONS, type Delegation, type StopReason, type TurnError } from './contract.js';
+import { LIFE_PATTERN, LIMITS, STOP_REASONS, type Delegation, type StopReason, type TurnError, type WaitKind } from './contract.js';
 import type { Budget, SharedMemory } from '../../records/identity.js';
 import {
   isAmount,
@@ -45,7 +45,7 @@ export interface Approval {
   readonly conversation: string;
   readonly callId: string;
   readonly turnId: string;
-  readonly kind: 'approval' | 'question';
+  readonly kind: WaitKind;
   readonly tool: string;
   /** What it is about, in a few words. */
   readonly target: string;
@@ -71,6 +71,9 @@ export interface Decision {
   /** In place of the model's arguments. */
   readonly input?: JsonValue;
   readonly hash?: string;
+  /** With `approve`, of a tool of the client: what it has answered, and whether that is an error. */
+  readonly output?: JsonValue;
+  readonly isError?: true;
   /** With `approve`: this very call runs without asking from now on, in this conversation until its session is cleared. */
   readonly always?: true;
 }
@@ -89,12 +92,12 @@ const MAX_ERROR = 4_000;
 /** Levels of sub-agents, far more than `delegation.maxDepth` lets there be; changes of the shared values in one turn. */
 const MAX_DEPTH = 100;
 const MAX_CHANGES = 10_000;
-const DECISION_FIELDS = ['callId', 'decision', 'conversation', 'note', 'input', 'hash', 'always'];
+const DECISION_FIELDS = ['callId', 'decision', 'conversation', 'note', 'input', 'hash', 'always', 'output', 'isError'];
 
 export function readDecision(payload: unknown): Checked<Decision> {
   const fields = readFields(payload, 'decide', DECISION_FIELDS);
   if (!fields.ok) return fields;
-  const { callId, decision, conversation, note, input, hash, always } = fields.value;
+  const { callId, decision, conversation, note, input, hash, always, output, isError } = fields.value;
   if (!isCallId(callId)) return refuse('decide.callId must look like "turn_0001/c1"');
   if (decision !== 'approve' && decision !== 'deny') return refuse('decide.decision must be "approve" or "deny"');
   if (conversation !== undefined && !isConversation(conversation)) return refuse('decide.conversation must be the id of a conversation');
@@ -107,6 +110,12 @@ export function readDecision(payload: unknown): Checked<Decision> {
   if (always === true && (decision !== 'approve' || input !== undefined)) {
     return refuse('decide.always goes with "approve" alone, for the arguments as they were asked');
   }
+  if (isError !== undefined && isError !== true) return refuse('decide.isError must be true, or left out');
+  if (output !== undefined && decision !== 'approve') return refuse('decide.output goes with "approve" alone');
+  const answered = output === undefined ? 0 : bytesOf(output);
+  if (answered > LIMITS.clientResultBytes) {
+    return refuse(`decide.output is ${answered} bytes, the limit is ${LIMITS.clientResultBytes}; answer with what matters of it`);
+  }
   const edited = input === undefined ? 0 : bytesOf(input);
   if (edited > LIMITS.editedBytes) return refuse(`decide.input is ${edited} bytes, the limit is ${LIMITS.editedBytes}`);
   return {
@@ -118,6 +127,8 @@ export function readDecision(payload: unknown): Checked<Decision> {
       ...(note === undefined ? {} : { note: note.toWellFormed() }),
       ...(input === undefined ? {} : { input: input as JsonValue }),
       ...(hash === undefined ? {} : { hash }),
+      ...(output === undefined ? {} : { output: output as JsonValue }),
+      ...(isError === true && { isError }),
       ...(always === true && { always }),
     },
   };

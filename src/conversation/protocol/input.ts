@@ -5,6 +5,7 @@
 import { ID_PATTERN, LIFE_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract.js';
 import { isShortText, nameOf, readFields, refuse, type Checked } from './fields.js';
 import { type JsonObject, type Media, type MediaSource, MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/message.js';
+import { readClientTools, type ClientTool } from './client-tools.js';
 import { readMode } from './control-input.js';
 import { isTenant, TENANT_PATTERN } from './tenant.js';
 import { qualifiedScope } from '../../records/scope.js';
@@ -22,6 +23,7 @@ export type ParsedMessage =
       readonly media: Media;
       readonly output?: JsonObject;
       readonly context?: JsonObject;
+      readonly tools?: readonly ClientTool[];
       readonly delivery: Delivery;
     };
 
@@ -37,7 +39,7 @@ export interface ReadStart
 }
 
 const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
-const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery', 'payload', 'output', 'context'];
+const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery', 'payload', 'output', 'context', 'tools'];
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
@@ -53,11 +55,13 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
   }
   const media = readMedia(fields.value);
   if (!media.ok) return media;
-  const { payload: data, output, context } = fields.value;
+  const { payload: data, output, context, tools: given } = fields.value;
   const schema = output === undefined ? undefined : readObject(output, 'message.output', LIMITS.outputBytes);
   if (schema?.ok === false) return schema;
   const values = context === undefined ? undefined : readObject(context, 'message.context', LIMITS.contextBytes);
   if (values?.ok === false) return values;
+  const tools = given === undefined ? undefined : readClientTools(given);
+  if (tools?.ok === false) return tools;
   const textAlone = Object.keys(media.value).length === 0 && data === undefined;
   const clean = withSchema(withPayload(text.toWellFormed(), data), schema?.value);
   if (clean.trim() === '/new' && textAlone) {
@@ -78,6 +82,7 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       media: media.value,
       ...(schema && { output: schema.value }),
       ...(values && { context: values.value }),
+      ...(tools && tools.value.length > 0 && { tools: tools.value }),
       delivery: (delivery as Delivery | undefined) ?? 'queue',
     },
   };

@@ -39,6 +39,8 @@ const item = kinds({
     images: maybe(list(object)),
     audio: maybe(list(object)),
     video: maybe(list(object)),
+    tools: maybe(list(object)),
+    toolsRef: maybe(text),
     recorded: bool,
     parts: maybe(list(text)),
   }),
@@ -49,6 +51,7 @@ const item = kinds({
 const ask = fields({ conversation, callId: text, turnId: text, tool: text, target: text, hash: text, askedAt: time, expiresAt: time });
 const action = kinds({
   'ask-person': fields({ expiresMs: number, options: maybe(list(text)) }),
+  'ask-client': fields({ expiresMs: number }),
   'wait-until': fields({ until: time }),
   'wait-for': fields({ ms: number }),
   compact: object,
@@ -93,7 +96,7 @@ const call = fields({
   target: text,
   plan,
   status: oneOf('waiting', 'asking', 'sleeping', 'delegated', 'done'),
-  asked: maybe(fields({ kind: oneOf('approval', 'question'), at: time, until: time, notified: bool })),
+  asked: maybe(fields({ kind: oneOf('approval', 'question', 'client-tool'), at: time, until: time, notified: bool })),
   sleepsUntil: maybe(time),
   child: maybe(
     fields({
@@ -125,6 +128,8 @@ const turn = fields({
   }),
   stopping: orNull(fields({ reason: orNull(text), at: time, sentAt: orNull(time) })),
   delegations: maybe(number),
+  outputRef: maybe(text),
+  toolsRef: maybe(text),
   fallback: maybe(fields({ model: orNull(text), insteadOf: text, reason: text, rounds: number, until: maybe(time) })),
   repeats: maybe(list(pair(text, number))),
 });

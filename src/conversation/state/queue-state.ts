@@ -1,5 +1,6 @@
 /** What waits its turn, as state. */
 import type { Turn } from './turn-state.js';
+import type { ClientTool } from '../protocol/client-tools.js';
 import type { Delivery } from '../protocol/contract.js';
 import type { JsonObject, JsonValue, MediaSource } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
@@ -24,9 +25,11 @@ export type QueueItem =
       readonly video?: readonly MediaSource[];
       readonly output?: JsonObject;
       readonly context?: JsonObject;
+      readonly tools?: readonly ClientTool[];
       /** Where these lie once recorded. */
       readonly outputRef?: string;
       readonly contextRef?: string;
+      readonly toolsRef?: string;
       readonly recorded: boolean;
       /** Interrupted before it began: its turn ends as soon as it begins. */
       readonly stopped?: boolean;

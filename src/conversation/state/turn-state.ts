@@ -1,5 +1,5 @@
 /** A turn that runs, what is left of one that has ended, as state. */
-import type { Fallback, StopReason, TurnError } from '../protocol/contract.js';
+import type { Fallback, StopReason, TurnError, WaitKind } from '../protocol/contract.js';
 import type { DeferReason, StepFailure } from '../activity-io/effects.js';
 import type { Usage } from '../../records/message.js';
 import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
@@ -34,6 +34,8 @@ export interface Turn {
   readonly stopping: Stopping | null;
   /** Where the schema of its answer lies. */
   readonly outputRef?: string;
+  /** Where the tools lie that its message has brought. */
+  readonly toolsRef?: string;
   /** What was wrong with the answer that did not fit it. */
   readonly schemaViolation?: string;
   /** Calls of the last round, and how many rounds in a row each was in. */
@@ -71,7 +73,7 @@ export interface ToolCall {
   /** `waiting` until it runs and while it does; `asking` a person, `sleeping` until a time, `delegated` to a sub-agent (approvals.ts). */
   readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'done';
   /** Epoch milliseconds. `notified`: the notification has been sent. */
-  readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly notified: boolean };
+  readonly asked?: { readonly kind: WaitKind; readonly at: number; readonly until: number; readonly notified: boolean };
   readonly sleepsUntil?: number;
   readonly child?: {
     readonly id: string;

@@ -1,5 +1,5 @@
 /**
- * Calls that are not run at once: what a person must allow or answer, what waits for a time, what a sub-agent does.
+ * Calls that are not run at once: what a person must allow or answer, what the client runs, what waits for a time, what a sub-agent does.
  *
  * P1  A call that needs a person's approval does not start before a person has given it, for these very arguments; a decision counts once.
  * P2  A person is waited for no longer than the plan says: a call without a decision is not run, and the model reads so.
@@ -8,9 +8,11 @@
 import { chosenOption } from './chosen-option.js';
 import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
 import { delegationLimits } from './budget.js';
+import { resultText } from '../protocol/client-tools.js';
+import type { WaitKind } from '../protocol/contract.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
-import type { ToolOutcome } from '../../records/message.js';
+import { NO_USAGE, type Body, type ToolOutcome } from '../../records/message.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -22,6 +24,8 @@ import type { NotifyInput } from '../activity-io/tool-effects.js';
 import { isRunning, type Started } from '../effect.js';
 
 const MAX_REPEATS = 3;
+/** Characters of answers that the store has not taken, beyond which no more are: they lie in the state. */
+const MAX_UNWRITTEN = 512 * 1024;
 
 /** A call is answered without having been run. */
 interface Reply {
@@ -34,12 +38,14 @@ export function admit(state: ConversationState): ConversationState {
   const phase = state.turn?.phase;
   if (!state.turn || phase?.kind !== 'tools') return state;
   const counted = countRepeats(state, phase.calls);
+  const together = phase.calls.filter((call) => startsAtClient(counted, call)).map(({ id }) => id);
   return phase.calls.reduce((now, call) => {
     const refusal = refusalOf(now, call);
     if (refusal) return reply(now, call, refusal);
     const { approval } = call.plan;
-    if (approval?.policy === 'ask') return isAllowed(now, call) ? beginStanding(now, call) : ask(now, call, 'approval', approval.expiresMs);
-    return begin(now, call);
+    if (approval?.policy === 'ask')
+      return isAllowed(now, call) ? beginStanding(now, call, together) : ask(now, call, 'approval', approval.expiresMs);
+    return begin(now, call, together);
   }, counted);
 }
 
@@ -52,21 +58,28 @@ export function isCircling({ turn }: ConversationState): boolean {
 export function decide(state: ConversationState, { decision, at }: EventOf<'decided'>): ConversationState {
   const call = askingCall(state, decision);
   if (!call?.asked) return forwarded(state, decision);
-  const question = call.asked.kind === 'question';
+  const { kind } = call.asked;
+  const question = kind === 'question';
   const announced = announce(state, {
     kind: 'decided',
     turn: turnId(state.turn?.number ?? 0),
     callId: call.id,
     name: call.name,
-    decision: question && decision.decision === 'approve' ? 'answer' : decision.decision,
+    decision: kind !== 'approval' && decision.decision === 'approve' ? 'answer' : decision.decision,
   });
   const { note = '' } = decision;
   if (decision.decision === 'deny') {
-    const what = question ? 'Nobody answers this.' : 'Not run: a person did not allow this call.';
+    const what = { question: 'Nobody answers this.', approval: 'Not run: a person did not allow this call.', 'client-tool': 'Not run.' }[
+      kind
+    ];
     return reply(announced, call, { outcome: 'rejected', text: note === '' ? what : `${what} They say: ${note}` });
   }
   if (question)
     return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : answerOf(call, note) });
+  if (kind === 'client-tool') {
+    const { output = note, isError } = decision;
+    return reply(announced, call, { outcome: isError ? 'error' : 'ok', text: resultText(output) });
+  }
   const { input } = decision;
   const person = { ...(note === '' ? {} : { note }), ...(input === undefined ? {} : { input }) };
   const allowed = change(announced, call, ({ asked: _, ...rest }) => ({ ...rest, ...(Object.keys(person).length > 0 && { person }) }));
@@ -78,13 +91,21 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
 function beginSame(state: ConversationState): ConversationState {
   if (state.turn?.phase.kind !== 'tools') return state;
   const asking = state.turn.phase.calls.filter((call) => call.status === 'asking' && call.asked?.kind === 'approval');
-  return asking.filter((call) => isAllowed(state, call)).reduce(beginStanding, state);
+  return asking.filter((call) => isAllowed(state, call)).reduce((now, call) => beginStanding(now, call), state);
 }
 
-function beginStanding(state: ConversationState, call: ToolCall): ConversationState {
+/** Those that wait for the client from the round's beginning on. */
+function startsAtClient(state: ConversationState, call: ToolCall): boolean {
+  const { approval, workflowAction } = call.plan;
+  const isFree = approval?.policy !== 'ask' || isAllowed(state, call);
+  return workflowAction?.kind === 'ask-client' && isFree && !refusalOf(state, call);
+}
+
+function beginStanding(state: ConversationState, call: ToolCall, together?: readonly string[]): ConversationState {
   return begin(
     change(state, call, ({ asked: _, ...rest }) => ({ ...rest, person: { standing: true } })),
     call,
+    together,
   );
 }
 
@@ -103,13 +124,31 @@ export function decisionRefusal(state: ConversationState, decision: Decision): s
   if (decision.hash !== undefined && decision.hash !== waiting.hash)
     return `${callId} was asked with other arguments than decision.hash names; look at it again`;
   const call = askingCall(state, decision);
+  if (waiting.kind === 'client-tool') return clientAnswerRefusal(state, decision);
+  if (decision.output !== undefined || decision.isError) return `${callId} is no tool of the client: decision.output does not answer it`;
   if (decision.input !== undefined && (waiting.kind === 'question' || call?.plan.workflowAction))
     return `the arguments of ${callId} cannot be edited; deny it with a note`;
   if (decision.always && !waiting.mayAlways) return `${callId} cannot be allowed for good: a person is asked about it each time`;
   return undefined;
 }
 
-/** What waits for a person here, and in sub-agents. */
+function clientAnswerRefusal(
+  { outbox }: ConversationState,
+  { callId, decision, output, note, input, always }: Decision,
+): string | undefined {
+  if (input !== undefined || always) return `${callId} waits for what a tool of the client answers: decision.output`;
+  if (decision === 'approve' && output === undefined && note === undefined)
+    return `${callId} waits for what a tool of the client answers: decision.output, or decision.note as a text`;
+  const unwritten = outbox.settle.reduce((sum, { entry }) => sum + (entry?.message.role === 'tool' ? lengthOf(entry.message.text) : 0), 0);
+  if (unwritten > MAX_UNWRITTEN) return `${callId} cannot be answered now: the store has not taken the answers before it; try again`;
+  return undefined;
+}
+
+function lengthOf(text: Body): number {
+  return typeof text === 'string' ? text.length : 0;
+}
+
+/** What waits for a person or for the client here, and in sub-agents. */
 export function approvalsOf(state: ConversationState): Approval[] {
   const { turn } = state;
   if (turn?.phase.kind !== 'tools') return [];
@@ -142,7 +181,8 @@ export function nextWait({ turn }: ConversationState): { readonly until: number;
   if (turn?.phase.kind !== 'tools') return undefined;
   return turn.phase.calls
     .flatMap((call) => {
-      if (call.status === 'asking' && call.asked) return [{ until: call.asked.until, why: `a person: ${call.name}` }];
+      if (call.status === 'asking' && call.asked)
+        return [{ until: call.asked.until, why: `${call.asked.kind === 'client-tool' ? 'the client' : 'a person'}: ${call.name}` }];
       return call.status === 'sleeping' && call.sleepsUntil !== undefined
         ? [{ until: call.sleepsUntil, why: `the time that ${call.name} names` }]
         : [];
@@ -166,8 +206,14 @@ export function endWaits(state: ConversationState): ConversationState {
       name: call.name,
       decision: 'expired',
     });
+    const until = isoTime(call.asked.until);
+    if (call.asked.kind === 'client-tool')
+      return reply(announced, call, {
+        outcome: 'unknown',
+        text: `The client did not answer until ${until}: whether it ran this is unknown.`,
+      });
     const what = call.asked.kind === 'question' ? 'Nobody answered' : 'Not run: nobody allowed it';
-    return reply(announced, call, { outcome: 'rejected', text: `${what} until ${isoTime(call.asked.until)}.` });
+    return reply(announced, call, { outcome: 'rejected', text: `${what} until ${until}.` });
   }, state);
 }
 
@@ -214,9 +260,10 @@ function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined 
 }
 
 /** What may start does; what is not run but done here begins to wait. */
-function begin(state: ConversationState, call: ToolCall): ConversationState {
+function begin(state: ConversationState, call: ToolCall, together: readonly string[] = [call.id]): ConversationState {
   const { workflowAction } = call.plan;
   if (workflowAction?.kind === 'ask-person') return ask(state, call, 'question', workflowAction.expiresMs);
+  if (workflowAction?.kind === 'ask-client') return ask(state, call, 'client-tool', workflowAction.expiresMs, together);
   if (workflowAction?.kind === 'compact') {
     const asked = { ...state, compaction: { ...state.compaction, asked: [...state.compaction.asked, call.id] } };
     return reply(asked, call, { outcome: 'ok', text: 'The older turns become memory before your next step; what was said last stays.' });
@@ -232,11 +279,20 @@ function sleep(state: ConversationState, call: ToolCall, sleepsUntil: number): C
   return change(state, call, (now) => ({ ...now, status: 'sleeping', sleepsUntil }));
 }
 
-function ask(state: ConversationState, call: ToolCall, kind: 'approval' | 'question', expiresMs: number): ConversationState {
+/** `together`: calls of tools of the client that begin to wait at once, this one among them. */
+function ask(
+  state: ConversationState,
+  call: ToolCall,
+  kind: WaitKind,
+  expiresMs: number,
+  together: readonly string[] = [],
+): ConversationState {
   const until = state.now + expiresMs;
-  const { id: callId, name, target } = call;
+  const { id: callId, name, target, askedIn } = call;
+  const isLast = together.at(-1) === callId;
+  const calls = isLast && { calls: { ids: together, askedIn, usage: state.turn?.usage ?? NO_USAGE } };
   const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked: { kind, at: state.now, until, notified: false } }));
-  return announce(asking, { kind: 'asked', turn: turnId(state.turn?.number ?? 0), callId, name, what: kind, target, until });
+  return announce(asking, { kind: 'asked', turn: turnId(state.turn?.number ?? 0), callId, name, what: kind, target, until, ...calls });
 }
 
 function askingCall(state: ConversationState, { callId, conversation }: Decision): ToolCall | undefined {
@@ -288,7 +344,7 @@ export function notifyInput(state: ConversationState): NotifyInput | undefined {
     title: state.title,
     waiting: waiting.map(({ call, asked }) => ({
       callId: call.id,
-      kind: asked.kind,
+      kind: asked.kind === 'question' ? 'question' : 'approval',
       tool: call.name,
       askedIn: call.askedIn,
       until: asked.until,
@@ -304,5 +360,5 @@ export function startNotifying(state: ConversationState, { input }: Started<'not
 }
 
 function needsNotice({ status, asked }: ToolCall): boolean {
-  return status === 'asking' && asked?.notified === false;
+  return status === 'asking' && asked?.notified === false && asked.kind !== 'client-tool';
 }

@@ -87,6 +87,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       since: state.consolidation.since,
       ...(compaction.cited && { cited: compaction.cited }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
+      ...(turn.toolsRef === undefined ? {} : { tools: turn.toolsRef }),
       firstToolCall: turn.toolCalls + 1,
       ...((hasUsed(turn) || fallback) && { soFar: { usage: turn.usage, toolCalls: turn.toolCalls, ...(fallback && { fallback }) } }),
     },

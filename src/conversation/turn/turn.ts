@@ -63,6 +63,7 @@ export function beginTurn(state: ConversationState): ConversationState {
       phase: { kind: 'tools', calls: [] },
       stopping: null,
       ...(item.outputRef === undefined ? {} : { outputRef: item.outputRef }),
+      ...(item.toolsRef === undefined ? {} : { toolsRef: item.toolsRef }),
     },
   };
   return item.stopped ? endTurn(begun, 'interrupted') : nextModelCall(begun);

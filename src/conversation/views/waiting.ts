@@ -41,11 +41,16 @@ export function waitingInWords(waiting: Waiting): string {
     case 'breakpoint':
       return `a step: ${waiting.next} (stopped by ${waiting.why})`;
     case 'approval':
-    case 'question': {
+    case 'question':
+    case 'client-tool': {
       const { kind, tool, target, others, until } = waiting;
-      const what = kind === 'question' ? 'an answer to' : 'approval of';
+      const what = {
+        question: 'a person: an answer to',
+        approval: 'a person: approval of',
+        'client-tool': 'the client: what it answers to',
+      }[kind];
       const more = others === 0 ? '' : ` and ${others} more`;
-      return `a person: ${what} ${tool}${target === '' ? '' : ` (${target})`}${more}; until ${until}`;
+      return `${what} ${tool}${target === '' ? '' : ` (${target})`}${more}; until ${until}`;
     }
     case 'time':
       return `the time that ${waiting.tool} names: ${waiting.until}`;

@@ -137,7 +137,7 @@ export function createChunks({ turn, messageId, answered = [] }: ChunksOptions):
           return [];
         case 'asked':
           if (!justAnswered.delete(event.callId)) asked.add(event.callId);
-          if (event.what === 'question') return [shownCall(event.callId, false)];
+          if (event.what !== 'approval') return [shownCall(event.callId, false)];
           return [{ type: 'tool-approval-request', approvalId: event.callId, toolCallId: event.callId }];
         case 'decided':
           asked.delete(event.callId);

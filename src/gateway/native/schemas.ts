@@ -1,6 +1,6 @@
 /** Shapes of the native API. The client checks what comes in once more, as deep as the workflow does; here it is described and bounded. */
 import { z } from '@hono/zod-openapi';
-import { STOP_REASONS } from '../../conversation/protocol/contract.js';
+import { LIMITS, STOP_REASONS } from '../../conversation/protocol/contract.js';
 import type { JsonValue } from '../../records/message.js';
 
 /** How deep and long it may be is checked once, by the client. */
@@ -40,6 +40,11 @@ export const message = z
     payload: json.optional().openapi({ description: 'data for the model, shown to it after the text' }),
     output: object.optional().openapi({ description: 'JSON Schema of the object that the answer must be' }),
     context: object.optional().openapi({ description: 'values that tools see and the model never does' }),
+    tools: z
+      .array(z.strictObject({ name: z.string(), description: z.string().optional(), inputSchema: object }))
+      .max(LIMITS.tools)
+      .optional()
+      .openapi({ description: 'tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`' }),
   })
   .openapi('Message');
 
@@ -158,6 +163,8 @@ export const decision = z
     decision: z.enum(['approve', 'deny']),
     note: z.string().optional().openapi({ description: 'a reason, or the answer to a question' }),
     hash: z.string().optional().openapi({ description: 'of the approval that was shown: other arguments are then not allowed' }),
+    output: json.optional().openapi({ description: 'what a tool of the client has answered, with `approve`' }),
+    isError: z.literal(true).optional().openapi({ description: 'it has failed: the output says how' }),
     conversation: z.string().optional().openapi({ description: 'the sub-agent that asked, where it was one' }),
   })
   .openapi('Decision');

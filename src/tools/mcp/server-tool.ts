@@ -111,7 +111,7 @@ function capped(given: string): string {
 }
 
 /** The schema as providers take it, or why it cannot be used. */
-function readSchema(given: JsonObject, check: SchemaCheck): JsonObject | string {
+export function readSchema(given: JsonObject, check: SchemaCheck = createSchemaCheck()): JsonObject | string {
   if (depthExceeds(given, DEEPEST_SCHEMA)) return `its input schema is deeper than ${DEEPEST_SCHEMA} levels`;
   if (JSON.stringify(given).length > 4 * MAX_SCHEMA) return `its input schema has more than ${MAX_SCHEMA} bytes`;
   const { $schema: _, anyOf: _any, oneOf: _one, allOf: _all, ...rest } = given;

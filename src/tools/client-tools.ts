@@ -1,0 +1,58 @@
+/**
+ * Tools of the program that sent a message, as the model is offered them. They never run here: a call waits for their program, which is
+ * trusted with no more than what they answer.
+ */
+import { Ajv, type ValidateFunction } from 'ajv';
+import { toPrefixed, type ClientTool } from '../conversation/protocol/client-tools.js';
+import { beginningOf } from '../records/text.js';
+import { hasHidden, withoutHidden } from './hidden-text.js';
+import { readSchema } from './mcp/server-tool.js';
+import type { Tool } from './tool.js';
+
+const MAX_WHY = 500;
+
+/** Why a provider would refuse these tools; undefined for nothing. */
+export function clientToolsRefusal(tools: readonly ClientTool[]): string | undefined {
+  for (const { name, inputSchema } of tools) {
+    const schema = readSchema(inputSchema);
+    if (typeof schema === 'string') return `the tool "${name}" cannot be used: ${schema}`;
+  }
+  return undefined;
+}
+
+/** `json`: as they lie in the store. Undefined: there are none, or the store has lost them. One that no provider takes is left out. */
+export function clientTools(json: string | undefined): readonly Tool[] {
+  if (json === undefined) return [];
+  return (JSON.parse(json) as readonly ClientTool[]).flatMap((tool) => {
+    const inputSchema = readSchema(tool.inputSchema);
+    return typeof inputSchema === 'string' ? [] : [toTool({ ...tool, inputSchema })];
+  });
+}
+
+function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
+  const validate = validatorOf(inputSchema);
+  return {
+    name: toPrefixed(name),
+    description: (hasHidden(description) ? withoutHidden(description) : description).trim() || `The tool ${name} of the client.`,
+    inputSchema,
+    policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
+    misfit: (input) => {
+      if (validate === undefined || validate(input)) return undefined;
+      const problems = (validate.errors ?? []).map(
+        ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
+      );
+      return beginningOf(`the arguments do not fit the tool's schema: ${problems.join('; ')}`, MAX_WHY);
+    },
+    workflowAction: (_input, { approvalExpiryMs }) => ({ kind: 'ask-client', expiresMs: approvalExpiryMs }),
+    run: () => Promise.resolve({ ok: false, error: 'it runs with the client alone' }),
+  };
+}
+
+/** Undefined for what cannot be compiled, such as a reference to nowhere: then its program has to look for itself. */
+function validatorOf(schema: ClientTool['inputSchema']): ValidateFunction | undefined {
+  try {
+    return new Ajv({ strict: false, logger: false, validateFormats: false }).compile(schema);
+  } catch {
+    return undefined;
+  }
+}
