@@ -53,8 +53,6 @@ export type Chunk =
 export interface Chunks {
   start(): readonly Chunk[];
   take(event: CallEvent): readonly Chunk[];
-  /** Nothing goes on until a person has answered. */
-  isWaiting(): boolean;
   /** Ends the stream while the turn waits. */
   pause(): readonly Chunk[];
 }
@@ -62,18 +60,13 @@ export interface Chunks {
 export interface ChunksOptions {
   readonly turn: string | null;
   readonly messageId: string;
-  /** Calls that the client has just answered: they are waited for no longer. */
-  readonly answered?: readonly string[];
 }
 
-export function createChunks({ turn, messageId, answered = [] }: ChunksOptions): Chunks {
-  const justAnswered = new Set(answered);
+export function createChunks({ turn, messageId }: ChunksOptions): Chunks {
   /** Texts of the call at hand (U1). */
   let texts: string[] = [];
   let isInStep = false;
   const names = new Map<string, { readonly name: string; readonly input: JsonValue }>();
-  const running = new Set<string>();
-  const asked = new Set<string>();
   const denied = new Set<string>();
 
   const settle = (): Chunk[] => {
@@ -132,20 +125,14 @@ export function createChunks({ turn, messageId, answered = [] }: ChunksOptions):
           names.set(event.callId, event);
           return [...settle(), ...inStep(), shownCall(event.callId, true)];
         case 'tool-started':
-          running.add(event.callId);
-          asked.delete(event.callId);
           return [];
         case 'asked':
-          if (!justAnswered.delete(event.callId)) asked.add(event.callId);
           if (event.what !== 'approval') return [shownCall(event.callId, false)];
           return [{ type: 'tool-approval-request', approvalId: event.callId, toolCallId: event.callId }];
         case 'decided':
-          asked.delete(event.callId);
           if (event.decision === 'deny') denied.add(event.callId);
           return [];
         case 'tool-finished': {
-          running.delete(event.callId);
-          asked.delete(event.callId);
           const own = { toolCallId: event.callId };
           if (denied.has(event.callId) && event.outcome === 'rejected') return [{ type: 'tool-output-denied', ...own }];
           if (event.outcome === 'ok') return [{ type: 'tool-output-available', ...own, output: event.preview, providerExecuted: true }];
@@ -163,8 +150,6 @@ export function createChunks({ turn, messageId, answered = [] }: ChunksOptions):
           return finish(event.result);
       }
     },
-
-    isWaiting: () => asked.size > 0 && running.size === 0,
 
     pause: () => [...endStep(), { type: 'finish', finishReason: 'tool-calls', messageMetadata: { turn, waitingFor: 'person' } }],
   };

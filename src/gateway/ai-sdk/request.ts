@@ -1,10 +1,11 @@
 /** What `useChat` sends, and what it means here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
-import type { Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
-import { MEDIA_KINDS, type JsonValue, type MediaKind, type MediaSource } from '../../records/message.js';
-import { GatewayError } from '../core/errors.js';
+import type { JsonValue } from '../../records/message.js';
+import type { Answer } from '../core/answered-calls.js';
+import { mediaOf } from '../core/media-source.js';
+import { invalid } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
 /** Pages send all of their messages each time; only one of them counts here. */
@@ -28,9 +29,6 @@ export const chatRequest = z.looseObject({
   ...start.pick({ agent: true, scope: true, title: true, model: true }).shape,
 });
 export type ChatRequest = z.output<typeof chatRequest>;
-
-/** What a person says to a call that waits; `hash` binds an approval to the arguments that the page has shown. */
-export type Answer = Pick<Decision, 'callId' | 'decision' | 'note' | 'hash'>;
 
 export type Wish =
   | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
@@ -66,26 +64,14 @@ const filePart = z.looseObject({ type: z.literal('file'), mediaType: z.string().
 
 function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } {
   const texts = parts.flatMap((one) => textPart.safeParse(one).data?.text ?? []);
-  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
-  for (const one of parts.filter(({ type }) => type === 'file')) {
-    const { kind, source } = sourceOf(one);
-    (media[kind] ??= []).push(source);
-  }
-  return { id, text: texts.join('\n\n'), ...media };
+  const files = parts.filter(({ type }) => type === 'file').map(fileOf);
+  return { id, text: texts.join('\n\n'), ...mediaOf(files) };
 }
 
-const KIND_OF_TYPE: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
-
-function sourceOf(given: unknown): { readonly kind: MediaKind; readonly source: MediaSource } {
+function fileOf(given: unknown): z.output<typeof filePart> {
   const file = filePart.safeParse(given);
   if (!file.success) throw invalid('a file needs a mediaType and a url');
-  const { mediaType, url } = file.data;
-  const kind = KIND_OF_TYPE[mediaType.split('/')[0] ?? ''];
-  if (kind === undefined) throw invalid(`a file of ${JSON.stringify(mediaType)} is not taken: send ${MEDIA_KINDS.join(', ')}`);
-  if (!url.startsWith('data:')) return { kind, source: { mediaType, url } };
-  const comma = url.indexOf(',');
-  if (comma < 0 || !url.slice(0, comma).endsWith(';base64')) throw invalid('a data URL must be base64');
-  return { kind, source: { mediaType, base64: url.slice(comma + 1) } };
+  return file.data;
 }
 
 const toolPart = z.looseObject({
@@ -121,8 +107,4 @@ function answersIn({ parts }: UiMessage): Answer[] {
 function shownHash({ type, toolName, input }: z.output<typeof toolPart>): { readonly hash?: string } {
   if (typeof input !== 'object' || input === null) return {};
   return { hash: callFingerprint(toolName ?? type.slice('tool-'.length), input as JsonValue) };
-}
-
-function invalid(message: string): GatewayError {
-  return new GatewayError({ status: 400, type: 'invalid', message });
 }

@@ -3,6 +3,7 @@ import { createAnswerParts } from '../../../src/gateway/core/answer-parts.js';
 import { withoutVoid } from '../../../src/gateway/core/answer-stream.js';
 import type { TurnEvent } from '../../../src/gateway/core/follow-turn.js';
 import { createToolCalls, type CallEvent } from '../../../src/gateway/core/tool-calls.js';
+import { createWaitingCalls } from '../../../src/gateway/core/waiting-calls.js';
 import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
 import type { TurnResult } from '../../../src/conversation/protocol/contract.js';
 
@@ -144,19 +145,24 @@ test('an approval is asked for, given, and the call runs; one that is refused is
 });
 
 test('a stream waits for a person only while nothing else runs, and not for what the page has just answered', async () => {
-  const chunks = createChunks({ turn, messageId: turn, answered: ['turn_0001/c1'] });
-  const seen: boolean[] = [];
+  const waiting = createWaitingCalls(['turn_0001/c1']);
+  const seen: string[][] = [];
   for (const event of await callEvents([
     asked('turn_0001/c1', 'approval'),
     started('turn_0001/c3'),
     asked('turn_0001/c2', 'question'),
     ended('turn_0001/c3', 'ok', 'x'),
   ])) {
-    chunks.take(event);
-    seen.push(chunks.isWaiting());
+    waiting.take(event);
+    seen.push(waiting.all().map(({ callId }) => callId));
   }
-  expect(seen.at(-1)).toBe(true);
-  expect(seen.slice(0, -1)).not.toContain(true);
+  expect(seen.at(-1)).toEqual(['turn_0001/c2']);
+  expect(seen.slice(0, -1).flat()).toEqual([]);
+});
+
+test('a stream that ends while a person is waited for says so', async () => {
+  const chunks = createChunks({ turn, messageId: turn });
+  for (const event of await callEvents([started('turn_0001/c3')])) chunks.take(event);
   expect(chunks.pause().map(brief)).toEqual([
     'finish-step',
     `finish ${JSON.stringify({ finishReason: 'tool-calls', messageMetadata: { turn, waitingFor: 'person' } })}`,

@@ -1,0 +1,29 @@
+/** What a person says to calls that wait, sent by a client that has shown them. */
+import type { Decision } from '../../conversation/protocol/human-input.js';
+import type { PerduraClient } from '../../client.js';
+import { invalid } from './read-body.js';
+
+/** `hash` binds an approval to the arguments that the client has shown. */
+export type Answer = Pick<Decision, 'callId' | 'decision' | 'note' | 'hash' | 'input'>;
+
+export interface AnsweredCalls {
+  /** The turn that goes on. */
+  readonly turn: string;
+  /** Those of the calls that waited until now; the others were decided before, by this client or elsewhere. */
+  readonly decided: readonly string[];
+}
+
+export async function answerCalls(client: PerduraClient, id: string, answers: readonly Answer[]): Promise<AnsweredCalls> {
+  const waiting = await client.approvals(id);
+  const decided: string[] = [];
+  for (const { hash, ...answer } of answers) {
+    const asked = waiting.find(({ callId, conversation }) => callId === answer.callId && conversation === id);
+    if (!asked) continue;
+    // A question has no arguments that run.
+    await client.decide(id, asked.kind === 'approval' && hash !== undefined ? { ...answer, hash } : answer);
+    decided.push(answer.callId);
+  }
+  const [, turn] = /^(turn_\d{4,15})\/c\d{1,6}$/.exec(answers.at(-1)?.callId ?? '') ?? [];
+  if (turn === undefined) throw invalid('the toolCallId is none of this conversation');
+  return { turn, decided };
+}
