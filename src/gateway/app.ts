@@ -18,6 +18,7 @@ import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
 import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
+import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
 import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
 import { answerNative, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
@@ -64,7 +65,7 @@ const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
 /** By path, where it is not MAX_BODY_BYTES. */
 const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
   [/^\/v1\/conversations\/[^/]+\/attachments$/, MAX_ATTACHMENT_BYTES],
-  [/^\/(api\/chat|agui|v1\/chat\/completions|v1\/responses|v1\/messages)$/, MAX_HISTORY_BYTES],
+  [/^\/(api\/chat|agui|a2a(?:\/[^/]*)?|v1\/chat\/completions|v1\/responses|v1\/messages)$/, MAX_HISTORY_BYTES],
 ];
 export const MAX_HEADERS = 100;
 /** Wrong tokens from one address in a minute. */
@@ -135,6 +136,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addOpenaiRoutes(app);
   addAnthropicRoutes(app);
   addAiSdkRoutes(app);
+  addA2aRoutes(app, options);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -165,6 +167,7 @@ const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Pr
   [/^\/v1\/(chat|responses|models)(\/|$)/, answerOpenaiProblem],
   [/^\/v1\/messages(\/|$)/, answerAnthropicProblem],
   [/^\/api\/chat(\/|$)/, answerChatProblem],
+  [/^\/a2a(\/|$)/, answerA2aProblem],
 ];
 
 /** In the shape of the path's protocol, else as RFC 9457 has it. */

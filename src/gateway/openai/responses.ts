@@ -1,17 +1,15 @@
 /** `/v1/responses`: create, stream, retrieve, come back to, cancel. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { Status } from '../../conversation/protocol/contract.js';
 import { turnNumber } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import { submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
 import { workflowIdOf } from '../core/public-id.js';
-import { statusOf } from '../core/status-of.js';
+import { END_PATIENCE_MS, endOf, stopTurn } from '../core/one-turn.js';
 import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { textsAtEnd, turnPieces, type TurnPiece } from '../core/turn-texts.js';
@@ -41,9 +39,6 @@ const request = z.looseObject({
 type Request = z.output<typeof request>;
 
 const DEFAULT_AGENT = 'default';
-/** How long is waited for the end of a turn of which is not known that it has ended, and of one that has, or is being stopped. */
-const LOOK_MS = 500;
-const END_PATIENCE_MS = 20_000;
 
 export function addResponses(app: GatewayApp): void {
   app.post('/v1/responses', async (context) => {
@@ -94,7 +89,7 @@ export function addResponses(app: GatewayApp): void {
     const name = readResponseId(context.req.param('id'), 'response_id');
     const head = await headOf(core, name);
     const signal = signalOf(context);
-    await stop(core, name);
+    await stopTurn(core.client, name, 'by a client of the Responses API');
     return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
   });
 }
@@ -183,35 +178,15 @@ async function headOf({ client }: Conversations, { conversation, turn }: Respons
 
 async function look(
   core: Conversations,
-  { conversation, turn }: ResponseName,
+  name: ResponseName,
   head: ResponseHead,
   signal: AbortSignal,
   patienceMs?: number,
 ): Promise<object> {
-  const status = patienceMs === undefined ? await statusOf(core.client, conversation) : null;
-  const patience = timeoutSignal(patienceMs ?? (status !== null && isOver(turn, status) ? END_PATIENCE_MS : LOOK_MS));
-  try {
-    const result = await core.ended(conversation, turn, AbortSignal.any([signal, patience]));
-    return endedResponse(head, result, await textsAtEnd(core, conversation, result));
-  } catch (error) {
-    if (patience.aborted && !signal.aborted) return runningResponse(head);
+  const result = await endOf(core, name, signal, patienceMs).catch((error: unknown) => {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
-  }
-}
-
-/** By what the conversation does now: a machine under load takes its time to answer with the end itself. */
-function isOver(turn: string, { turn: latest, phase }: Status): boolean {
-  return turnNumber(turn) < latest || (turnNumber(turn) === latest && (phase === 'idle' || phase === 'closing'));
-}
-
-/** What runs is stopped, what waits is taken back, what has ended stays. */
-async function stop({ client }: Conversations, { conversation, turn }: ResponseName): Promise<void> {
-  const { phase, turn: running } = await client.status(conversation);
-  if (turnNumber(turn) === running && phase !== 'idle') return client.interrupt(conversation, 'by a client of the Responses API');
-  if (turnNumber(turn) <= running) return;
-  for (const { event } of await client.queue(conversation)) {
-    if (event.kind === 'message' && event.turnId === turn) await client.withdraw(conversation, event.messageId);
-  }
+  });
+  return result === undefined ? runningResponse(head) : endedResponse(head, result, await textsAtEnd(core, name.conversation, result));
 }
 
 function streamed(

@@ -1,0 +1,103 @@
+/** A task as it happens. The first update is the task itself, the last has its final state. */
+import type { Conversations, Submitted } from '../core/conversations.js';
+import { answerStream } from '../core/answer-stream.js';
+import type { Followed } from '../core/follow-turn.js';
+import type { CallEvent } from '../core/tool-calls.js';
+import { OLDEST } from '../../stores/feed-cursor.js';
+import { endedTask, readTask, waitingIn } from './read-task.js';
+import { isTerminal, stateOf, taskOf } from './task.js';
+import { createTaskEvents, type TaskEvents } from './task-events.js';
+import type { TaskName } from './task-id.js';
+import type { Message, Update } from './wire.js';
+
+export interface FollowingTask {
+  readonly name: TaskName;
+  readonly signal: AbortSignal;
+  /** Ends where a person is asked: for those who sent a message, and send the answer next. */
+  readonly untilAsked: boolean;
+}
+
+/** What has just been submitted, from its first sign on. */
+export async function* followSubmitted(
+  core: Conversations,
+  submitted: Submitted,
+  said: Message,
+  wanted: FollowingTask,
+): AsyncGenerator<Update, void> {
+  const { name } = wanted;
+  const status = { state: 'TASK_STATE_SUBMITTED' } as const;
+  yield { task: { id: name.task, contextId: name.context, status, artifacts: [], history: [{ ...said, taskId: name.task }] } };
+  const left = new AbortController();
+  try {
+    const followed = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
+    const batches = stream(core, name, followed);
+    const events = createTaskEvents(name);
+    const first = await batches.next();
+    yield events.begin();
+    yield* updatesOf(core, wanted, after(first.value ?? [], batches), events);
+  } finally {
+    left.abort();
+  }
+}
+
+/** What has begun before: what it has made so far, then live. */
+export async function* followTask(core: Conversations, wanted: FollowingTask): AsyncGenerator<Update, void> {
+  const { name, signal, untilAsked } = wanted;
+  const left = new AbortController();
+  const edge = await core.client.newestCursor(name.conversation);
+  const events = createTaskEvents(name);
+  const followed = core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: AbortSignal.any([signal, left.signal]) });
+  const batches = stream(core, name, followed, edge);
+  try {
+    const first = await batches.next();
+    for (const event of first.value ?? []) if (event.kind !== 'finished' && event.kind !== 'asked') events.take(event);
+    const facts = await readTask(core, name, signal);
+    yield { task: isTerminal(facts) ? taskOf(facts) : taskOf(facts, { artifacts: events.artifacts() }) };
+    if (isTerminal(facts) || (untilAsked && stateOf(facts) === 'TASK_STATE_INPUT_REQUIRED')) return;
+    const ended = (first.value ?? []).filter(({ kind }) => kind === 'finished');
+    yield* updatesOf(core, wanted, after(ended, batches), events);
+  } finally {
+    left.abort();
+    void batches.return().catch(() => undefined);
+  }
+}
+
+type Batches = AsyncGenerator<readonly CallEvent[], void>;
+
+function stream(
+  { client }: Conversations,
+  { conversation, turn }: TaskName,
+  followed: AsyncGenerator<Followed, void>,
+  edge?: string,
+): Batches {
+  return answerStream({ client, id: conversation, turn, followed, ...(edge !== undefined && { edge }) });
+}
+
+async function* after(first: readonly CallEvent[], rest: Batches): Batches {
+  if (first.length > 0) yield first;
+  yield* rest;
+}
+
+async function* updatesOf(
+  core: Conversations,
+  { name, signal, untilAsked }: FollowingTask,
+  batches: Batches,
+  events: TaskEvents,
+): AsyncGenerator<Update, void> {
+  for await (const batch of batches) {
+    for (const event of batch) {
+      if (event.kind === 'finished') {
+        yield* events.end(await endedTask(core, name, event.result));
+        return;
+      }
+      if (event.kind !== 'asked') {
+        yield* events.take(event);
+        continue;
+      }
+      const waiting = await waitingIn(core, name.conversation, signal);
+      if (waiting.length === 0) continue;
+      yield* events.ask({ name, entries: [], waiting });
+      if (untilAsked) return;
+    }
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * The operations of A2A on conversations. A task is a turn, and nothing of it is kept here: any gateway answers for it.
+ *
+ * T1  The same message is one task: within its context by its id, without a context by its words too.
+ * T2  A message with a task's id answers what that task asks a person; while the task works, it reaches the model in the same turn.
+ */
+import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk' with {
+  'resolution-mode': 'import',
+};
+import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-mode': 'import' };
+import type { Principal } from '../access/principal.js';
+import { CLEARED, type Conversations } from '../core/conversations.js';
+import { toProblem } from '../core/errors.js';
+import { END_PATIENCE_MS, stopTurn } from '../core/one-turn.js';
+import { workflowIdOf } from '../core/public-id.js';
+import { invalid } from '../core/read-body.js';
+import { shortHash } from '../core/supplied-history.js';
+import { decisionsOf, wasTaken } from './answers.js';
+import { cardOf, type CardOf } from './card.js';
+import { followSubmitted, followTask } from './follow-task.js';
+import { listTasks } from './list-tasks.js';
+import { readSaid, type Said } from './message.js';
+import { readTask } from './read-task.js';
+import { refusalOf, type Sdk } from './sdk.js';
+import { isTerminal, stateOf, taskOf, type TaskFacts } from './task.js';
+import { readTaskId, taskName, type TaskName } from './task-id.js';
+import type { Message, State, Update } from './wire.js';
+
+export interface A2aRequest {
+  readonly sdk: Sdk;
+  readonly core: Conversations;
+  readonly principal: Principal;
+  /** Those that are listed; none: the worker knows. */
+  readonly agents: () => Promise<readonly string[]>;
+  readonly card: CardOf;
+  readonly signal: AbortSignal;
+  /** Told of what is no fault of the client's. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+const DEFAULT_AGENT = 'default';
+const OUTPUT_MODES = /^(\*\/\*|text\/(\*|plain)|application\/(\*|json))$/;
+
+type Begun = { readonly updates: AsyncGenerator<Update, void>; readonly name: TaskName } | { readonly message: Message };
+
+export function createA2aHandler({ sdk, core, principal, agents, card, signal, onFailure }: A2aRequest): A2ARequestHandler {
+  const { client } = core;
+  const { types, errors } = sdk;
+
+  const failed = (error: unknown): Error => {
+    const refusal = refusalOf(sdk, error);
+    if (refusal) return refusal;
+    onFailure(error);
+    return new Error(toProblem(error).message);
+  };
+  const answer = async <T>(act: () => Promise<T>): Promise<T> => {
+    try {
+      return await act();
+    } catch (error) {
+      throw failed(error);
+    }
+  };
+  async function* answerAll(act: () => AsyncGenerator<Update, void>): AsyncGenerator<StreamResponse, void, undefined> {
+    try {
+      for await (const update of act()) yield types.StreamResponse.fromJSON(update);
+    } catch (error) {
+      throw failed(error);
+    }
+  }
+
+  const named = (task: string): TaskName => {
+    if (task === '') throw invalid('the id of the task is missing');
+    const name = readTaskId(task);
+    if (!name) throw noTask();
+    return name;
+  };
+  const noTask = (): Error => new errors.TaskNotFoundError('there is no task of that id');
+  const read = (name: TaskName, patienceMs?: number): Promise<TaskFacts> =>
+    readTask(core, name, signal, patienceMs).catch((error: unknown) => {
+      throw toProblem(error).type === 'not-found' ? noTask() : error;
+    });
+  const unsupported = (words: string): Error => new errors.UnsupportedOperationError(words);
+  const noPush = (): Promise<never> =>
+    Promise.reject(new errors.PushNotificationNotSupportedError('there are no push notifications: subscribe to the task, or get it'));
+
+  const agentOf = async (said: Said): Promise<string> => {
+    const name = said.agent ?? card.agent ?? DEFAULT_AGENT;
+    const known = await agents();
+    if (known.length > 0 && !known.includes(name))
+      throw invalid(`there is no agent ${name}: the skills of the extended card are those that there are`);
+    return name;
+  };
+
+  const begin = async ({ message, configuration, metadata }: SendMessageRequest, untilAsked: boolean): Promise<Begun> => {
+    const said = readSaid(message, metadata);
+    if (configuration?.taskPushNotificationConfig !== undefined) return noPush();
+    const modes = configuration?.acceptedOutputModes ?? [];
+    if (modes.length > 0 && !modes.some((mode) => OUTPUT_MODES.test(mode))) {
+      throw new errors.ContentTypeNotSupportedError('answers are text/plain or application/json');
+    }
+    return said.task === '' ? beginTask(said, untilAsked) : goOn(named(said.task), said, untilAsked);
+  };
+
+  const following = (name: TaskName, untilAsked: boolean): Begun => ({ name, updates: followTask(core, { name, signal, untilAsked }) });
+
+  const submit = async (context: string, said: Said, how: Parameters<Conversations['submit']>[2], untilAsked: boolean): Promise<Begun> => {
+    const submitted = await core.submit(workflowIdOf(context), said.message, { ...how, signal });
+    const { turn, acceptedAs, messageId } = submitted;
+    if (turn === null) {
+      return { message: { messageId: `${messageId}-reset`, contextId: context, role: 'ROLE_AGENT', parts: [{ text: CLEARED.text }] } };
+    }
+    const name = taskName(context, turn);
+    if (acceptedAs === 'duplicate') return following(name, untilAsked);
+    const own: Message = { messageId, contextId: context, role: 'ROLE_USER', parts: [{ text: said.text }] };
+    return { name, updates: followSubmitted(core, submitted, own, { name, signal, untilAsked }) };
+  };
+
+  /** T1. */
+  const beginTask = async (said: Said, untilAsked: boolean): Promise<Begun> => {
+    const agent = await agentOf(said);
+    const own = [principal.name, agent, said.messageId, said.text, JSON.stringify(said.data)];
+    return submit(said.context === '' ? `a2a-${shortHash(own)}` : said.context, said, { start: { agent } }, untilAsked);
+  };
+
+  /** T2. */
+  const goOn = async (name: TaskName, said: Said, untilAsked: boolean): Promise<Begun> => {
+    if (said.context !== '' && said.context !== name.context)
+      throw invalid('message.contextId is not that of the task', 'message.contextId');
+    const facts = await read(name);
+    const state = stateOf(facts);
+    if (facts.entries.some(({ messageId }) => messageId === said.messageId)) return following(name, untilAsked);
+    if (state === 'TASK_STATE_INPUT_REQUIRED') {
+      for (const decision of decisionsOf(said, facts.waiting)) await client.decide(name.conversation, decision);
+      return following(name, untilAsked);
+    }
+    if (wasTaken(said, facts.entries)) return following(name, untilAsked);
+    if (isTerminal(facts)) throw unsupported('the task has ended: send the message with its contextId and without its taskId');
+    if (state === 'TASK_STATE_SUBMITTED') throw unsupported('the task has not begun: send the message without its taskId, or later');
+    return submit(name.context, { ...said, message: { ...said.message, delivery: 'steer' } }, {}, untilAsked);
+  };
+
+  const toTask = (facts: TaskFacts, historyLength?: number): Task =>
+    types.Task.fromJSON(taskOf(facts, historyLength === undefined ? {} : { historyLength }));
+
+  return {
+    getAgentCard: () => Promise.resolve(types.AgentCard.fromJSON(cardOf(card))),
+    getAuthenticatedExtendedAgentCard: () =>
+      answer<AgentCard>(async () => types.AgentCard.fromJSON(cardOf({ ...card, agents: await agents() }))),
+
+    sendMessage: (params) =>
+      answer(async () => {
+        const begun = await begin(params, true);
+        if ('message' in begun) return types.Message.fromJSON(begun.message);
+        const historyLength = params.configuration?.historyLength;
+        for await (const update of begun.updates) {
+          if (params.configuration?.returnImmediately === true && 'task' in update) return types.Task.fromJSON(update.task);
+        }
+        return toTask(await read(begun.name), historyLength);
+      }),
+    sendMessageStream: (params) =>
+      answerAll(async function* () {
+        const begun = await begin(params, true);
+        if ('message' in begun) yield { message: begun.message };
+        else yield* begun.updates;
+      }),
+    getTask: ({ id, historyLength }) => answer(async () => toTask(await read(named(id)), historyLength)),
+    cancelTask: ({ id }) =>
+      answer(async () => {
+        const name = named(id);
+        if (isTerminal(await read(name))) throw new errors.TaskNotCancelableError('the task has ended');
+        await stopTurn(client, name, 'by a client of A2A');
+        return toTask(await read(name, END_PATIENCE_MS));
+      }),
+    resubscribe: ({ id }) =>
+      answerAll(async function* () {
+        const name = named(id);
+        if (isTerminal(await read(name))) throw unsupported('the task has ended: get it');
+        yield* followTask(core, { name, signal, untilAsked: false });
+      }),
+    listTasks: ({ status, ...wanted }) =>
+      answer<ListTasksResponse>(async () => {
+        const state = types.taskStateToJSON(status);
+        const all = state === 'TASK_STATE_UNSPECIFIED' ? {} : { state: state as State };
+        return types.ListTasksResponse.fromJSON(await listTasks(core, { ...wanted, ...all }, signal));
+      }),
+    createTaskPushNotificationConfig: noPush,
+    getTaskPushNotificationConfig: noPush,
+    listTaskPushNotificationConfigs: noPush,
+    deleteTaskPushNotificationConfig: noPush,
+  };
+}

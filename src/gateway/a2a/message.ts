@@ -1,0 +1,97 @@
+/** What a client sends: words, data, pictures; and what it wants to be done with it. Pure. */
+import { z } from 'zod';
+import type { Message } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
+import type { JsonObject, JsonValue, MediaKind, MediaSource } from '../../records/message.js';
+import { GatewayError } from '../core/errors.js';
+import { invalid, readAs } from '../core/read-body.js';
+import { MAX_CONTEXT } from './task-id.js';
+
+const MAX_PARTS = 200;
+
+/** As the library has read it. */
+export interface GivenPart {
+  readonly content?:
+    | { readonly $case: 'text' | 'url'; readonly value: string }
+    | { readonly $case: 'raw'; readonly value: Uint8Array }
+    | { readonly $case: 'data'; readonly value: unknown };
+  readonly mediaType: string;
+}
+type Metadata = Readonly<Record<string, unknown>> | undefined;
+
+export interface GivenMessage {
+  readonly messageId: string;
+  readonly contextId: string;
+  readonly taskId: string;
+  readonly role: number;
+  readonly parts: readonly GivenPart[];
+  readonly metadata: Metadata;
+}
+
+export interface Said {
+  readonly messageId: string;
+  /** Empty: none was named. */
+  readonly context: string;
+  readonly task: string;
+  readonly text: string;
+  readonly data: readonly JsonValue[];
+  readonly message: Message & { readonly id: string };
+  readonly agent?: string;
+}
+
+const ROLE_USER = 1;
+const metadata = z.looseObject({
+  agent: z.string().regex(ID_PATTERN, 'is no name of an agent').optional(),
+  output: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** Throws a refusal that names the field. */
+export function readSaid(given: GivenMessage | undefined, beside: Metadata): Said {
+  if (given === undefined) throw invalid('message is missing', 'message');
+  const { messageId, contextId, taskId, role, parts } = given;
+  if (messageId === '' || messageId.length > LIMITS.idLength)
+    throw invalid(`message.messageId must have 1 to ${LIMITS.idLength} characters`);
+  if (contextId.length > MAX_CONTEXT) throw invalid(`message.contextId may have ${MAX_CONTEXT} characters`);
+  if (role !== ROLE_USER) throw invalid('message.role must be ROLE_USER');
+  if (parts.length === 0 || parts.length > MAX_PARTS) throw invalid(`message.parts must have 1 to ${MAX_PARTS} parts`);
+  const { agent, output } = readAs(metadata, { ...beside, ...given.metadata });
+  const text = parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n\n');
+  const data = parts.flatMap(({ content }) => (content?.$case === 'data' ? [content.value as JsonValue] : []));
+  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
+  for (const [at, part] of parts.entries()) {
+    if (part.content === undefined) throw invalid(`message.parts.${at} has none of text, data, raw and url`);
+    if (part.content.$case === 'text' || part.content.$case === 'data') continue;
+    const { kind, source } = fileOf(part, at);
+    (media[kind] ??= []).push(source);
+  }
+  return {
+    messageId,
+    context: contextId,
+    task: taskId,
+    text,
+    data,
+    message: {
+      id: messageId,
+      text,
+      ...media,
+      ...(data.length > 0 && { payload: data.length === 1 ? (data[0] ?? null) : data }),
+      ...(output && { output: output as JsonObject }),
+    },
+    ...(agent !== undefined && { agent }),
+  };
+}
+
+const KINDS: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
+
+function fileOf({ content, mediaType }: GivenPart, at: number): { readonly kind: MediaKind; readonly source: MediaSource } {
+  const kind = KINDS[mediaType.split('/')[0] ?? ''];
+  if (kind === undefined) {
+    throw new GatewayError({
+      status: 415,
+      type: 'media-type',
+      message: `message.parts.${at}: files of the type ${JSON.stringify(mediaType.slice(0, 80))} are not taken: send pictures, sound or video, and words as text`,
+    });
+  }
+  if (content?.$case === 'raw') return { kind, source: { mediaType, base64: Buffer.from(content.value).toString('base64') } };
+  return { kind, source: { mediaType, url: String(content?.value) } };
+}

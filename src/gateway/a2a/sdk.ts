@@ -1,0 +1,26 @@
+/** The protocol's own library, loaded at the first request of it. */
+import { A2A_PACKAGE, loadOptional } from '../../platform/optional-package.js';
+import { toProblem } from '../core/errors.js';
+
+export function loadSdk() {
+  return loadOptional([A2A_PACKAGE], async () => {
+    const [types, server, legacy, errors] = await Promise.all([
+      import('@a2a-js/sdk'),
+      import('@a2a-js/sdk/server'),
+      import('@a2a-js/sdk/compat/v0_3/server'),
+      import('@a2a-js/sdk/errors'),
+    ]);
+    return { types, server, legacy, errors };
+  });
+}
+
+export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
+
+/** What went wrong as an error that the library knows; undefined for what is none of the client's doing. */
+export function refusalOf({ errors }: Sdk, error: unknown): Error | undefined {
+  if (error instanceof errors.A2AError) return error;
+  const { status, message, type } = toProblem(error);
+  if (status === 415) return new errors.ContentTypeNotSupportedError(message);
+  if (status === 409 || type === 'unsupported') return new errors.UnsupportedOperationError(message);
+  return status < 429 ? new errors.RequestMalformedError(message) : undefined;
+}

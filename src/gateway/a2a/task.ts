@@ -1,0 +1,155 @@
+/** A turn as a task. Pure. */
+import type { Pending } from '../../client.js';
+import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import { partSchema } from '../../conversation/protocol/input.js';
+import { isFromPerson, shownText, type Entry, type JsonObject, type JsonValue } from '../../records/message.js';
+import { textsOf } from '../core/turn-texts.js';
+import { codeOf } from './answers.js';
+import type { TaskName } from './task-id.js';
+import type { Artifact, Message, Part, State, Status, Task } from './wire.js';
+
+export interface TaskFacts {
+  readonly name: TaskName;
+  /** Of its turn. */
+  readonly entries: readonly Entry[];
+  /** Absent while it goes on. */
+  readonly end?: Pick<TurnResult, 'stopReason' | 'error' | 'text'>;
+  /** Of a turn that other turns come before. */
+  readonly isQueued?: boolean;
+  /** What it asks a person. */
+  readonly waiting: readonly Pending[];
+}
+
+/** What ends with an answer that is not whole is no success, and the status says why. */
+const STATES: Partial<Record<StopReason, State>> = {
+  interrupted: 'TASK_STATE_CANCELED',
+  withdrawn: 'TASK_STATE_CANCELED',
+  refused: 'TASK_STATE_REJECTED',
+  failed: 'TASK_STATE_FAILED',
+  'tool-limit': 'TASK_STATE_FAILED',
+  budget: 'TASK_STATE_FAILED',
+};
+
+const WORDS: Partial<Record<StopReason, string>> = {
+  refused: 'The model refused to answer.',
+  failed: 'The turn failed.',
+  'tool-limit': 'It has called as many tools as it may in one turn.',
+  budget: 'It has used all that it may.',
+};
+
+const TERMINAL: readonly State[] = ['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED'];
+
+export function stateOf({ end, waiting, isQueued = false }: TaskFacts): State {
+  if (end) return STATES[end.stopReason] ?? 'TASK_STATE_COMPLETED';
+  if (waiting.length > 0) return 'TASK_STATE_INPUT_REQUIRED';
+  return isQueued ? 'TASK_STATE_SUBMITTED' : 'TASK_STATE_WORKING';
+}
+
+export function isTerminal(facts: TaskFacts): boolean {
+  return TERMINAL.includes(stateOf(facts));
+}
+
+/** `historyLength` counts from the end; absent: all. */
+export function taskOf(
+  facts: TaskFacts,
+  { historyLength, artifacts }: { historyLength?: number; artifacts?: readonly Artifact[] } = {},
+): Task {
+  const { name, end } = facts;
+  const history = historyOf(facts);
+  return {
+    id: name.task,
+    contextId: name.context,
+    status: statusOf(facts),
+    artifacts: artifacts ?? artifactsOf(facts),
+    history: historyLength === undefined ? history : historyLength <= 0 ? [] : history.slice(-historyLength),
+    ...(end && { metadata: { stopReason: end.stopReason } }),
+  };
+}
+
+export function statusOf(facts: TaskFacts): Status {
+  const { name, entries, end, waiting } = facts;
+  const timestamp = waiting.length > 0 ? Math.max(...waiting.map(({ askedAt }) => askedAt)) : lastTime(entries);
+  const words = end?.error?.message ?? (end && WORDS[end.stopReason]);
+  const parts: readonly Part[] = end ? (words === undefined ? [] : [{ text: words }]) : askingParts(waiting);
+  return {
+    state: stateOf(facts),
+    ...(parts.length > 0 && { message: byAgent(name, 'status', parts) }),
+    ...(timestamp !== undefined && { timestamp: new Date(timestamp).toISOString() }),
+  };
+}
+
+export function lastTime(entries: readonly Entry[]): number | undefined {
+  const ts = entries.at(-1)?.ts;
+  return ts === undefined ? undefined : ts * 1000;
+}
+
+/** Each text that the model has said is one, as it said it; an answer that had to be of a schema is data. */
+export function artifactsOf({ name, entries, end }: TaskFacts): readonly Artifact[] {
+  const said = textsOf(entries, name.turn);
+  const texts = said.length === 0 && end !== undefined && end.text !== '' ? [end.text] : said;
+  const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
+  return texts.map((text, at) => {
+    const data = wanted && end?.stopReason === 'end' && at === texts.length - 1 ? objectIn(text) : undefined;
+    return artifact(name, at, data === undefined ? { text } : { data });
+  });
+}
+
+export function artifact({ turn }: TaskName, at: number, part: Part): Artifact {
+  return { artifactId: `${turn}-${at + 1}`, name: 'answer', parts: [part] };
+}
+
+function objectIn(text: string): JsonObject | undefined {
+  try {
+    const data = JSON.parse(text) as JsonValue;
+    return typeof data === 'object' && data !== null && !Array.isArray(data) ? (data as JsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function byAgent({ task, context, turn }: TaskName, what: string, parts: readonly Part[]): Message {
+  return { messageId: `${turn}-${what}`, contextId: context, taskId: task, role: 'ROLE_AGENT', parts };
+}
+
+/** In words for people, and as data for programs; the words name what an answer must say. */
+export function askingParts(waiting: readonly Pending[]): readonly Part[] {
+  if (waiting.length === 0) return [];
+  const words = waiting.map((pending) => {
+    if (pending.kind === 'question') return questionIn(pending.arguments) ?? pending.target;
+    const what = `${pending.tool} ${pending.target}`.trim();
+    return `May this run: ${what}? Answer "approve ${codeOf(pending)}" or "deny ${codeOf(pending)}".`;
+  });
+  const asks = waiting.map(({ kind, callId, tool, target, hash, arguments: input, conversation, via, expiresAt }) => ({
+    ...{ kind, callId, tool, target, hash, expiresAt: new Date(expiresAt).toISOString() },
+    ...(input !== undefined && { arguments: input }),
+    ...(conversation !== via && { conversation }),
+  }));
+  return [{ text: words.join('\n\n') }, { data: { asks } }];
+}
+
+function questionIn(input: JsonValue | undefined): string | undefined {
+  const { question, options } = (input ?? {}) as { readonly question?: JsonValue; readonly options?: readonly JsonValue[] };
+  if (typeof question !== 'string') return undefined;
+  return Array.isArray(options) ? `${question} (${options.join(', ')})` : question;
+}
+
+const QUESTION_TOOL = 'ask_user';
+
+/** What was said to the agent, and what it has asked; what it has made are artifacts. */
+function historyOf({ name, entries }: TaskFacts): readonly Message[] {
+  const byUser = (messageId: string, text: string): Message => ({
+    ...{ messageId, contextId: name.context, taskId: name.task, role: 'ROLE_USER', parts: [{ text }] },
+  });
+  return entries.flatMap((entry): Message[] => {
+    const { message } = entry;
+    if (isFromPerson(message)) return [byUser(entry.messageId ?? `${name.turn}-${entry.seq}`, partSchema(shownText(message.text)).text)];
+    if (message.role === 'tool' && message.name === QUESTION_TOOL) return [byUser(`${message.callId}-answer`, shownText(message.text))];
+    if (message.role !== 'assistant') return [];
+    return message.blocks.flatMap((block) => {
+      const question = block.kind === 'tool-call' && block.name === QUESTION_TOOL ? questionIn(block.input) : undefined;
+      return question === undefined || block.kind !== 'tool-call'
+        ? []
+        : [{ ...byAgent(name, '', [{ text: question }]), messageId: block.callId }];
+    });
+  });
+}
