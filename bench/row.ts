@@ -23,6 +23,8 @@ export interface Amount {
   readonly idle: number;
   /** Of the lengths of the conversations that are asked what they remember. */
   readonly memoryScale: number;
+  /** Messages of the talks that are searched. */
+  readonly recalled: readonly number[];
 }
 
 export const FULL: Amount = {
@@ -38,6 +40,7 @@ export const FULL: Amount = {
   queued: 10_000,
   idle: 10_000,
   memoryScale: 1,
+  recalled: [6_000, 100_000, 1_000_000],
 };
 export const QUICK: Amount = {
   pairs: 1,
@@ -52,6 +55,7 @@ export const QUICK: Amount = {
   queued: 2_000,
   idle: 1_000,
   memoryScale: 0.1,
+  recalled: [6_000],
 };
 
 /** One line of the table. Times in ms unless `unit` says otherwise. */

@@ -12,6 +12,7 @@ import { manyTools } from './rows/many-tools.js';
 import { memoryChannel } from './rows/memory-channel.js';
 import { memory } from './rows/memory.js';
 import { queue } from './rows/queue.js';
+import { recall } from './rows/recall.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
@@ -32,5 +33,6 @@ export const ROWS: readonly Row[] = [
   fold,
   fork,
   queue,
+  recall,
   idle,
 ];

@@ -86,7 +86,7 @@ describe('every rule can fail', () => {
       'memory names an implementation',
       'memory/bodies.ts',
       "import { r } from '../stores/redis/index.js';",
-      'memory/ imports of ours only records/, conversation/, platform/, stores/store.ts, models/model.ts',
+      'memory/ imports of ours only records/, conversation/, platform/, search/, stores/store.ts, models/model.ts',
     ],
     ['tools know agents', 'tools/tool.ts', "import type { A } from '../agents/load.js';", 'tools/ imports of ours only'],
     ['agents choose tools', 'agents/load.ts', "import { all } from '../tools/builtin/index.js';", 'agents/ never imports'],

@@ -1,0 +1,264 @@
+/**
+ * Which passages answer a question best: BM25 over passages, then what stands around them, the time and the speaker that it names.
+ * One pass over each word's passages and one over all: no shape of a question makes it longer.
+ */
+import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
+import { planOf, rangesIn, type Plan } from './question.js';
+import type { SearchIndex } from './search-index.js';
+import { BOUNDS, WEIGHTS, type Weights } from './weights.js';
+import { folded, wordsOf } from './words.js';
+
+export interface Query {
+  readonly question: string;
+  /** The asker's clock, in epoch seconds. */
+  readonly now: number;
+  /** 10 without it; at most BOUNDS.hits. */
+  readonly limit?: number;
+  /** Epoch seconds: said then or later. */
+  readonly after?: number;
+  /** Epoch seconds: said before. */
+  readonly before?: number;
+  readonly kinds?: readonly Kind[];
+  readonly lines?: (name: string) => boolean;
+  readonly weights?: Weights;
+}
+
+export interface Hit {
+  readonly line: string;
+  readonly at: number;
+  readonly part: number;
+  readonly start: number;
+  readonly end: number;
+  readonly ts: number;
+  readonly session: number;
+  readonly kind: Kind;
+  readonly speaker: string | undefined;
+  readonly hash: number;
+  readonly score: number;
+  /** Of the score that of its own words: 0 where all is its neighbours'. */
+  readonly own: number;
+}
+
+interface Scores {
+  readonly own: Float32Array;
+  readonly windows: Float32Array;
+}
+
+/** Best first; of equal ones the newer. The same text of the same time is one hit. */
+export function search(index: SearchIndex, query: Query): Hit[] {
+  index.table.settle();
+  const plan = planOf(query.question, { now: query.now, languages: index.languages(), analyzer: index.analyzer });
+  const weights = query.weights ?? WEIGHTS;
+  const limit = Math.min(query.limit ?? 10, BOUNDS.hits);
+  if (index.size === 0 || limit < 1) return [];
+  const scores = scoreWords(index, plan.words, weights);
+  const times = scoreTimes(index, plan, weights);
+  const speakers = namedSpeakers(index, plan);
+  const best = createBest(index, limit);
+  const { kind, ts, session, flags, speaker, window } = index.table.columns;
+  const kinds = query.kinds && new Set(query.kinds.map((one) => KINDS.indexOf(one)));
+  const { after = -Infinity, before = Infinity } = query;
+  const finds = Boolean(weights.neighbour || weights.secondNeighbour);
+  for (const line of index.table.lines) {
+    if (query.lines && !query.lines(line.name)) continue;
+    for (let position = 0; position < line.count; position += 1) {
+      const passage = line.passages[position] ?? 0;
+      const near = finds ? ofNeighbours(line, position, { own: scores.own, session, weights }) : 0;
+      const time = times?.[passage] ?? 0;
+      let score = (scores.own[passage] ?? 0) + near + time;
+      if (score <= 0) continue;
+      if (kinds && !kinds.has(kind[passage] ?? 0)) continue;
+      const at = ts[passage] ?? 0;
+      if (at < after || at >= before) continue;
+      score += weights.session * (scores.windows[window[passage] ?? 0] ?? 0);
+      const flag = flags[passage] ?? 0;
+      if ((flag & ASKS) !== 0) score *= weights.question;
+      if (plan.asksWhen && (flag & DATED) !== 0) score *= weights.dated;
+      if (speakers.has(speaker[passage] ?? 0)) score *= weights.speaker;
+      best.offer(passage, score, line);
+    }
+  }
+  return best
+    .all()
+    .map(({ passage, score, line }) => toHit(index, { passage, score, line, own: (scores.own[passage] ?? 0) + (times?.[passage] ?? 0) }));
+}
+
+/** BM25 of each word, for passages and for windows. */
+function scoreWords(index: SearchIndex, words: Plan['words'], weights: Weights): Scores {
+  const { table, postings, size } = index;
+  const own = new Float32Array(size);
+  const windows = new Float32Array(table.windows);
+  const { words: lengths, window } = table.columns;
+  const { saturation, length } = weights;
+  const mean = Math.max(1, index.words / size);
+  const inWindow = new Float32Array(weights.session > 0 ? table.windows : 0);
+  const fixed = saturation * (1 - length);
+  const byLength = (saturation * length) / mean;
+  for (const variants of words) {
+    const values = occurrences(index, variants);
+    if (values.length === 0) continue;
+    const idf = Math.log(1 + (size - values.length + 0.5) / (values.length + 0.5));
+    for (let i = 0; i < values.length; i += 1) {
+      const value = values[i] ?? 0;
+      const passage = value >>> 8;
+      const times = value & 255;
+      own[passage] = (own[passage] ?? 0) + (idf * times * (saturation + 1)) / (times + fixed + byLength * (lengths[passage] ?? 0));
+      if (inWindow.length > 0) {
+        const at = window[passage] ?? 0;
+        inWindow[at] = (inWindow[at] ?? 0) + times;
+      }
+    }
+    if (inWindow.length === 0) continue;
+    for (let i = 0; i < values.length; i += 1) {
+      const at = window[(values[i] ?? 0) >>> 8] ?? 0;
+      const times = inWindow[at] ?? 0;
+      if (times === 0) continue;
+      windows[at] = (windows[at] ?? 0) + (idf * times * (saturation + 1)) / (times + saturation);
+      inWindow[at] = 0;
+    }
+  }
+  return { own, windows };
+
+  function occurrences({ size: all }: SearchIndex, variants: readonly string[]): Uint32Array {
+    const terms = new Set(variants.flatMap((variant) => postings.termOf(variant) ?? []));
+    const [first] = terms;
+    if (first === undefined) return new Uint32Array(0);
+    if (terms.size === 1) return postings.read(first);
+    // A passage that has a word in two forms has it twice.
+    const times = new Uint8Array(all);
+    let different = 0;
+    const lists = [...terms].map((term) => postings.read(term));
+    for (const list of lists) {
+      for (const value of list) {
+        const passage = value >>> 8;
+        if (times[passage] === 0) different += 1;
+        times[passage] = Math.min(255, (times[passage] ?? 0) + (value & 255));
+      }
+    }
+    const merged = new Uint32Array(different);
+    let count = 0;
+    for (const list of lists) {
+      for (const value of list) {
+        const passage = value >>> 8;
+        if (times[passage] === 0) continue;
+        merged[count++] = ((passage << 8) | (times[passage] ?? 0)) >>> 0;
+        times[passage] = 0;
+      }
+    }
+    return merged;
+  }
+}
+
+/** Of the times that a question names: what was said then, and what mentions it. Undefined where it names none. */
+function scoreTimes(index: SearchIndex, plan: Plan, weights: Weights): Float32Array | undefined {
+  if (plan.days.length === 0 || weights.time === 0) return undefined;
+  const scores = new Float32Array(index.size);
+  const { ts } = index.table.columns;
+  const isThen = new Uint8Array(index.size);
+  let [first, last] = [Infinity, -Infinity];
+  for (let passage = 0; passage < index.size; passage += 1) {
+    const at = ts[passage] ?? 0;
+    if (at < first) first = at;
+    if (at > last) last = at;
+  }
+  let count = 0;
+  for (const { from, to } of rangesIn(plan, first, last)) {
+    for (let passage = 0; passage < index.size; passage += 1) {
+      const at = ts[passage] ?? 0;
+      if (at < from || at >= to || isThen[passage] === 1) continue;
+      isThen[passage] = 1;
+      count += 1;
+    }
+  }
+  const idf = (found: number): number => Math.log(1 + (index.size - found + 0.5) / (found + 0.5));
+  const saidThen = weights.time * idf(count);
+  for (let passage = 0; passage < index.size; passage += 1) if (isThen[passage] === 1) scores[passage] = saidThen;
+  for (const mention of plan.mentions) {
+    const term = index.postings.termOf(mention);
+    if (term === undefined) continue;
+    const mentioned = weights.time * idf(index.postings.countOf(term));
+    for (const value of index.postings.read(term)) scores[value >>> 8] = Math.max(scores[value >>> 8] ?? 0, mentioned);
+  }
+  return scores;
+}
+
+function namedSpeakers({ speakers }: SearchIndex, { spoken }: Plan): ReadonlySet<number> {
+  const named = speakers.flatMap((name, i) => (wordsOf(name).some(({ text }) => spoken.has(folded(text))) ? [i + 1] : []));
+  return new Set(named);
+}
+
+function ofNeighbours(
+  { passages, count }: Line,
+  position: number,
+  { own, session, weights }: { readonly own: Float32Array; readonly session: Uint32Array; readonly weights: Weights },
+): number {
+  const of = session[passages[position] ?? 0];
+  let score = 0;
+  for (let distance = 1; distance <= 2; distance += 1) {
+    const weight = distance === 1 ? weights.neighbour : weights.secondNeighbour;
+    if (position >= distance) {
+      const before = passages[position - distance] ?? 0;
+      if (session[before] === of) score += weight * (own[before] ?? 0);
+    }
+    if (position + distance < count) {
+      const after = passages[position + distance] ?? 0;
+      if (session[after] === of) score += weight * (own[after] ?? 0);
+    }
+  }
+  return score;
+}
+
+interface Found {
+  readonly passage: number;
+  readonly score: number;
+  readonly line: Line;
+}
+
+/** The best ones, the worst of them first at hand: a heap. */
+function createBest({ table }: SearchIndex, limit: number): { offer(passage: number, score: number, line: Line): void; all(): Found[] } {
+  const { ts, hash, at, part } = table.columns;
+  const place = ({ passage, line }: Found): string => `${line.name}\0${at[passage]}\0${part[passage]}`;
+  const compare = (a: Found, b: Found): number =>
+    b.score - a.score || (ts[b.passage] ?? 0) - (ts[a.passage] ?? 0) || (place(a) < place(b) ? -1 : 1);
+  // Twice as many as asked for: some may be one text.
+  let kept: Found[] = [];
+  const most = 4 * limit + 32;
+  let least = 0;
+  return {
+    offer(passage, score, line) {
+      if (score < least) return;
+      kept.push({ passage, score, line });
+      if (kept.length < 2 * most) return;
+      kept = kept.sort(compare).slice(0, most);
+      least = kept[most - 1]?.score ?? 0;
+    },
+    all() {
+      const seen = new Set<string>();
+      return kept
+        .sort(compare)
+        .filter(({ passage }) => {
+          const text = `${hash[passage]} ${ts[passage]}`;
+          return !seen.has(text) && seen.add(text);
+        })
+        .slice(0, limit);
+    },
+  };
+}
+
+function toHit({ table, speakers }: SearchIndex, { passage, score, own, line }: Found & { readonly own: number }): Hit {
+  const { at, part, start, end, ts, session, kind, speaker, hash } = table.columns;
+  return {
+    line: line.name,
+    at: at[passage] ?? 0,
+    part: part[passage] ?? 0,
+    start: start[passage] ?? 0,
+    end: end[passage] ?? 0,
+    ts: ts[passage] ?? 0,
+    session: session[passage] ?? 0,
+    kind: KINDS[kind[passage] ?? 0] ?? 'user',
+    speaker: speakers[(speaker[passage] ?? 0) - 1],
+    hash: hash[passage] ?? 0,
+    score,
+    own,
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * The index of what one scope has said, in memory: passages by their words. It is derived and holds no text; what it finds is read where
+ * it lies. Pure: the clock is an argument.
+ *
+ * X1  The same passage twice is one.
+ * X2  An index from which passages were removed ranks as one to which they were never added; but a message whose language nothing tells
+ *     keeps the guess that it was given by what stood before it.
+ * X3  Work is bounded by the size of the index and the bounds of weights.ts, whatever the question and the texts are.
+ */
+import { createAnalyzer, type Analyzer } from './analysis.js';
+import { LANGUAGES, type Language } from './languages.js';
+import { hashOf } from './numbers.js';
+import { ASKS, DATED, KINDS, PassageTable, type Kind, type Line } from './passage-table.js';
+import { passagesOf } from './passages.js';
+import { MAX_PASSAGES, Postings } from './postings.js';
+
+/** One text: a message, a line of a document, a fact. */
+export interface Text {
+  /** What it is part of: texts of a line stand beside each other by `at`. */
+  readonly line: string;
+  readonly at: number;
+  /** Neighbours are of one session. */
+  readonly session: number;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly kind: Kind;
+  readonly text: string;
+  /** Where it is known beside the text. */
+  readonly speaker?: string;
+}
+
+const MAX_SPEAKERS = 0xffff;
+
+export class SearchIndex {
+  table = new PassageTable();
+  postings = new Postings();
+  /** Of all passages, for their mean. */
+  words = 0;
+  /** By number - 1. */
+  readonly speakers: string[] = [];
+  readonly #speakerNumbers = new Map<string, number>();
+  readonly #spoken = new Uint32Array(LANGUAGES.length);
+
+  constructor(readonly analyzer: Analyzer = createAnalyzer()) {}
+
+  /** Passages. */
+  get size(): number {
+    return this.table.count;
+  }
+
+  /** How many passages were new (X1). */
+  add({ line: name, at, session, ts, kind, text, speaker }: Text): number {
+    const line = this.table.addLine(name);
+    let added = 0;
+    for (const [part, { start, end }] of passagesOf(text).entries()) {
+      if (this.size >= MAX_PASSAGES) break;
+      const position = this.table.positionOf(line, { at, part });
+      const own = text.slice(start, end);
+      const before = this.#languageBefore(line, position);
+      const analysis = this.analyzer.text(own, { at: ts, otherwise: before, ...(speaker !== undefined && { speaker }) });
+      const passage = this.table.add(line, {
+        ...{ at, part, start, end, session, ts },
+        kind: KINDS.indexOf(kind),
+        flags: (analysis.asks ? ASKS : 0) | (analysis.hasDate ? DATED : 0),
+        language: analysis.language === undefined ? 0 : LANGUAGES.indexOf(analysis.language) + 1,
+        speaker: this.speakerNumber(analysis.speaker),
+        words: analysis.length,
+        hash: textHash(own),
+      });
+      if (passage === undefined) continue;
+      added += 1;
+      this.#count(passage, 1);
+      for (const [term, times] of analysis.terms) this.postings.add(term, passage, times);
+    }
+    return added;
+  }
+
+  /** Takes away those texts of a line for which `isGone` holds; answers how many passages went. */
+  remove(name: string, isGone: (at: number) => boolean): number {
+    const line = this.table.lineOf(name);
+    if (!line) return 0;
+    const { at } = this.table.columns;
+    const gone = line.passages.subarray(0, line.count).filter((passage) => isGone(at[passage] ?? 0));
+    if (gone.length > 0) this.#without(new Set(gone));
+    return gone.length;
+  }
+
+  /** Languages of at least a hundredth of what was said, the most usual one first. */
+  languages(): Language[] {
+    const least = Math.max(1, this.size / 100);
+    return LANGUAGES.map((language, i) => ({ language, count: this.#spoken[i] ?? 0 }))
+      .filter(({ count }) => count >= least)
+      .sort((a, b) => b.count - a.count)
+      .map(({ language }) => language);
+  }
+
+  bytes(): number {
+    return this.table.bytes() + this.postings.bytes() + this.speakers.reduce((sum, name) => sum + 2 * name.length + 100, 0);
+  }
+
+  speakerNumber(name: string | undefined): number {
+    if (name === undefined) return 0;
+    const known = this.#speakerNumbers.get(name);
+    if (known !== undefined || this.speakers.length >= MAX_SPEAKERS) return known ?? 0;
+    const number = this.speakers.push(name);
+    this.#speakerNumbers.set(name, number);
+    return number;
+  }
+
+  /** After the columns were read from a snapshot. */
+  recount(): void {
+    this.words = 0;
+    this.#spoken.fill(0);
+    for (let passage = 0; passage < this.size; passage += 1) this.#count(passage, 1);
+  }
+
+  #count(passage: number, by: 1 | -1): void {
+    const { words, language } = this.table.columns;
+    this.words += by * (words[passage] ?? 0);
+    const number = language[passage] ?? 0;
+    if (number > 0) this.#spoken[number - 1] = (this.#spoken[number - 1] ?? 0) + by;
+  }
+
+  /** A name, a number or a single word is in the language of what was said before it. */
+  #languageBefore(line: Line, position: number): Language | undefined {
+    const before = line.passages[position - 1];
+    const number = before === undefined || position === 0 ? 0 : (this.table.columns.language[before] ?? 0);
+    return number === 0 ? this.#mostUsual() : LANGUAGES[number - 1];
+  }
+
+  #mostUsual(): Language | undefined {
+    const most = Math.max(...this.#spoken);
+    return most === 0 ? undefined : LANGUAGES[this.#spoken.indexOf(most)];
+  }
+
+  /** X2: all is renumbered, which is seldom and costs about as much as reading a snapshot. */
+  #without(gone: ReadonlySet<number>): void {
+    const before = this.table;
+    const numbers = new Int32Array(before.count);
+    const kept = new PassageTable();
+    for (let passage = 0, next = 0; passage < before.count; passage += 1) numbers[passage] = gone.has(passage) ? -1 : next++;
+    const order = Uint32Array.from({ length: before.count - gone.size });
+    for (let passage = 0; passage < before.count; passage += 1) {
+      const number = numbers[passage] ?? -1;
+      if (number >= 0) order[number] = passage;
+      else this.#count(passage, -1);
+    }
+    kept.take(before, order, numbers);
+    this.table = kept;
+    this.postings = this.postings.renumbered(numbers);
+  }
+}
+
+/** Of a passage's text. */
+export function textHash(text: string): number {
+  return hashOf(text, 0x51ed270b);
+}
