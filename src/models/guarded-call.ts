@@ -49,19 +49,72 @@ const LAST_BYTES_MS = 500;
 
 export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<ModelResponse> {
   const { provider, request, options, answer } = call;
-  const { signal, idleMs = IDLE_MS, totalMs = TOTAL_MS } = options;
-  const limits = { idleMs, totalMs, maxBytes: MAX_BYTES };
-  const watchdog = startWatchdog(signal, limits);
-  const line = createLine(watchdog, call.fetch ?? fetch);
+  const { signal } = options;
   try {
-    signal.throwIfAborted();
-    await read(call.ask(line), answer, line, watchdog);
-    return answer.response();
+    return await guarded({ ...options, fetch: call.fetch }, async (line, watchdog) => {
+      await read(call.ask(line), answer, line, watchdog);
+      return answer.response();
+    });
   } catch (error) {
     if (signal.aborted) throw interrupted(answer);
-    const reason = overLimit(watchdog, limits) ?? line.trouble() ?? error;
-    const answered = line.contentType() !== undefined;
+    const { reason, answered } = error as Failed;
     throw toModelFailure(reason, { provider, model: request.model, answered, ...(answered && { usage: answer.soFar().usage }) });
+  }
+}
+
+/** A request whose answer comes at once, with the same guards. Throws ModelFailure; what aborted `signal` where that is why. */
+export async function guardedRequest<T>(
+  {
+    provider,
+    model,
+    ...limits
+  }: {
+    readonly provider: Provider;
+    readonly model: string;
+    readonly signal: AbortSignal;
+    readonly totalMs?: number;
+    readonly fetch?: typeof fetch | undefined;
+  },
+  ask: (line: Line) => Promise<T>,
+): Promise<T> {
+  try {
+    // All of it comes at once: until then there is silence.
+    return await guarded({ ...limits, idleMs: limits.totalMs ?? TOTAL_MS }, ask);
+  } catch (error) {
+    limits.signal.throwIfAborted();
+    const { reason, answered } = error as Failed;
+    throw toModelFailure(reason, { provider, model, answered });
+  }
+}
+
+/** Why a guarded call came to nothing, and whether an answer had begun to come. */
+class Failed extends Error {
+  constructor(
+    readonly reason: unknown,
+    readonly answered: boolean,
+  ) {
+    super('a guarded call failed');
+  }
+}
+
+/** Throws `Failed`. */
+async function guarded<T>(
+  {
+    signal,
+    idleMs = IDLE_MS,
+    totalMs = TOTAL_MS,
+    fetch: platformFetch = fetch,
+  }: { readonly signal: AbortSignal; readonly idleMs?: number; readonly totalMs?: number; readonly fetch?: typeof fetch | undefined },
+  run: (line: WatchedLine, watchdog: Watchdog) => Promise<T>,
+): Promise<T> {
+  const limits = { idleMs, totalMs, maxBytes: MAX_BYTES };
+  const watchdog = startWatchdog(signal, limits);
+  const line = createLine(watchdog, platformFetch);
+  try {
+    signal.throwIfAborted();
+    return await run(line, watchdog);
+  } catch (error) {
+    throw new Failed(overLimit(watchdog, limits) ?? line.trouble() ?? error, line.contentType() !== undefined);
   } finally {
     watchdog.stop();
   }

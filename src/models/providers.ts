@@ -1,10 +1,13 @@
 /** Which provider a `provider/model` asks for: a new one is registered here. */
+import type { Embedder } from './embedder.js';
 import { createAnthropicModel } from './anthropic/client.js';
 import { createGeminiModel } from './gemini/client.js';
 import { type Model, ModelFailure } from './model.js';
 import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
+import { createOllamaEmbedder } from './ollama/embedder.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel } from './openai/client.js';
+import { createOpenAIEmbedder } from './openai/embedder.js';
 import { createModelLimits, splitModel, type DeclaredModels, type Models } from './known-models.js';
 
 export interface ProviderOptions {
@@ -40,4 +43,17 @@ export function createModels(options: ProviderOptions): Models {
     );
   };
   return Object.assign(choose, { limits: createModelLimits(options.declared) });
+}
+
+/** `ollama/<model>` or `openai/<model>`, as `embedder` names a built-in one. */
+export const EMBEDDER_PATTERN = /^(ollama|openai)\/[\w.:/-]{1,100}$/;
+
+/** The one that turns texts into vectors, where somebody wants it; `wanted` fits EMBEDDER_PATTERN where it is a name. */
+export function createEmbedder(
+  wanted: string | Embedder | undefined,
+  { openai = {}, ollama = {} }: Pick<ProviderOptions, 'openai' | 'ollama'>,
+): Embedder | undefined {
+  if (typeof wanted !== 'string') return wanted;
+  const { provider, model } = splitModel(wanted);
+  return provider === 'ollama' ? createOllamaEmbedder(model, ollama) : createOpenAIEmbedder(model, openai);
 }

@@ -15,19 +15,12 @@ export interface OllamaOptions {
 }
 
 const NAME = 'ollama';
-const THIS_MACHINE = 'http://127.0.0.1:11434';
+export const THIS_MACHINE = 'http://127.0.0.1:11434';
 
 export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: OllamaOptions): Model {
-  const { host, headers, secrets } = toPlace(written);
-  const provider: Provider = {
-    name: NAME,
-    secrets,
-    advice: {
-      auth: 'Check what the server in OLLAMA_HOST asks for.',
-      connection: 'Check that Ollama runs there (`ollama serve`), and OLLAMA_HOST.',
-      'not-found': 'Get the model with `ollama pull`, or check its name (PERDURA_MODEL, or "model" in agent.json).',
-    },
-  };
+  const place = toPlace(written);
+  const { host, headers } = place;
+  const provider = toProvider(place);
   const shown = createWindows({ host, headers }, fetch && { fetch });
   return {
     provider: NAME,
@@ -39,9 +32,21 @@ export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: Ollam
   };
 }
 
-interface Place {
+export interface Place {
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+export function toProvider({ secrets }: { readonly secrets: readonly string[] }): Provider {
+  return {
+    name: NAME,
+    secrets,
+    advice: {
+      auth: 'Check what the server in OLLAMA_HOST asks for.',
+      connection: 'Check that Ollama runs there (`ollama serve`), and OLLAMA_HOST.',
+      'not-found': 'Get the model with `ollama pull`, or check its name (PERDURA_MODEL, or "model" in agent.json).',
+    },
+  };
 }
 
 async function* ask(place: Place, request: ModelRequest, line: Line): AsyncIterable<unknown> {
@@ -50,13 +55,13 @@ async function* ask(place: Place, request: ModelRequest, line: Line): AsyncItera
 }
 
 /** One for each call, as its line is: the SDK stops calls only all at once. Loaded by the first call. */
-async function createClient({ host, headers }: Place, line: Line): Promise<Ollama> {
+export async function createClient({ host, headers }: Place, line: Line): Promise<Ollama> {
   const { Ollama: Client } = await loadOptional(['ollama'], () => import('ollama'));
   return new Client({ host, headers, fetch: async (input, init) => withCheckedLines(await line.fetch(input, init)) });
 }
 
 /** fetch takes no password in an address. */
-function toPlace(written: string): Place & { readonly secrets: readonly string[] } {
+export function toPlace(written: string): Place & { readonly secrets: readonly string[] } {
   const url = new URL(written);
   const { username, password } = url;
   url.username = '';

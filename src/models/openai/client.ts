@@ -66,7 +66,7 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
 }
 
 /** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
-async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<OpenAI> {
+export async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<OpenAI> {
   const { default: Client } = await loadOptional(['openai'], () => import('openai'));
   return new Client({
     apiKey,
