@@ -263,11 +263,11 @@ export function createClientWith({
     askWorker,
     withId,
     argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
-    async running(query, limit) {
+    async running({ query, ...options }) {
       // Those of other queues are other workers', who may not be there to be asked.
       const ours = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
       const wanted = `${ours}${query === undefined ? '' : ` AND (${query})`}`;
-      return (await list({ query: wanted, limit })).map(({ id }) => id);
+      return (await list({ ...options, query: wanted })).map(({ id }) => id);
     },
     within: (ms, call) => client.withDeadline(Date.now() + ms, call),
   });

@@ -112,6 +112,7 @@ export function secretsOf(config: Config): string[] {
   return [
     ...keys.filter((key) => key !== undefined),
     ...(config.stateKeys?.keys ?? []),
+    ...(config.tenantKey === undefined ? [] : [config.tenantKey]),
     ...urls.flatMap(passwordsIn),
     ...addresses,
     ...ofTemporal,

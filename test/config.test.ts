@@ -171,6 +171,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GOOGLE_API_KEY',
     'PERDURA_NOTIFY_URL',
     'PERDURA_GATEWAY_TOKEN',
+    'PERDURA_TENANT_KEY',
     'PERDURA_STATE_KEY',
   ]);
 });

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { qualifiedScope } from '../records/scope.js';
+import { loadAgent } from './load-agent.js';
 
 /** A folder without agents has the one that we ship, unless a setting names another place; `own` is that of a `perdura.config`. */
 export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonly agentsDir: string }, own?: string): string {
@@ -11,8 +13,20 @@ export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonl
   return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
 }
 
-/** Of the agents that are there; none where the folder cannot be read. */
-export async function agentNames(config: { readonly cwd: string; readonly agentsDir: string }): Promise<readonly string[]> {
-  const entries = await readdir(agentsFolder(config), { withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => !entry.isFile() && ID_PATTERN.test(entry.name)).map(({ name }) => name);
+/** Of the agents that are there, and that the tenant may use; none where the folder cannot be read. */
+export async function agentNames(
+  config: { readonly cwd: string; readonly agentsDir: string },
+  tenant?: string,
+): Promise<readonly string[]> {
+  const folder = agentsFolder(config);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = entries.filter((entry) => !entry.isFile() && ID_PATTERN.test(entry.name)).map(({ name }) => name);
+  if (tenant === undefined) return names;
+  const isVisible = (name: string): Promise<boolean> =>
+    loadAgent(folder, name, qualifiedScope(tenant, name)).then(
+      () => true,
+      () => false,
+    );
+  const visible = await Promise.all(names.map(isVisible));
+  return names.filter((_, at) => visible[at]);
 }

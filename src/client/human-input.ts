@@ -57,8 +57,8 @@ export interface AllPending {
 export interface HumanInputClient {
   /** What waits for a person in a conversation and in its sub-agents, oldest first, with the arguments whole. */
   approvals(id: string): Promise<Pending[]>;
-  /** The same of every conversation that runs. One that does not answer is named. */
-  allApprovals(options?: { readonly limit?: number }): Promise<AllPending>;
+  /** The same of every conversation that runs, or of those whose ids begin so. One that does not answer is named. */
+  allApprovals(options?: { readonly limit?: number; readonly idPrefix?: string }): Promise<AllPending>;
   /**
    * Allows a call, refuses it, or answers a question (`note` is the answer). Resolves once the conversation has taken it; fails with
    * kind `not-waiting` when it was decided before, has expired, or was asked with other arguments. `awaited`: by update.
@@ -84,7 +84,7 @@ export interface PeopleAccess {
   /** Undefined where the store does not have them; rejects where it does not answer. */
   readonly argumentsOf: (approval: Approval) => Promise<JsonValue | undefined>;
   /** Ids of running conversations, latest first. */
-  readonly running: (query: string | undefined, limit: number) => Promise<readonly string[]>;
+  readonly running: (wanted: { readonly query?: string; readonly limit: number; readonly idPrefix?: string }) => Promise<readonly string[]>;
   /** Aborts what takes longer. */
   readonly within: <T>(ms: number, call: () => Promise<T>) => Promise<T>;
 }
@@ -126,12 +126,12 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
   };
 
   /** Where the attribute is not registered, Temporal refuses the query: then all that run are asked. */
-  const candidates = async (limit: number): Promise<readonly string[]> => {
+  const candidates = async (wanted: { readonly limit: number; readonly idPrefix?: string }): Promise<readonly string[]> => {
     try {
-      return await running(WAITING, limit);
+      return await running({ ...wanted, query: WAITING });
     } catch (error) {
       if ((error as Partial<ClientError>).kind !== 'invalid') throw error;
-      return running(undefined, limit);
+      return running(wanted);
     }
   };
 
@@ -164,8 +164,8 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
   return {
     approvals,
 
-    async allApprovals({ limit = MAX_CONVERSATIONS } = {}) {
-      const ids = await candidates(limit + 1);
+    async allApprovals({ limit = MAX_CONVERSATIONS, idPrefix } = {}) {
+      const ids = await candidates({ limit: limit + 1, ...(idPrefix !== undefined && { idPrefix }) });
       const asked = ids.slice(0, limit);
       const found: Pending[] = [];
       const silent: { id: string; reason: string }[] = [];

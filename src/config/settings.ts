@@ -246,6 +246,17 @@ const TABLE = [
     secret: true,
   },
   {
+    name: 'PERDURA_TENANT_KEY',
+    key: 'tenantKey',
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]{24,512}$/, '24 to 512 visible characters, such as what `openssl rand -hex 32` prints')
+      .optional(),
+    meaning:
+      "secret by which `perdura serve` hashes tenants' ids, the same for all gateways and for good; without it one is made and kept in .perdura/tenant-key",
+    secret: true,
+  },
+  {
     name: 'PERDURA_STATE_KEY',
     key: 'stateKeys',
     schema: stateKeys.optional(),

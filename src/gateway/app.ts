@@ -25,6 +25,7 @@ import { answerNative, needs, type GatewayApp, type GatewayContext, type Gateway
 import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
+import { ofTenant, untenanted } from './tenants/routes.js';
 import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
 
 export interface GatewayOptions {
@@ -33,8 +34,10 @@ export interface GatewayOptions {
   readonly authenticate: Authenticate;
   /** Lets browsers in by a cookie; absent: tokens alone open. */
   readonly browsers?: Browsers;
-  /** Names of agents that may be asked for; default: none is listed. */
-  readonly agents?: () => Promise<readonly string[]>;
+  /** Names of agents that may be asked for, by a tenant or by those of none; default: none is listed. */
+  readonly agents?: (tenant?: string) => Promise<readonly string[]>;
+  /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
+  readonly tenantKey?: string;
   /** Hosts beside loopback by which it is reached, and origins of pages that may ask from elsewhere. */
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];
@@ -78,7 +81,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const metrics = createMetrics();
   const conversations = createConversations(client, log);
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
-  const provided = { conversations, metrics, closing, agents: options.agents ?? (() => Promise.resolve([])) };
+  const provided = { conversations, metrics, closing, agents: () => options.agents?.() ?? Promise.resolve([]) };
 
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(provided)) context.set(name as 'conversations', value as Conversations);
@@ -128,7 +131,8 @@ export function createGateway(options: GatewayOptions): GatewayApp {
       openPaths: OPEN_PATHS,
     }),
   );
-  app.get('/metrics', needs('operator'), async (context) =>
+  app.use(ofTenant(options));
+  app.get('/metrics', needs('operator'), untenanted, async (context) =>
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);

@@ -40,8 +40,8 @@ export async function submitSupplied(core: Conversations, { supplied, key, besid
 
 /** Latest first. */
 async function membersOf({ client }: Conversations, family: string): Promise<readonly string[]> {
-  const listed = await client.list({ limit: MAX_FAMILY, query: `WorkflowId STARTS_WITH '${family}-'` });
-  return listed.map(({ id }) => id).filter((id) => id.startsWith(`${family}-`));
+  const listed = await client.list({ limit: MAX_FAMILY, idPrefix: `${family}-` });
+  return listed.map(({ id }) => id);
 }
 
 export interface After {

@@ -201,8 +201,9 @@ async function* merged(
       });
   }
   try {
-    while (open > 0 || ready.length > 0) {
+    for (;;) {
       if (failure !== undefined) throw failure;
+      if (open === 0 && ready.length === 0) return;
       const one = ready.shift();
       if (one === undefined) {
         await new Promise<void>((resolve) => (wake = resolve));

@@ -1,0 +1,53 @@
+/** Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others. */
+import type { MiddlewareHandler } from 'hono';
+import type { PerduraClient } from '../../client.js';
+import type { GatewayVariables } from '../context.js';
+import type { Principal } from '../access/principal.js';
+import { createConversations, type Conversations } from '../core/conversations.js';
+import { GatewayError } from '../core/errors.js';
+import { createTenantClient } from './client.js';
+
+export interface TenantOptions {
+  readonly client: PerduraClient;
+  /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
+  readonly tenantKey?: string;
+  /** Names of agents that a tenant, or one of no tenant, may ask for. */
+  readonly agents?: (tenant?: string) => Promise<readonly string[]>;
+  readonly log?: (line: string) => void;
+}
+
+/** Of those that asked last: readers of one tenant share what they wait for (core/turn-ends.ts). */
+const MAX_TENANTS = 1_000;
+
+/** After it is known who asks. */
+export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
+  const known = new Map<string, Conversations>();
+  const conversationsOf = (tenant: string): Conversations => {
+    if (tenantKey === undefined) {
+      const message = 'this gateway serves no tenants: it was started without a tenant key';
+      throw new GatewayError({ status: 501, type: 'no-tenants', message });
+    }
+    const own = known.get(tenant) ?? createConversations(createTenantClient(client, tenant, tenantKey), log);
+    known.delete(tenant);
+    known.set(tenant, own);
+    if (known.size > MAX_TENANTS) known.delete(known.keys().next().value ?? '');
+    return own;
+  };
+  return async (context, next) => {
+    // Open paths have none.
+    const { tenant } = (context.get('principal') as Principal | undefined) ?? {};
+    if (tenant !== undefined) {
+      context.set('conversations', conversationsOf(tenant));
+      context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
+    }
+    await next();
+  };
+}
+
+/** For routes about all of the installation: to a tenant they are not there. */
+export const untenanted: MiddlewareHandler<GatewayVariables> = async (context, next) => {
+  if (context.get('principal').tenant !== undefined) {
+    throw new GatewayError({ status: 404, type: 'not-found', message: `there is no ${context.req.path}` });
+  }
+  await next();
+};

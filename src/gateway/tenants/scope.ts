@@ -1,0 +1,31 @@
+/** Long-term memory of a tenant's scope, in the names that the tenant knows. */
+import type { ScopeMemory } from '../../client/memory.js';
+import type { Reveal } from './reveal.js';
+
+interface Frame {
+  readonly reveal: Reveal;
+  readonly asked: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+export function createTenantScope(memory: ScopeMemory, scope: string, { reveal, asked }: Frame): ScopeMemory {
+  const shown = <T>(work: () => Promise<T>): Promise<T> => asked(async () => reveal.value(await work()));
+  return {
+    scope,
+    text: () => asked(() => memory.text()),
+    changes: () => shown(() => memory.changes()),
+    textOf: (version) => asked(() => memory.textOf(version)),
+    history: () => asked(async () => each(await memory.history(), reveal.value)),
+    facts: () => shown(() => memory.facts()),
+    proposals: () => shown(() => memory.proposals()),
+    status: () => shown(() => memory.status()),
+    forget: (text) => asked(() => memory.forget(text)),
+    review: (id, decision) => asked(() => memory.review(id, decision)),
+    care: (agent) => asked(() => memory.care(agent)),
+    schedule: (every, agent) => asked(() => memory.schedule(every, agent)),
+    nextCare: () => asked(() => memory.nextCare()),
+  };
+}
+
+async function* each<T>(items: AsyncIterable<T>, change: (item: T) => Promise<T>): AsyncGenerator<T> {
+  for await (const item of items) yield await change(item);
+}

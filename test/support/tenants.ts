@@ -1,0 +1,44 @@
+/** Two tenants and the operator before one gateway: who presents `acme` or `globex` is that tenant, with the role behind it. */
+import { createGateway } from '../../src/gateway/app.js';
+import type { Authenticate } from '../../src/gateway/access/tokens.js';
+import type { Role } from '../../src/gateway/access/principal.js';
+import type { GatewayApp } from '../../src/gateway/context.js';
+import type { World } from './world.js';
+
+export const TENANT_KEY = 'a-key-that-only-tests-have-0123456789';
+
+/** Tokens such as `acme/user`; `/admin` alone is the operator's. */
+export const byName: Authenticate = (presented) => {
+  const [tenant = '', role = 'admin'] = presented.split('/');
+  return Promise.resolve({ name: presented, role: role as Role, ...(tenant !== '' && { tenant }) });
+};
+
+export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
+  const agents = (tenant?: string): Promise<string[]> => Promise.resolve(tenant === 'globex' ? ['default'] : ['default', 'house']);
+  return createGateway({ client, authenticate: byName, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
+}
+
+export interface Asked {
+  readonly body?: unknown;
+  readonly bytes?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly json: unknown;
+}
+
+export async function ask(app: GatewayApp, token: string, method: string, path: string, asked: Asked = {}): Promise<Answer> {
+  const { body, bytes, headers } = asked;
+  const response = await app.request(`http://localhost${path}`, {
+    method,
+    headers: { host: 'localhost', authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(bytes && { body: Buffer.from(bytes) }),
+  });
+  const text = await response.text();
+  const isJson = (response.headers.get('content-type') ?? '').includes('json');
+  return { status: response.status, text, json: isJson ? (JSON.parse(text) as unknown) : undefined };
+}
