@@ -103,7 +103,7 @@ export function trustForThisProcess(): void {
 
 /** Every secret that the settings hold, for those who must not show one. */
 export function secretsOf(config: Config): string[] {
-  const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
+  const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey, config.gatewayToken];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
   // Anyone who knows the address of a webhook may write there.

@@ -28,11 +28,11 @@ import {
 } from './commands/inspection.js';
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { acpCommand } from './commands/acp.js';
+import { serveCommand, tokenCommand } from './commands/gateway.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
 import {
   devCommand,
-  serveCommand,
   workerCommand,
   setupCommand,
   doctorCommand,
@@ -61,6 +61,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
     devCommand,
     workerCommand,
     serveCommand,
+    tokenCommand,
     setupCommand,
     doctorCommand,
     trustCommand,

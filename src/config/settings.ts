@@ -242,7 +242,7 @@ const TABLE = [
       .string()
       .regex(/^[\x21-\x7e]{24,512}$/, '24 to 512 visible characters, such as what `openssl rand -hex 32` prints')
       .optional(),
-    meaning: 'the token that opens `perdura serve`; without it one is made and kept in .perdura/token',
+    meaning: 'the token that opens `perdura serve` with all rights; without it and PERDURA_AUTH one is made and kept in .perdura/token',
     secret: true,
   },
   {
@@ -255,6 +255,13 @@ const TABLE = [
     meaning:
       "secret by which `perdura serve` hashes tenants' ids, the same for all gateways and for good; without it one is made and kept in .perdura/tenant-key",
     secret: true,
+  },
+  {
+    name: 'PERDURA_AUTH',
+    key: 'authFile',
+    schema: z.string().optional(),
+    isPath: true,
+    meaning: 'JSON file of who else opens `perdura serve`: tokens, roles and tenants (`perdura token`), an identity provider',
   },
   {
     name: 'PERDURA_STATE_KEY',

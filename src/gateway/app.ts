@@ -118,7 +118,9 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const { authenticate, browsers, requestsPerMinute = 1_200, openPerToken = 2_000 } = options;
   const createLimiter = createLimits(options.sharedCounts);
   const wrong = createLimiter('wrong', MAX_WRONG_TOKENS, 60);
-  app.get('/', (context) => context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json' }));
+  app.get('/', (context) =>
+    context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json' }),
+  );
   if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
   app.use(
     authenticated({
@@ -212,8 +214,9 @@ function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHand
         message: 'this host is not served here: `perdura serve --allow-host` adds one',
       });
     }
-    const isChange = !['GET', 'HEAD', 'OPTIONS'].includes(context.req.method);
-    if (isChange && !known.isAllowedOrigin(context.req.header('origin'), host)) {
+    // A browser's question whether it may ask is answered to those that may.
+    const isReading = ['GET', 'HEAD'].includes(context.req.method);
+    if (!isReading && !known.isAllowedOrigin(context.req.header('origin'), host)) {
       throw new GatewayError({
         status: 403,
         type: 'forbidden',

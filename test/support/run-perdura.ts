@@ -18,6 +18,7 @@ export interface Ran {
 export interface Running {
   readonly ended: Promise<Ran>;
   readonly stdout: () => string;
+  readonly stderr: () => string;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -51,6 +52,7 @@ export function startPerdura(world: Place, args: readonly string[], { env = {}, 
   return {
     ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said }))),
     stdout: () => said.stdout,
+    stderr: () => said.stderr,
     kill: (signal) => void child.kill(signal),
   };
 }

@@ -38,6 +38,12 @@ export function parseCount(text: string): number {
   return count;
 }
 
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port > 0 && port < 65_536) return port;
+  throw new InvalidArgumentError('A port is a number from 1 to 65535.');
+}
+
 /** Sums that people type, for options of commander. */
 
 /** US dollars: `2.50`, `$2.50`. */

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError, Option, Argument } from 'commander';
+import { type Command, Option, Argument } from 'commander';
 import type { CliContext } from '../session/context.js';
 import type { DevOptions } from '../dev.js';
-import { parseCount } from '../args/values.js';
+import { parsePort } from '../args/values.js';
 import { runs } from './command.js';
 import { type Shell, completionScript, SHELLS } from '../completion.js';
 import { EXIT } from '../terminal/exit.js';
@@ -11,20 +11,14 @@ export function devCommand(program: Command, { output, config, closed, end }: Cl
     .command('dev')
     .description('run a Temporal server and a worker until Ctrl+C')
     .option('--no-worker', 'the server alone, for a project that runs a worker of its own (createWorker)')
-    .option('--port <port>', 'of the server (default: 7233)', readPort)
-    .option('--ui-port <port>', 'of its page (default: port + 1000)', readPort)
+    .option('--port <port>', 'of the server (default: 7233)', parsePort)
+    .option('--ui-port <port>', 'of its page (default: port + 1000)', parsePort)
     .option('--db-filename <path>', 'its database (default: .perdura/temporal.db)')
     .action(async (options: DevOptions) => {
       const { dev } = await import('../dev.js');
       const { port, uiPort, dbFilename, worker } = options;
       end(await dev(config(), { port, uiPort, dbFilename, worker }, output, closed));
     });
-}
-
-function readPort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port > 0 && port < 65_536) return port;
-  throw new InvalidArgumentError('A port is a number from 1 to 65535.');
 }
 
 export function workerCommand(program: Command, { output, config, end }: CliContext): void {
@@ -57,34 +51,6 @@ export function doctorCommand(program: Command, { output, config, globals, end }
       const { doctor } = await import('../doctor/doctor.js');
       end(await doctor(config(), { ...options, format: globals().output }, output));
     });
-}
-
-const SERVE_EXAMPLES = `
-Examples:
-  perdura serve                                           on this machine alone, with a token that it prints
-  perdura serve --host 0.0.0.0 --allow-host my.example    for others, behind a proxy that speaks TLS`;
-
-export function serveCommand(program: Command, context: CliContext): void {
-  program
-    .command('serve')
-    .description('serve conversations over HTTP until Ctrl+C; /openapi.json describes them')
-    .option('--host <address>', 'where to listen', '127.0.0.1')
-    .option('--port <port>', 'a port; 0: any that is free', readAnyPort, 7280)
-    .option('--allow-host <name>', 'a name by which it is reached, beside loopback; more than once', collected, [])
-    .option('--allow-origin <origin>', 'pages of this origin may ask, such as https://app.example; more than once', collected, [])
-    .option('--base-path <path>', 'where it is behind a proxy, such as /perdura')
-    .option('--requests-per-minute <n>', 'of one token', parseCount, 1_200)
-    .option('--access-log', 'a line for each request on stderr')
-    .addHelpText('after', SERVE_EXAMPLES)
-    .action(runs(context, async () => (await import('../gateway/serve.js')).serveGatewayCommand));
-}
-
-function collected(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
-}
-
-function readAnyPort(text: string): number {
-  return text === '0' ? 0 : readPort(text);
 }
 
 export function trustCommand(program: Command, context: CliContext): void {

@@ -1,30 +1,39 @@
 /** `perdura serve`: conversations over HTTP until Ctrl+C. */
 import { join } from 'node:path';
 import { agentNames } from '../../agents/agents-folder.js';
-import { keptToken, oneToken } from '../../gateway/access/tokens.js';
+import type { Config } from '../../config.js';
+import type { SharedCounts } from '../../gateway/access/limits.js';
+import { keptToken } from '../../gateway/access/tokens.js';
 import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
 import { withClient } from '../session/with-client.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
+import { linkOf } from './link.js';
+import { openEntrance, type OpenedEntrance } from './open-entrance.js';
 
 export interface ServeWanted {
   readonly host: string;
   readonly port: number;
   readonly allowHost: readonly string[];
   readonly allowOrigin: readonly string[];
+  readonly trustedProxy: readonly string[];
   readonly basePath?: string;
   readonly requestsPerMinute: number;
+  readonly openPerToken: number;
   readonly accessLog?: boolean;
 }
 
 export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): Promise<number> {
   return withClient(context, { needsWorker: true }, async ({ client, config, temporal, output, globals, signal }) => {
     const { serveGateway } = await import('../../gateway/serve.js');
-    const tokenFile = join(config.cwd, '.perdura', 'token');
-    const token = config.gatewayToken ?? (await keptToken(tokenFile));
+    const log = (line: string): void => output.problem(line);
+    const counts = await openCounts(config, log);
+    const sharedCounts = counts?.shared;
+    const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
     const probe = await openNamespace(temporal);
     const served = await serveGateway({
       client,
@@ -32,13 +41,17 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       port: wanted.port,
       hosts: wanted.allowHost,
       origins: wanted.allowOrigin,
+      trustedProxies: wanted.trustedProxy,
       requestsPerMinute: wanted.requestsPerMinute,
+      openPerToken: wanted.openPerToken,
+      ...(sharedCounts !== undefined && { sharedCounts }),
       ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
-      authenticate: oneToken(token),
+      authenticate: entrance.authenticate,
+      browsers: entrance.browsers,
       agents: (tenant) => agentNames(config, tenant),
       tenantKey: config.tenantKey ?? (await keptToken(join(config.cwd, '.perdura', 'tenant-key'))),
       version: packageVersion(),
-      log: (line) => output.problem(line),
+      log,
       ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
       checks: {
         temporal: () => client.list({ limit: 1 }),
@@ -52,12 +65,12 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
     });
     let stopListening = (): void => undefined;
     try {
-      const where = config.gatewayToken === undefined ? tokenFile : 'PERDURA_GATEWAY_TOKEN';
-      if (globals.output === 'json') output.line(toTerminalJson({ url: served.url, token: where }));
-      else
-        output.say(
-          `serving ${served.url}\ntoken   ${config.gatewayToken === undefined ? token : '(PERDURA_GATEWAY_TOKEN)'}\n        kept in ${where}`,
+      announce(output, globals.output, `${served.url}${wanted.basePath ?? ''}`, entrance, config);
+      if (!isLoopback(wanted.host)) {
+        output.problem(
+          `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/deploying.md)`,
         );
+      }
       await new Promise<void>((resolve) => {
         stopListening = onTermination(() => resolve());
         signal.addEventListener('abort', () => resolve(), { once: true });
@@ -67,6 +80,43 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       stopListening();
       await served.close();
       await probe.close();
+      await counts?.close();
     }
   });
+}
+
+/** A token that lasts is shown on a screen, and never written where output is kept. */
+function announce(output: Output, format: string, url: string, { own, auth, browsers }: OpenedEntrance, { authFile }: Config): void {
+  const link = linkOf(url, browsers);
+  const signIn = auth?.oidc === undefined ? undefined : `${url}/auth/login`;
+  if (format !== 'text') {
+    const names = { ...(own && { token: own.where }), ...(authFile !== undefined && { auth: authFile }) };
+    output.line(toTerminalJson({ url, ...names, ...(link !== undefined && { link }), ...(signIn !== undefined && { signIn }) }));
+    return;
+  }
+  const lines = [
+    `serving ${url}`,
+    ...(own?.from === 'file' ? [...(process.stderr.isTTY ? [`token   ${own.token}`] : []), `token   kept in ${own.where}`] : []),
+    ...(own?.from === 'PERDURA_GATEWAY_TOKEN' ? ['token   PERDURA_GATEWAY_TOKEN'] : []),
+    ...(authFile === undefined ? [] : [`tokens  of PERDURA_AUTH: ${authFile}`]),
+    ...(signIn === undefined ? [] : [`sign in ${signIn}`]),
+    ...(link === undefined ? [] : [`browser ${link}`, '        opens once, within a minute; `perdura token link` prints another']),
+  ];
+  output.say(lines.join('\n'));
+}
+
+/** Where gateways of one store count together. One that does not answer keeps nobody out: each gateway counts alone then. */
+async function openCounts(
+  { redisUrl, taskQueue }: Config,
+  log: (line: string) => void,
+): Promise<{ readonly shared: SharedCounts; readonly close: () => Promise<void> } | undefined> {
+  if (redisUrl === undefined) return undefined;
+  const { openRedisLink } = await import('../../stores/redis/link.js');
+  const { redis, close } = openRedisLink({ url: redisUrl, commandTimeoutMs: 500, log });
+  redis.connect().catch(() => undefined);
+  return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }

@@ -6,7 +6,19 @@ import { z } from 'zod';
 import { ROLES, TENANT_PATTERN } from './principal.js';
 
 /** Signatures by keys that only the provider has: no `none`, and no secret that both sides know. */
-export const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
+export const JWT_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const;
 
 /** No colon: that is how a name of a user of the provider is told from one of a token. */
 export const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -39,7 +51,10 @@ const jwt = z.strictObject({
   audience: z.union([z.string().min(1).max(500), z.array(z.string().min(1).max(500)).min(1).max(20)]),
   /** Default: what the issuer's own description says. */
   jwksUri: address.optional(),
-  algorithms: z.array(z.enum(JWT_ALGORITHMS, `one of ${JWT_ALGORITHMS.join(', ')}`)).min(1).default([...JWT_ALGORITHMS]),
+  algorithms: z
+    .array(z.enum(JWT_ALGORITHMS, `one of ${JWT_ALGORITHMS.join(', ')}`))
+    .min(1)
+    .default([...JWT_ALGORITHMS]),
   /** Without it users of the provider are of no tenant; with it none gets in without one. */
   tenantClaim: claim.optional(),
   roleClaim: claim.optional(),
@@ -59,10 +74,13 @@ const oidc = z.strictObject({
   scope: z.string().min(1).max(500).default('openid'),
 });
 
+/** Node's timers count no further than 24 days: for so long a gateway remembers who has signed out. */
+export const MAX_SESSION_HOURS = 480;
+
 const session = z.strictObject({
   /** The environment variable whose value seals cookies: all gateways need the same. */
   keyEnv: variable.optional(),
-  hours: z.number().positive().max(24 * 30).default(12),
+  hours: z.number().positive().max(MAX_SESSION_HOURS, `at most ${MAX_SESSION_HOURS}, which are 20 days`).default(12),
 });
 
 const authFile = z

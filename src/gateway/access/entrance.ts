@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { hashOf, idOf, isExpired, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
+import { hashOf, idOf, isExpired, MAX_SESSION_HOURS, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
 import type { CreateLimiter } from './limits.js';
 import { createJwtVerifier, type JwtVerifier } from './provider.js';
 import { ROLES, TENANT_PATTERN, type Principal } from './principal.js';
@@ -53,7 +53,6 @@ export interface EntranceOptions {
 /** For as long as a person takes to open a link. */
 export const CODE_SECONDS = 60;
 const NO_FILE: AuthFile = { tokens: [], session: { hours: 12 } };
-const MAX_SESSION_SECONDS = 30 * 24 * 3600;
 
 const codeSchema = z.strictObject({ nonce: z.string(), token: z.string() });
 const sessionSchema = z.strictObject({
@@ -76,7 +75,7 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
   const codes = createSeal(secret, 'code');
   const sessions = createSeal(secret, 'session');
   const usedCodes = createLimiter('code', 1, CODE_SECONDS);
-  const endedSessions = createLimiter('signed-out', 1, MAX_SESSION_SECONDS);
+  const endedSessions = createLimiter('signed-out', 1, MAX_SESSION_HOURS * 3600);
   const verifierOf = remembered((jwt: JwtSettings) => createJwtVerifier(jwt, log));
   const signInOf = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
 
@@ -102,7 +101,11 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
   };
   const open = async (by: SessionContent['by'], principal: Principal): Promise<OpenedSession> => {
     const seconds = Math.round((await file()).session.hours * 3600);
-    return { cookie: sessions.close({ sid: randomBytes(12).toString('base64url'), by } satisfies SessionContent, seconds), seconds, principal };
+    return {
+      cookie: sessions.close({ sid: randomBytes(12).toString('base64url'), by } satisfies SessionContent, seconds),
+      seconds,
+      principal,
+    };
   };
 
   return {
@@ -117,7 +120,10 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
     browsers: {
       createCode() {
         if (ownHash === undefined) return undefined;
-        return codes.close({ nonce: randomBytes(12).toString('base64url'), token: idOf(ownHash) } satisfies z.output<typeof codeSchema>, CODE_SECONDS);
+        return codes.close(
+          { nonce: randomBytes(12).toString('base64url'), token: idOf(ownHash) } satisfies z.output<typeof codeSchema>,
+          CODE_SECONDS,
+        );
       },
       async exchange(code) {
         const opened = codeSchema.safeParse(codes.open(code));

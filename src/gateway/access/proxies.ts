@@ -3,6 +3,7 @@
  * Of a chain the last address that no trusted proxy has is the client's: those before it are what the client itself has written.
  */
 import ipaddr from 'ipaddr.js';
+import { isIP } from 'node:net';
 
 export interface Seen {
   /** Of the client; undefined where the server does not say. */
@@ -28,6 +29,8 @@ const MAX_HOPS = 32;
 /** `10.0.0.0/8`, or one address. Throws in words. */
 export function parseProxy(text: string): AddressRange {
   try {
+    // Node's own look: the library also takes `10.0.0` and `0x7f.1`.
+    if (isIP(text.replace(/\/\d+$/, '')) === 0) throw new Error('no address');
     if (text.includes('/')) return ipaddr.parseCIDR(text);
     const one = ipaddr.process(text);
     return [one, one.kind() === 'ipv4' ? 32 : 128];
@@ -59,7 +62,10 @@ export function networkOf(address: string | undefined): string {
   const parsed = parse(address);
   if (parsed === undefined) return 'unknown';
   if (parsed.kind() === 'ipv4') return parsed.toString();
-  return `${(parsed as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`;
+  return `${(parsed as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`;
 }
 
 function clientOf(forwarded: string | undefined, isTrusted: (address: string) => boolean): string | undefined {
@@ -86,7 +92,7 @@ function lastOf(value: string | undefined): string | undefined {
 
 /** An IPv4 address that is written as IPv6 is the one that it means. */
 function parse(address: string | undefined): Address | undefined {
-  return address !== undefined && ipaddr.isValid(address) ? ipaddr.process(address) : undefined;
+  return address !== undefined && isIP(address) !== 0 ? ipaddr.process(address) : undefined;
 }
 
 function matches(address: Address, range: Address, bits: number): boolean {

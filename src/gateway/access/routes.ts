@@ -64,7 +64,11 @@ export function addBrowserRoutes(app: GatewayApp, { browsers, wrong, basePath }:
 async function signInOf(browsers: Browsers): Promise<SignIn> {
   const signIn = await browsers.signIn();
   if (signIn !== undefined) return signIn;
-  throw new GatewayError({ status: 404, type: 'not-found', message: 'no identity provider is set up here: PERDURA_AUTH names one in "oidc"' });
+  throw new GatewayError({
+    status: 404,
+    type: 'not-found',
+    message: 'no identity provider is set up here: PERDURA_AUTH names one in "oidc"',
+  });
 }
 
 /** Where a person ends who has signed in: a path of this gateway, and nothing that a browser reads as another host. */

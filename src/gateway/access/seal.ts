@@ -16,13 +16,13 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const MAX_SEALED = 4_000;
 
-export function createSeal(secret: string, use: 'code' | 'session' | 'sign-in', now: () => number = Date.now): Seal {
+export function createSeal(secret: string, use: 'code' | 'session' | 'sign-in'): Seal {
   const key = Buffer.from(hkdfSync('sha256', secret, '', `perdura gateway ${use} v1`, 32));
   return {
     close(content, seconds) {
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv(CIPHER, key, iv);
-      const text = JSON.stringify({ content, until: now() + seconds * 1_000 });
+      const text = JSON.stringify({ content, until: Date.now() + seconds * 1_000 });
       const closed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return Buffer.concat([iv, cipher.getAuthTag(), closed]).toString('base64url');
     },
@@ -35,7 +35,7 @@ export function createSeal(secret: string, use: 'code' | 'session' | 'sign-in', 
       try {
         const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
         const { content, until } = JSON.parse(text) as { readonly content: unknown; readonly until: number };
-        return until > now() ? content : undefined;
+        return until > Date.now() ? content : undefined;
       } catch {
         return undefined;
       }

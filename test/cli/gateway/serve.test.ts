@@ -1,6 +1,6 @@
 /** `perdura serve` as a person runs it, and README's example of it word for word. */
 import { execFile } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { echo } from '../../support/echo-model.js';
@@ -13,6 +13,7 @@ const run = promisify(execFile);
 let world: World;
 let serving: Running;
 let url: string;
+let link: string;
 
 beforeAll(async () => {
   world = await startWorld({ answer: (request) => echo(request) });
@@ -22,7 +23,7 @@ beforeAll(async () => {
     (text) => text.includes('\n'),
     30_000,
   );
-  ({ url } = JSON.parse(said) as { url: string });
+  ({ url, link } = JSON.parse(said) as { url: string; link: string });
 });
 afterAll(() => world.close());
 
@@ -30,6 +31,87 @@ test('the token is kept where only its owner reads it', async () => {
   const file = join(world.dir, '.perdura', 'token');
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(await readFile(file, 'utf8')).toMatch(/^pk_[\w-]{32}\n$/);
+});
+
+test('the link lets one browser in, once; `perdura token link` prints another', async () => {
+  expect(link).toMatch(/#code=/);
+  const letIn = async (given: string): Promise<Response> =>
+    fetch(`${url}/auth/code`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: url },
+      body: JSON.stringify({ code: new URL(given).hash.slice('#code='.length) }),
+    });
+  const another = (await runPerdura(world, ['token', 'link', '--url', url])).stdout.trim();
+  const response = await letIn(another);
+  const cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toEqual({ name: 'the token of this gateway', role: 'admin' });
+  expect((await letIn(another)).status).toBe(401);
+});
+
+test('what runs without a screen keeps the token out of what it says', async () => {
+  const token = (await readFile(join(world.dir, '.perdura', 'token'), 'utf8')).trim();
+  const other = startPerdura(world, ['serve', '--port', '0', '--host', '0.0.0.0', '--access-log']);
+  await waitFor(
+    () => other.stderr(),
+    (text) => text.includes('in the clear'),
+    30_000,
+  );
+  other.kill('SIGTERM');
+  const { code, stderr } = await other.ended;
+  expect(code).toBe(0);
+  expect(stderr).not.toContain(token);
+  expect(stderr).toMatch(/token {3}kept in .*\.perdura\/token\n/);
+  expect(stderr).toMatch(/0\.0\.0\.0 is reached from other machines, in the clear: put a proxy/);
+});
+
+test('with PERDURA_AUTH its tokens open as what they are, until they are revoked, and the kept one does not', async () => {
+  const env = { PERDURA_AUTH: join(world.dir, 'auth.json') };
+  const made = async (args: readonly string[]): Promise<{ token: string; name: string }> =>
+    JSON.parse((await runPerdura(world, ['token', 'create', ...args, '-o', 'json'], { env })).stdout) as { token: string; name: string };
+  const user = await made(['--scope', 'acme']);
+  const other = startPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
+  const said = await waitFor(
+    () => other.stdout(),
+    (text) => text.includes('\n'),
+    30_000,
+  );
+  const at = JSON.parse(said) as { url: string };
+  expect(at).toEqual({ url: expect.any(String), auth: env.PERDURA_AUTH });
+  const me = async (token: string): Promise<[number, unknown]> => {
+    const response = await fetch(`${at.url}/v1/me`, { headers: { authorization: `Bearer ${token}` } });
+    return [response.status, await response.json()];
+  };
+  expect(await me(user.token)).toEqual([200, { name: user.name, role: 'user', tenant: 'acme' }]);
+  expect((await me((await readFile(join(world.dir, '.perdura', 'token'), 'utf8')).trim()))[0]).toBe(401);
+  // Without a restart.
+  const later = await made(['--role', 'operator', '--name', 'later']);
+  await waitFor(
+    () => me(later.token),
+    ([status]) => status === 200,
+    5_000,
+  );
+  await runPerdura(world, ['token', 'revoke', user.name], { env });
+  await waitFor(
+    () => me(user.token),
+    ([status]) => status === 401,
+    5_000,
+  );
+  expect((await me(later.token))[0]).toBe(200);
+  other.kill('SIGTERM');
+  await other.ended;
+});
+
+test('a file of PERDURA_AUTH that is not there, or says nonsense, lets no gateway start', async () => {
+  const env = { PERDURA_AUTH: join(world.dir, 'none.json') };
+  expect(await runPerdura(world, ['serve', '--port', '0'], { env })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('none.json'),
+  });
+  await writeFile(env.PERDURA_AUTH, '{"tokens": [{"name": "x"}]}');
+  expect(await runPerdura(world, ['serve', '--port', '0'], { env })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('tokens[0].hash'),
+  });
 });
 
 test("README's example streams a turn to its end", async () => {

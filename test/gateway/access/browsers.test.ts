@@ -1,0 +1,242 @@
+/** Browsers: a link's code becomes a cookie, which opens for pages of the gateway itself, and for nobody else. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createGateway } from '../../../src/gateway/app.js';
+import { hashOf, watchAuthFile } from '../../../src/gateway/access/auth-file.js';
+import { createEntrance, type Entrance } from '../../../src/gateway/access/entrance.js';
+import { createLimits } from '../../../src/gateway/access/limits.js';
+import { createSeal } from '../../../src/gateway/access/seal.js';
+import type { GatewayApp } from '../../../src/gateway/context.js';
+import { NO_CLIENT } from './no-client.js';
+
+const TOKEN = 'a-token-that-only-tests-have';
+const SAME = { 'sec-fetch-site': 'same-origin', origin: 'http://localhost' };
+const logged: string[] = [];
+
+interface Stand {
+  readonly app: GatewayApp;
+  readonly entrance: Entrance;
+}
+
+function stand(options: { readonly token?: string; readonly file?: string; readonly trustedProxies?: readonly string[] } = {}): Stand {
+  const { token = TOKEN, file, trustedProxies = [] } = options;
+  const log = (line: string): void => void logged.push(line);
+  const entrance = createEntrance({
+    ...(file === undefined ? {} : { auth: watchAuthFile(file, log) }),
+    token,
+    secret: TOKEN,
+    createLimiter: createLimits(),
+    log,
+  });
+  const app = createGateway({
+    client: NO_CLIENT,
+    ...entrance,
+    origins: ['http://app.localhost:3000'],
+    trustedProxies,
+    log,
+    accessLog: log,
+  });
+  return { app, entrance };
+}
+
+let app: GatewayApp;
+let entrance: Entrance;
+beforeEach(() => {
+  logged.splice(0);
+  ({ app, entrance } = stand());
+});
+
+const ask = (method: string, path: string, headers: Record<string, string> = {}, to = app, body?: string): Promise<Response> =>
+  Promise.resolve(
+    to.request(`http://localhost${path}`, { method, headers: { host: 'localhost', ...headers }, ...(body !== undefined && { body }) }),
+  );
+const code = (value: unknown, headers: Record<string, string> = SAME, to = app): Promise<Response> =>
+  ask('POST', '/auth/code', { 'content-type': 'application/json', ...headers }, to, JSON.stringify({ code: value }));
+const newCode = (of = entrance): string => of.browsers.createCode() ?? '';
+const cookieOf = (response: Response): string => (response.headers.getSetCookie()[0] ?? '').split(';')[0] ?? '';
+const me = (headers: Record<string, string>, to = app): Promise<Response> => ask('GET', '/v1/me', headers, to);
+const change = (headers: Record<string, string>): Promise<Response> => ask('DELETE', '/v1/no-such-route', headers);
+
+async function signedIn(): Promise<string> {
+  const response = await code(newCode());
+  expect(response.status).toBe(200);
+  return cookieOf(response);
+}
+
+test('a code becomes a cookie that no script and no other site has, and that opens as the token does', async () => {
+  const response = await code(newCode());
+  expect(await response.json()).toEqual({ name: 'the token of this gateway', role: 'admin' });
+  expect(response.headers.getSetCookie()).toEqual([
+    expect.stringMatching(/^perdura=[\w-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/),
+  ]);
+  expect(await (await me({ cookie: cookieOf(response) })).json()).toEqual({ name: 'the token of this gateway', role: 'admin' });
+  expect(logged.join('\n')).not.toContain(cookieOf(response).slice(8));
+});
+
+test('a code opens once, in every gateway that counts with the others, and for a minute', async () => {
+  const used = newCode();
+  const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await code(used)).status));
+  expect(statuses.sort()).toEqual([200, ...Array.from({ length: 9 }, () => 401)]);
+  // A gateway that shares no counts with it cannot know.
+  expect((await code(used, SAME, stand().app)).status).toBe(200);
+  const old = newCode();
+  const later = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 60_001);
+  try {
+    expect((await code(old)).status).toBe(401);
+  } finally {
+    later.mockRestore();
+  }
+});
+
+test('what was sealed for something else, by another key, or changed, opens nothing', async () => {
+  const cookie = (await signedIn()).slice('perdura='.length);
+  const sealed = newCode();
+  const foreign = createEntrance({ token: TOKEN, secret: 'another-secret', createLimiter: createLimits() });
+  const flipped = `${sealed.slice(0, -4)}${sealed.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
+  for (const wrong of [cookie, newCode(foreign), flipped, sealed.slice(0, 20), 'x', TOKEN]) expect((await code(wrong)).status).toBe(401);
+  for (const wrong of [
+    sealed,
+    TOKEN,
+    '',
+    cookie.slice(0, -1),
+    createSeal('another', 'session').close({ sid: 'x', by: { token: 'x' } }, 60),
+  ]) {
+    expect((await me({ cookie: `perdura=${wrong}` })).status).toBe(401);
+  }
+});
+
+test.each([{}, { code: 1 }, { code: 'x'.repeat(2_000) }, { code: '' }, { code: 'x', more: 1 }, [], null])(
+  '%j is no body of /auth/code',
+  async (body) => {
+    const response = await ask('POST', '/auth/code', { 'content-type': 'application/json', ...SAME }, app, JSON.stringify(body));
+    expect([response.status, response.headers.get('content-type')]).toEqual([400, 'application/problem+json']);
+  },
+);
+
+test('wrong codes are counted as wrong tokens are', async () => {
+  const statuses: number[] = [];
+  for (let at = 0; at < 32; at += 1) statuses.push((await code(`wrong${at}`)).status);
+  expect(statuses.slice(29)).toEqual([401, 429, 429]);
+  expect((await me({ authorization: 'Bearer wrong' })).status).toBe(429);
+  expect((await me({ authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+  expect((await code(newCode())).status).toBe(200);
+});
+
+const ELSEWHERE: readonly [string, Record<string, string>][] = [
+  ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
+  ['another site without an origin', { 'sec-fetch-site': 'cross-site' }],
+  ['another port of this machine', { 'sec-fetch-site': 'same-site', origin: 'http://localhost:3000' }],
+  ['another port, which a browser without Sec-Fetch names', { origin: 'http://localhost:3000' }],
+  ['a page that may send tokens', { 'sec-fetch-site': 'same-site', origin: 'http://app.localhost:3000' }],
+  ['a page without an origin', { origin: 'null' }],
+  ['a liar about its site', { 'sec-fetch-site': 'same-origin', origin: 'http://evil.example' }],
+];
+
+test.each(ELSEWHERE)('from %s a cookie reads nothing and changes nothing', async (_what, headers) => {
+  const cookie = await signedIn();
+  expect((await me({ cookie, ...headers })).status).toBe(403);
+  expect((await change({ cookie, ...headers })).status).toBe(403);
+  expect((await ask('POST', '/auth/logout', { cookie, ...headers })).status).toBe(403);
+  expect((await code(newCode(), headers)).status).toBe(403);
+  expect((await me({ cookie })).status).toBe(200);
+});
+
+test('to change something a browser must say that a page of this gateway asks', async () => {
+  const cookie = await signedIn();
+  for (const headers of [{}, { 'sec-fetch-site': 'none' }] as Record<string, string>[]) {
+    expect((await change({ cookie, ...headers })).status).toBe(403);
+    expect((await me({ cookie, ...headers })).status).toBe(200);
+  }
+  for (const headers of [SAME, { origin: 'http://localhost' }, { 'sec-fetch-site': 'same-origin' }] as Record<string, string>[]) {
+    expect((await change({ cookie, ...headers })).status).toBe(404);
+  }
+  // A token needs none of that.
+  expect((await change({ authorization: `Bearer ${TOKEN}` })).status).toBe(404);
+});
+
+test('where a token is sent the cookie does not count', async () => {
+  const cookie = await signedIn();
+  expect((await me({ cookie, authorization: 'Bearer wrong' })).status).toBe(401);
+  expect((await me({ cookie, 'x-api-key': 'wrong' })).status).toBe(401);
+});
+
+test('who signs out is out, with a copy of the cookie too; others stay', async () => {
+  const [one, other] = [await signedIn(), await signedIn()];
+  const response = await ask('POST', '/auth/logout', { cookie: one, ...SAME });
+  expect([response.status, response.headers.getSetCookie()]).toEqual([204, [expect.stringContaining('perdura=; Max-Age=0; Path=/')]]);
+  expect((await me({ cookie: one })).status).toBe(401);
+  expect((await me({ cookie: other })).status).toBe(200);
+  expect((await ask('POST', '/auth/logout', SAME)).status).toBe(204);
+});
+
+test('any gateway with the same key takes the cookie, until twelve hours have passed', async () => {
+  const cookie = await signedIn();
+  expect((await me({ cookie }, stand().app)).status).toBe(200);
+  const later = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 12 * 3600_000 + 1);
+  try {
+    expect((await me({ cookie })).status).toBe(401);
+  } finally {
+    later.mockRestore();
+  }
+});
+
+test('a cookie of a token that no longer opens opens nothing', async () => {
+  const cookie = await signedIn();
+  expect((await me({ cookie }, stand({ token: 'another-token-of-the-gateway' }).app)).status).toBe(401);
+});
+
+describe('with a file of PERDURA_AUTH', () => {
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'perdura-browsers-'));
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+
+  test('a token’s tenant and role are what `/v1/me` says, and what a route needs', async () => {
+    const file = join(dir, 'auth.json');
+    const tokens = ['user', 'operator'].map((role) => ({
+      name: role,
+      hash: hashOf(`token-of-the-${role}-of-acme`),
+      role,
+      tenant: 'acme',
+      created: '2026-01-01T00:00:00Z',
+    }));
+    await writeFile(file, JSON.stringify({ tokens }));
+    const both = stand({ file }).app;
+    const headers = (role: string): Record<string, string> => ({ authorization: `Bearer token-of-the-${role}-of-acme` });
+    expect(await (await me(headers('user'), both)).json()).toEqual({ name: 'user', role: 'user', tenant: 'acme' });
+    const metrics = async (role: string): Promise<number> => (await ask('GET', '/metrics', headers(role), both)).status;
+    expect([await metrics('user'), await metrics('operator')]).toEqual([403, 200]);
+    const login = await ask('GET', '/auth/login', {}, both);
+    expect([login.status, await login.json()]).toEqual([
+      404,
+      expect.objectContaining({ detail: expect.stringContaining('PERDURA_AUTH names one') }),
+    ]);
+  });
+});
+
+describe('pages of other origins', () => {
+  const preflight = (origin: string): Promise<Response> =>
+    ask('OPTIONS', '/v1/me', { origin, 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' });
+
+  test('that are named: the question beforehand needs no token, and an error can be read too; cookies are not for them', async () => {
+    const origin = 'http://app.localhost:3000';
+    const response = await preflight(origin);
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
+    expect(response.headers.get('access-control-allow-headers')).toBe('authorization');
+    expect(response.headers.get('access-control-allow-credentials')).toBeNull();
+    const refused = await me({ origin, authorization: 'Bearer wrong' });
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin]);
+  });
+
+  test.each(['http://evil.example', 'null', 'http://app.localhost:3001'])('%s is told nothing', async (origin) => {
+    const response = await preflight(origin);
+    expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([]);
+    expect([response.status, await response.text()]).toEqual([403, expect.not.stringContaining('app.localhost')]);
+  });
+});
+
+test('what stands at the root needs no token, and says what this is', async () => {
+  expect(await (await ask('GET', '/')).json()).toMatchObject({ name: 'Perdura', described: '/openapi.json' });
+});
