@@ -23,6 +23,7 @@ import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
 import { answerNative, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
 import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
+import { addAguiRoutes, answerAguiProblem } from './ag-ui/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 import { ofTenant, untenanted } from './tenants/routes.js';
@@ -143,6 +144,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAnthropicRoutes(app);
   addAiSdkRoutes(app);
   addA2aRoutes(app, options);
+  addAguiRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
     info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
@@ -174,6 +176,7 @@ const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Pr
   [/^\/v1\/messages(\/|$)/, answerAnthropicProblem],
   [/^\/api\/chat(\/|$)/, answerChatProblem],
   [/^\/a2a(\/|$)/, answerA2aProblem],
+  [/^\/agui(\/|$)/, answerAguiProblem],
 ];
 
 /** In the shape of the path's protocol, else as RFC 9457 has it. */

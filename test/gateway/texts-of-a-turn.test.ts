@@ -93,7 +93,10 @@ describe('a response', () => {
       'completed',
     ]);
     expect(all[5]).toMatchObject({ output_index: 0, item: { status: 'incomplete', content: [] } });
-    expect(all.at(-1)).toMatchObject({ response: { output: [{ content: [{ text: 'Hi' }] }] } });
+    const ids = all.flatMap((event) => ('item' in event ? [(event.item as { id: string }).id] : []));
+    expect(ids[1]).toBe(ids[0]);
+    expect(ids[2]).not.toBe(ids[0]);
+    expect(all.at(-1)).toMatchObject({ response: { output: [{ id: ids[2], content: [{ text: 'Hi' }] }] } });
   });
 
   test('shows nothing more once live events were lost, and ends with the whole', () => {

@@ -93,12 +93,12 @@ function answersIn({ parts }: UiMessage): Answer[] {
     const { toolCallId: callId, state, approval, output, errorText } = tool;
     if (state === 'approval-responded' && approval?.approved !== undefined) {
       const note = approval.reason === undefined ? {} : { note: approval.reason };
-      return [{ callId, decision: approval.approved ? 'approve' : 'deny', ...note, ...shownHash(tool) }];
+      return [{ callId, to: 'approval', decision: approval.approved ? 'approve' : 'deny', ...note, ...shownHash(tool) }];
     }
     // U3: what ran here is no answer.
     if (tool.providerExecuted === true) return [];
     if (state === 'output-available') {
-      return [{ callId, decision: 'approve', note: typeof output === 'string' ? output : (JSON.stringify(output) ?? '') }];
+      return [{ callId, to: 'question', decision: 'approve', note: typeof output === 'string' ? output : (JSON.stringify(output) ?? '') }];
     }
     return state === 'output-error' ? [{ callId, decision: 'deny', note: errorText ?? '' }] : [];
   });

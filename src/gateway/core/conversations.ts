@@ -100,7 +100,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 }
 
 /** As the workflow reads it: with a picture beside it, `/new` is a message like any other. */
-function isReset(message: Message): boolean {
+export function isReset(message: Message): boolean {
   const read = readMessage(message);
   return read.ok && read.value.kind === 'reset';
 }

@@ -3,7 +3,7 @@
  * goes on after the number that it has.
  *
  * R1  The last event has the whole response, as it is recorded.
- * R2  What a failed attempt said is taken back: its item ends without content, and the next attempt has an item of the same id.
+ * R2  What a failed attempt said is taken back: its item ends without content, and the next attempt has an item with an id of its own.
  * R3  Where live events were lost, nothing more is shown until the last event.
  */
 import type { TurnPiece, Whole } from '../core/turn-texts.js';
@@ -31,16 +31,21 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
   let outputs = 0;
   /** Texts of items that stand and have ended. */
   const texts: string[] = [];
+  /** By place, how many items were taken back. */
+  const retakes: number[] = [];
   let open: Item | undefined;
   let isBlind = false;
 
   const event = (type: string, more: object): ResponseEvent => ({ type, ...more, sequence_number: number++ });
-  const where = ({ output, at }: Item): object => ({ item_id: itemId(head, at), output_index: output, content_index: 0 });
+  const where = ({ output, at }: Item): object => ({ item_id: itemId(head, at, retakes[at]), output_index: output, content_index: 0 });
 
   const begin = (): ResponseEvent[] => {
     open = { output: outputs++, at: texts.length, text: '', parts: [] };
     return [
-      event('response.output_item.added', { output_index: open.output, item: messageItem(head, open.at, undefined, 'in_progress') }),
+      event('response.output_item.added', {
+        output_index: open.output,
+        item: messageItem(head, open.at, undefined, 'in_progress', retakes[open.at]),
+      }),
       event('response.content_part.added', { ...where(open), part: textPart('') }),
     ];
   };
@@ -59,7 +64,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     const ended = [
       event('response.output_text.done', { ...where(open), text, logprobs: [] }),
       event('response.content_part.done', { ...where(open), part: textPart(text) }),
-      event('response.output_item.done', { output_index: output, item: messageItem(head, at, text, 'completed') }),
+      event('response.output_item.done', { output_index: output, item: messageItem(head, at, text, 'completed', retakes[at]) }),
     ];
     texts.push(text);
     open = undefined;
@@ -69,8 +74,10 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
   const takeBack = (): ResponseEvent[] => {
     if (open === undefined) return [];
     const { output, at } = open;
+    const item = messageItem(head, at, undefined, 'incomplete', retakes[at]);
     open = undefined;
-    return [event('response.output_item.done', { output_index: output, item: messageItem(head, at, undefined, 'incomplete') })];
+    retakes[at] = (retakes[at] ?? 0) + 1;
+    return [event('response.output_item.done', { output_index: output, item })];
   };
 
   /** R1. What streaming has missed comes as items of its own. */
@@ -84,7 +91,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     } else rest.push(...takeBack());
     const status = statusOf(result);
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
-    return [...rest, event(`response.${type}`, { response: endedResponse(head, result, whole) })];
+    return [...rest, event(`response.${type}`, { response: endedResponse(head, result, whole, retakes) })];
   };
 
   return {

@@ -28,16 +28,17 @@ export function statusOf({ stopReason }: TurnResult): ResponseStatus {
   return STATUS[stopReason] ?? 'completed';
 }
 
-export function itemId({ id }: ResponseHead, at: number): string {
-  return `msg_${id.slice('resp_'.length)}_${at + 1}`;
+/** `retake`: how many items of a stream in its place were taken back. Clients refuse a second item of one id. */
+export function itemId({ id }: ResponseHead, at: number, retake = 0): string {
+  return `msg_${id.slice('resp_'.length)}_${at + 1}${retake === 0 ? '' : `_${retake + 1}`}`;
 }
 
 export function textPart(text: string): object {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
-export function messageItem(head: ResponseHead, at: number, text: string | undefined, status: string): object {
-  return { id: itemId(head, at), type: 'message', status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] };
+export function messageItem(head: ResponseHead, at: number, text: string | undefined, status: string, retake = 0): object {
+  return { id: itemId(head, at, retake), type: 'message', status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] };
 }
 
 /** One that has not ended. */
@@ -45,7 +46,7 @@ export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in
   return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
 }
 
-export function endedResponse(head: ResponseHead, result: TurnResult, texts: readonly string[]): object {
+export function endedResponse(head: ResponseHead, result: TurnResult, texts: readonly string[], retakes: readonly number[] = []): object {
   const status = statusOf(result);
   const { usage, error } = result;
   return {
@@ -58,7 +59,7 @@ export function endedResponse(head: ResponseHead, result: TurnResult, texts: rea
     incomplete_details:
       status === 'incomplete' ? { reason: result.stopReason === 'refused' ? 'content_filter' : 'max_output_tokens' } : null,
     output: texts.map((text, at) =>
-      messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete'),
+      messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete', retakes[at]),
     ),
     usage: {
       input_tokens: usage.inputTokens,

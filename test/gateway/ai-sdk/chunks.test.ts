@@ -1,52 +1,9 @@
 /** Frames of a turn, whole: what the encoder makes of live events, without a worker. */
-import { createAnswerParts } from '../../../src/gateway/core/answer-parts.js';
+import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
 import { withoutVoid } from '../../../src/gateway/core/answer-stream.js';
 import type { TurnEvent } from '../../../src/gateway/core/follow-turn.js';
-import { createToolCalls, type CallEvent } from '../../../src/gateway/core/tool-calls.js';
 import { createWaitingCalls } from '../../../src/gateway/core/waiting-calls.js';
-import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
-import type { TurnResult } from '../../../src/conversation/protocol/contract.js';
-
-const turn = 'turn_0001';
-const usage = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: null };
-const streamed = (kind: 'text' | 'thinking', call: string, attempt: string, text: string): TurnEvent => ({
-  kind,
-  turn,
-  call,
-  attempt,
-  text,
-});
-const finished = (text: string, more: Partial<TurnResult> = {}): TurnEvent => ({
-  kind: 'turn-finished',
-  turn,
-  result: { turnId: turn, text, stopReason: 'end', usage, toolCalls: 0, ...more },
-});
-const asked = (callId: string, what: 'approval' | 'question'): TurnEvent => ({
-  kind: 'asked',
-  turn,
-  callId,
-  name: 'pay',
-  what,
-  target: '',
-  until: 1,
-});
-const ended = (callId: string, outcome: string, preview: string): TurnEvent => ({
-  kind: 'tool-finished',
-  turn,
-  callId,
-  name: 'pay',
-  outcome,
-  preview,
-});
-const started = (callId: string): TurnEvent => ({ kind: 'tool-started', turn, callId, name: 'pay', input: '{"to":"Ada"}' });
-
-async function callEvents(events: readonly TurnEvent[]): Promise<CallEvent[]> {
-  const parts = createAnswerParts();
-  const calls = createToolCalls({ history: () => Promise.resolve([]) }, 'c', turn);
-  const all: CallEvent[] = [];
-  for (const event of events) for (const one of parts.take(event)) all.push(...(await calls.expand(one)));
-  return all;
-}
+import { asked, callEvents, ended, finished, started, streamed, turn, usage } from '../../support/turn-events.js';
 
 async function frames(...events: TurnEvent[]): Promise<string[]> {
   const chunks = createChunks({ turn, messageId: turn });

@@ -1,0 +1,260 @@
+/**
+ * A turn as AG-UI events (protocol 1.0). Pure: events in, frames out.
+ *
+ * G1  All that a run opens is closed before it ends: clients check that.
+ * G2  A text is ended once its model call has committed. One that turns out void is ended with `metadata.perdura.void`, and a snapshot of
+ *     the messages takes it away: a client ends with the messages that stand.
+ * G3  Ids begin with their turn. A client that has a part of a turn and gets it from its beginning loses that part first: it would add
+ *     the same text to what it has.
+ * G4  A run ends where nothing but a person is waited for, with an interrupt for each call; the run that answers them goes on from there.
+ */
+import type { JsonValue, Usage } from '../../records/message.js';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
+import type { CallEvent } from '../core/tool-calls.js';
+import type { AskedCall } from '../core/waiting-calls.js';
+import type { ClientMessage } from './request.js';
+import { createMessages } from './messages.js';
+
+export const PROTOCOL = '1.0';
+
+type Json = { readonly [name: string]: JsonValue };
+type Marked = { readonly metadata?: { readonly perdura: Json } };
+
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly totalTokens: number;
+  readonly cachedInputTokens: number;
+}
+
+export interface Interrupt {
+  readonly id: string;
+  readonly reason: 'tool_call' | 'input_required';
+  readonly message: string;
+  readonly toolCallId: string;
+  readonly responseSchema: Json;
+  readonly expiresAt: string;
+}
+
+export type Outcome =
+  { readonly type: 'success' | 'cancelled' } | { readonly type: 'interrupt'; readonly interrupts: readonly Interrupt[] };
+
+export type Frame =
+  | { readonly type: 'RUN_STARTED'; readonly threadId: string; readonly runId: string; readonly protocolVersion: string }
+  | { readonly type: 'MESSAGES_SNAPSHOT'; readonly messages: readonly ClientMessage[] }
+  | { readonly type: 'STATE_SNAPSHOT'; readonly snapshot: Json }
+  | { readonly type: 'STATE_DELTA'; readonly delta: readonly [{ readonly op: 'add'; readonly path: '/perdura'; readonly value: Json }] }
+  | { readonly type: 'TEXT_MESSAGE_START'; readonly messageId: string; readonly role: 'assistant' }
+  | { readonly type: 'TEXT_MESSAGE_CONTENT' | 'REASONING_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string }
+  | ({ readonly type: 'TEXT_MESSAGE_END'; readonly messageId: string } & Marked)
+  | { readonly type: 'REASONING_START' | 'REASONING_MESSAGE_END' | 'REASONING_END'; readonly messageId: string }
+  | { readonly type: 'REASONING_MESSAGE_START'; readonly messageId: string; readonly role: 'reasoning' }
+  | { readonly type: 'TOOL_CALL_START'; readonly toolCallId: string; readonly toolCallName: string; readonly parentMessageId: string }
+  | { readonly type: 'TOOL_CALL_ARGS'; readonly toolCallId: string; readonly delta: string }
+  | { readonly type: 'TOOL_CALL_END'; readonly toolCallId: string }
+  | ({
+      readonly type: 'TOOL_CALL_RESULT';
+      readonly messageId: string;
+      readonly toolCallId: string;
+      readonly role: 'tool';
+      readonly content: string;
+    } & Marked)
+  | { readonly type: 'CUSTOM'; readonly name: `perdura.${'waiting' | 'paused' | 'fallback'}`; readonly value: Json }
+  | {
+      readonly type: 'RUN_FINISHED';
+      readonly threadId: string;
+      readonly runId: string;
+      readonly result?: Json;
+      readonly outcome: Outcome;
+      readonly usage?: readonly TokenUsage[];
+    }
+  | { readonly type: 'RUN_ERROR'; readonly message: string; readonly code: string; readonly usage?: readonly TokenUsage[] };
+
+export interface Run {
+  readonly threadId: string;
+  readonly runId: string;
+}
+
+export interface FramesOptions extends Run {
+  /** As Perdura has it. */
+  readonly conversation: string;
+  readonly turn: string | null;
+  /** What the client has, as it sent it. */
+  readonly messages: readonly ClientMessage[];
+  readonly state: unknown;
+  /** The run goes on in the middle of its turn: what the client has of it stays. */
+  readonly continues: boolean;
+}
+
+export interface Frames {
+  start(): readonly Frame[];
+  take(event: CallEvent): readonly Frame[];
+  /** Ends the run while its turn waits (G4). */
+  pause(waiting: readonly AskedCall[]): readonly Frame[];
+}
+
+export function createFrames({ threadId, runId, conversation, turn, messages, state, continues }: FramesOptions): Frames {
+  const prefix = `${turn ?? runId}/`;
+  const kept = createMessages(messages, prefix, continues);
+  /** Texts of the call at hand (G2). */
+  let texts: string[] = [];
+  /** The message that carries the tool calls of the model call at hand. */
+  let parent: string | undefined;
+
+  const settle = (): Frame[] => {
+    const ends = texts.map((messageId): Frame => ({ type: 'TEXT_MESSAGE_END', messageId }));
+    texts = [];
+    return ends;
+  };
+
+  /** What is true of the run, beside whatever state the application has. A state that is no object is left alone. */
+  const stateOf = (value: Json): Frame[] => {
+    const perdura = { conversation, turn, ...value };
+    if (state === undefined || state === null) return [{ type: 'STATE_SNAPSHOT', snapshot: { perdura } }];
+    if (typeof state !== 'object' || Array.isArray(state)) return [];
+    return [{ type: 'STATE_DELTA', delta: [{ op: 'add', path: '/perdura', value: perdura }] }];
+  };
+
+  const begin = (part: string, of: 'text' | 'thinking'): Frame[] => {
+    const messageId = `${prefix}${part}`;
+    if (of === 'thinking') {
+      kept.add({ id: messageId, role: 'reasoning', content: '' });
+      return [
+        { type: 'REASONING_START', messageId },
+        { type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' },
+      ];
+    }
+    texts.push(messageId);
+    parent = messageId;
+    kept.add({ id: messageId, role: 'assistant', content: '' });
+    return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }];
+  };
+
+  const called = (toolCallId: string, name: string, input: JsonValue): Frame[] => {
+    const given = JSON.stringify(input);
+    parent ??= `${prefix}of-${toolCallId.slice(prefix.length)}`;
+    kept.addCall(parent, { id: toolCallId, name, arguments: given });
+    return [
+      { type: 'TOOL_CALL_START', toolCallId, toolCallName: name, parentMessageId: parent },
+      { type: 'TOOL_CALL_ARGS', toolCallId, delta: given },
+      { type: 'TOOL_CALL_END', toolCallId },
+    ];
+  };
+
+  const result = ({ callId, outcome, preview }: Extract<CallEvent, { readonly kind: 'tool-finished' }>): Frame[] => {
+    // The next call is of another model call, or begins a message of its own.
+    parent = undefined;
+    const content = preview || (outcome === 'ok' ? '' : outcome);
+    const own = { id: `${callId}/result`, toolCallId: callId, role: 'tool', content } as const;
+    kept.add(own);
+    const { id: messageId, ...rest } = own;
+    return [{ type: 'TOOL_CALL_RESULT', messageId, ...rest, ...(outcome !== 'ok' && { metadata: { perdura: { outcome } } }) }];
+  };
+
+  const finish = ({ stopReason, error, usage }: TurnResult): Frame[] => {
+    const counted = { usage: [usageOf(usage)] };
+    const before = [...settle(), ...stateOf({ phase: 'ended', stopReason, costUsd: usage.costUsd })];
+    if (error !== undefined && stopReason !== 'end' && stopReason !== 'interrupted') {
+      return [...before, { type: 'RUN_ERROR', message: error.message, code: error.type, ...counted }];
+    }
+    const outcome = { type: stopReason === 'interrupted' ? 'cancelled' : 'success' } as const;
+    const summary = { turn, stopReason, ...(error && { error: { type: error.type, message: error.message } }) };
+    return [...before, { type: 'RUN_FINISHED', threadId, runId, result: summary, outcome, ...counted }];
+  };
+
+  return {
+    start: () => [
+      { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL },
+      ...(kept.hasLost ? [{ type: 'MESSAGES_SNAPSHOT', messages: kept.all() } as const] : []),
+      ...stateOf({ phase: 'running' }),
+    ],
+
+    take(event) {
+      switch (event.kind) {
+        case 'call':
+          parent = undefined;
+          return settle();
+        case 'begin':
+          return begin(event.part, event.of);
+        case 'grow': {
+          const messageId = `${prefix}${event.part}`;
+          kept.grow(messageId, event.text);
+          // An empty delta is none to a client.
+          if (event.text === '') return [];
+          return [{ type: event.of === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', messageId, delta: event.text }];
+        }
+        case 'end': {
+          const messageId = `${prefix}${event.part}`;
+          if (event.of === 'text') return [];
+          return [
+            { type: 'REASONING_MESSAGE_END', messageId },
+            { type: 'REASONING_END', messageId },
+          ];
+        }
+        case 'void': {
+          const gone = event.parts.map((part) => `${prefix}${part}`);
+          kept.remove(gone);
+          const ended = texts.filter((id) => gone.includes(id));
+          texts = texts.filter((id) => !gone.includes(id));
+          parent = undefined;
+          return [
+            ...ended.map((messageId): Frame => ({ type: 'TEXT_MESSAGE_END', messageId, metadata: { perdura: { void: true } } })),
+            { type: 'MESSAGES_SNAPSHOT', messages: kept.all() },
+          ];
+        }
+        case 'tool-called':
+          return [...settle(), ...called(event.callId, event.name, event.input)];
+        case 'tool-finished':
+          return result(event);
+        case 'tool-started':
+        case 'asked':
+        case 'decided':
+          return [];
+        case 'waiting':
+          return [{ type: 'CUSTOM', name: 'perdura.waiting', value: { for: event.for, until: event.until } }];
+        case 'paused':
+          return [{ type: 'CUSTOM', name: 'perdura.paused', value: { why: event.why } }];
+        case 'fallback': {
+          const { model, insteadOf, reason } = event;
+          return [{ type: 'CUSTOM', name: 'perdura.fallback', value: { model, insteadOf, reason } }];
+        }
+        case 'finished':
+          return finish(event.result);
+      }
+    },
+
+    pause: (waiting) => [
+      ...settle(),
+      ...stateOf({ phase: 'waiting' }),
+      { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts: waiting.map(interruptOf) } },
+    ],
+  };
+}
+
+const REASON = { type: 'string', description: 'for the model, which reads it' };
+const APPROVAL: Json = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    reason: REASON,
+    editedArgs: { type: 'object', description: 'in place of all of the arguments' },
+  },
+  required: ['approved'],
+};
+const ANSWER: Json = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] };
+
+function interruptOf({ callId, name, what, target, until }: AskedCall): Interrupt {
+  const isApproval = what === 'approval';
+  return {
+    id: callId,
+    reason: isApproval ? 'tool_call' : 'input_required',
+    message: isApproval ? `May ${name} run${target === '' ? '' : `: ${target}`}?` : target,
+    toolCallId: callId,
+    responseSchema: isApproval ? APPROVAL : ANSWER,
+    expiresAt: new Date(until).toISOString(),
+  };
+}
+
+function usageOf({ inputTokens, outputTokens, cachedTokens }: Usage): TokenUsage {
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, cachedInputTokens: cachedTokens };
+}

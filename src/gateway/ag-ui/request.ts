@@ -1,0 +1,156 @@
+/** What an AG-UI client asks for, and what it means here. Pure. */
+import { z } from '@hono/zod-openapi';
+import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
+import { callFingerprint } from '../../memory/call-fingerprint.js';
+import type { JsonValue } from '../../records/message.js';
+import type { Answer } from '../core/answered-calls.js';
+import { isReset } from '../core/conversations.js';
+import { mediaOf, type SuppliedFile } from '../core/media-source.js';
+import { invalid, optional, unsupported } from '../core/read-body.js';
+import { start } from '../native/schemas.js';
+
+/** Clients send all of their messages each time; only the newest of the user counts here. */
+const MAX_MESSAGES = 10_000;
+const MAX_PARTS = 2_000;
+const MAX_ID = 200;
+const MAX_ANSWERS = 100;
+const MAX_CONTEXT = 100;
+
+const id = z.string().min(1).max(MAX_ID);
+const part = z.looseObject({ type: z.string().max(100) });
+/** What is not the user's goes back to the client as it came, and is not looked at otherwise. */
+const message = z.looseObject({ id: z.string().max(MAX_ID), role: z.string().max(40) });
+export type ClientMessage = z.output<typeof message>;
+
+const resumeEntry = z.looseObject({ interruptId: id, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() });
+export type ResumeEntry = z.output<typeof resumeEntry>;
+
+const context = z.looseObject({ description: z.string(), value: z.string() });
+const begins = start.pick({ agent: true, scope: true, title: true, model: true });
+
+export const runRequest = z.looseObject({
+  threadId: id,
+  runId: id,
+  messages: z.array(message).max(MAX_MESSAGES),
+  tools: optional(z.array(z.unknown())),
+  context: optional(z.array(context).max(MAX_CONTEXT)),
+  state: z.unknown().optional(),
+  /** Any JSON: an application's own; `perdura` in it is what a conversation begins with. */
+  forwardedProps: z.unknown().optional(),
+  resume: optional(z.array(resumeEntry).max(MAX_ANSWERS)),
+});
+export type RunRequest = z.output<typeof runRequest>;
+
+export type Wish =
+  | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
+  | { readonly kind: 'answer'; readonly answers: readonly Answer[] };
+
+/** Throws a refusal. */
+export function wishOf({ messages, tools = [], context: given = [], resume = [] }: RunRequest): Wish {
+  if (tools.length > 0) throw unsupported('tools of the client', 'tools');
+  if (resume.length > 0) return { kind: 'answer', answers: resume.map((entry, at) => answerOf(entry, messages, `resume.${at}`)) };
+  const at = messages.findLastIndex(({ role }) => role === 'user');
+  const newest = messages[at];
+  if (newest === undefined) throw invalid('there is no message of the user to answer', 'messages');
+  return { kind: 'submit', message: withContext(userMessage(newest, `messages.${at}`), given) };
+}
+
+export function startOf({ forwardedProps: props }: RunRequest): StartOptions {
+  const given = z.looseObject({ perdura: z.unknown() }).safeParse(props).data?.perdura;
+  const read = begins.safeParse(given ?? {});
+  if (!read.success) throw invalid('it takes agent, scope, title and model', 'forwardedProps.perdura');
+  return Object.fromEntries(Object.entries(read.data).filter(([, value]) => value !== undefined));
+}
+
+const MARK = "[The client's context, one entry a line:]";
+
+/** What a page knows and the model should. A message that clears the session stays what it is. */
+function withContext(
+  one: Message & { readonly id: string },
+  given: readonly z.output<typeof context>[],
+): Message & { readonly id: string } {
+  if (given.length === 0 || isReset(one)) return one;
+  const lines = given.map(({ description, value }) => JSON.stringify({ description, value }));
+  return { ...one, text: [MARK, ...lines, '', one.text].join('\n') };
+}
+
+const userContent = z.union([z.string(), z.array(part).max(MAX_PARTS)]);
+const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+const mediaPart = z.looseObject({
+  type: z.enum(['image', 'audio', 'video']),
+  source: z.union([
+    z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string().max(200) }),
+    z.looseObject({ type: z.literal('url'), value: z.string(), mimeType: optional(z.string().max(200)) }),
+  ]),
+});
+
+function userMessage(given: ClientMessage, where: string): Message & { readonly id: string } {
+  const content = userContent.safeParse(given['content']);
+  if (!content.success) throw invalid('the content of a message of the user is a text or a list of parts', `${where}.content`);
+  if (typeof content.data === 'string') return { id: given.id, text: content.data };
+  const texts: string[] = [];
+  const files: SuppliedFile[] = [];
+  for (const [at, one] of content.data.entries()) {
+    const text = textPart.safeParse(one).data?.text;
+    if (text === undefined) files.push(fileOf(one, `${where}.content.${at}`));
+    else texts.push(text);
+  }
+  return { id: given.id, text: texts.join('\n\n'), ...mediaOf(files) };
+}
+
+function fileOf(given: z.output<typeof part>, where: string): SuppliedFile {
+  const media = mediaPart.safeParse(given).data;
+  if (!media) throw unsupported(`content of the type ${JSON.stringify(given.type.slice(0, 40))}, or its source,`, where);
+  const { source, type } = media;
+  if (source.type === 'data') return { mediaType: source.mimeType, url: `data:${source.mimeType};base64,${source.value}` };
+  const mediaType = source.mimeType ?? /^data:([\w/.+-]+);/.exec(source.value)?.[1];
+  if (mediaType === undefined) throw invalid(`an address of ${type} needs its mimeType`, `${where}.source`);
+  return { mediaType, url: source.value };
+}
+
+const choice = z.looseObject({
+  approved: z.boolean().optional(),
+  answer: z.string().optional(),
+  reason: z.string().optional(),
+  editedArgs: z.record(z.string(), z.unknown()).optional(),
+});
+type Choice = z.output<typeof choice>;
+const payload = z.union([z.boolean(), z.string(), choice]);
+
+/** What a person chose goes by the interrupt's `responseSchema`; a bare boolean or text says the same. */
+function answerOf({ interruptId: callId, status, payload: given }: ResumeEntry, messages: readonly ClientMessage[], where: string): Answer {
+  if (status === 'cancelled') return { callId, decision: 'deny', note: 'the question was dismissed without an answer' };
+  const read = payload.safeParse(given).data;
+  const chosen: Choice = typeof read === 'object' ? read : typeof read === 'string' ? { answer: read } : { approved: read };
+  const own = { callId, ...shownHash(callId, messages) };
+  if (chosen.approved !== undefined) {
+    const { approved, reason, editedArgs } = chosen;
+    return {
+      ...own,
+      to: 'approval',
+      decision: approved ? 'approve' : 'deny',
+      ...(reason !== undefined && { note: reason }),
+      ...(approved && editedArgs !== undefined && { input: editedArgs as JsonValue }),
+    };
+  }
+  if (chosen.answer !== undefined) return { ...own, to: 'question', decision: 'approve', note: chosen.answer };
+  throw invalid('the payload of an approval is { approved }, and that of a question { answer }', `${where}.payload`);
+}
+
+const assistantCalls = z.looseObject({
+  toolCalls: z.array(z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }) })),
+});
+
+/** Of the arguments that the client has: an approval counts for these alone. */
+function shownHash(callId: string, messages: readonly ClientMessage[]): { readonly hash?: string } {
+  const call = messages
+    .filter(({ role }) => role === 'assistant')
+    .flatMap((one) => assistantCalls.safeParse(one).data?.toolCalls ?? [])
+    .findLast(({ id: known }) => known === callId);
+  if (!call) return {};
+  try {
+    return { hash: callFingerprint(call.function.name, JSON.parse(call.function.arguments) as JsonValue) };
+  } catch {
+    throw invalid(`the arguments of ${JSON.stringify(callId.slice(0, 64))} in messages are no JSON`, 'messages');
+  }
+}

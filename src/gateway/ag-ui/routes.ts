@@ -1,0 +1,111 @@
+/** AG-UI: front ends of any kind by its `HttpAgent`, unchanged. A thread is a conversation, and a run is a turn or the rest of one. */
+import type { Context } from 'hono';
+import type { PerduraClient } from '../../client.js';
+import type { GatewayApp, GatewayContext } from '../context.js';
+import { answerCalls, type Answer, type AnsweredCalls } from '../core/answered-calls.js';
+import type { Conversations } from '../core/conversations.js';
+import { toProblem, type Problem } from '../core/errors.js';
+import { workflowIdOf } from '../core/public-id.js';
+import { readBody } from '../core/read-body.js';
+import { shownTurn, viewAgain, viewOf, type Showing, type TurnView } from '../core/shown-turn.js';
+import { statusOf } from '../core/status-of.js';
+import { sendEvents, type ServerEvent } from '../sse.js';
+import { createFrames, PROTOCOL, type Frame } from './frames.js';
+import { runRequest, startOf, wishOf, type RunRequest, type Wish } from './request.js';
+
+const PATH = '/agui';
+
+export function addAguiRoutes(app: GatewayApp): void {
+  app.post(PATH, async (context) => {
+    const core = context.get('conversations');
+    const request = await readBody(context, runRequest);
+    const [wish, start] = [wishOf(request), startOf(request)];
+    return streamed(context, (gone) => fulfil(core, { request, wish, start, gone }));
+  });
+
+  app.post(`${PATH}/:id/stop`, async (context) => {
+    await context.get('conversations').client.interrupt(workflowIdOf(context.req.param('id')));
+    return context.body(null, 204);
+  });
+}
+
+/** As RUN_ERROR words it: the protocol has no shape of its own for a refused request. */
+export function answerAguiProblem(context: Context, { status, type, message }: Problem): Response {
+  return context.json({ message, code: type }, status);
+}
+
+interface Fulfilling {
+  readonly request: RunRequest;
+  readonly wish: Wish;
+  readonly start: ReturnType<typeof startOf>;
+  readonly gone: AbortSignal;
+}
+
+async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulfilling): AsyncGenerator<Frame, void> {
+  const id = workflowIdOf(request.threadId);
+  if (wish.kind === 'answer') {
+    let answered: AnsweredCalls;
+    try {
+      answered = await answerCalls(core.client, id, wish.answers);
+    } catch (error) {
+      return yield* refused(request, toProblem(error));
+    }
+    const { turn } = answered;
+    return yield* shown(core, request, await viewAgain(core, id, turn), { gone, ...afterAnswers(wish.answers, answered) });
+  }
+  const open = await openCalls(core.client, id, wish.message.id);
+  if (open.length > 0) return yield* refused(request, unanswered(open));
+  const taken = await core.submit(id, wish.message, { start, signal: gone });
+  yield* shown(core, request, await viewOf(core, taken), { gone, known: [] });
+}
+
+/** Whoever answers for the first time has the turn up to there. Who says it again has lost a stream, and gets the turn from its beginning. */
+function afterAnswers(answers: readonly Answer[], { decided }: AnsweredCalls): Pick<Showing, 'answered' | 'known'> {
+  return { answered: decided, known: decided.length === answers.length ? decided : [] };
+}
+
+/** Calls for which a new message would have to wait: the protocol has them answered first. A message that was taken before is shown again. */
+async function openCalls(client: PerduraClient, id: string, messageId: string): Promise<readonly string[]> {
+  const status = await statusOf(client, id);
+  if (status === null || status.pendingApprovals === 0) return [];
+  const [waiting, entries] = await Promise.all([client.approvals(id), client.history(id)]);
+  if (entries.some((entry) => entry.messageId === messageId)) return [];
+  return waiting.filter(({ conversation }) => conversation === id).map(({ callId }) => callId);
+}
+
+function unanswered(open: readonly string[]): Problem {
+  const message = `${open.join(', ')} must be answered first, by resume`;
+  return { status: 409, type: 'interrupted', message };
+}
+
+/** What is wrong with the answer to an interrupt is an event, as the protocol has it. */
+function* refused({ threadId, runId }: RunRequest, problem: Problem): Generator<Frame, void> {
+  yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL };
+  yield errorFrame(problem);
+}
+
+function errorFrame({ message, type }: Problem): Frame {
+  return { type: 'RUN_ERROR', message, code: type };
+}
+
+async function* shown(core: Conversations, request: RunRequest, view: TurnView, showing: Showing): AsyncGenerator<Frame, void> {
+  const { threadId, runId, messages, state } = request;
+  const { id: conversation, turn } = view;
+  const continues = (showing.known ?? []).length > 0;
+  const frames = createFrames({ threadId, runId, conversation, turn, messages, state, continues });
+  yield* frames.start();
+  for await (const one of shownTurn(core, view, showing)) {
+    const made = one.kind === 'pause' ? frames.pause(one.waiting) : frames.take(one.event);
+    if (one.kind === 'pause' || !one.isKnown) yield* made;
+  }
+}
+
+function streamed(context: GatewayContext, frames: (gone: AbortSignal) => AsyncGenerator<Frame, void>): Promise<Response> {
+  return sendEvents(
+    context,
+    async function* (gone): AsyncGenerator<ServerEvent> {
+      for await (const frame of frames(gone)) yield { data: JSON.stringify(frame) };
+    },
+    (error) => ({ data: JSON.stringify(errorFrame(toProblem(error))) }),
+  );
+}
