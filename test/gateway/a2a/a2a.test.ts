@@ -1,6 +1,6 @@
 /** Tasks for other agents: by the protocol's own client, unmodified, over sockets, with a real worker. */
 import { randomUUID } from 'node:crypto';
-import type { Message, StreamResponse, Task } from '@a2a-js/sdk' with { 'resolution-mode': 'import' };
+import type { Message, Task } from '@a2a-js/sdk' with { 'resolution-mode': 'import' };
 import type { Client } from '@a2a-js/sdk/client' with { 'resolution-mode': 'import' };
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
@@ -8,7 +8,7 @@ import { latestResults, resultText, saidIn } from '../../support/echo-model.js';
 import { callTool, gate, text, type Gate, type Reply } from '../../support/provider-apis/reply.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
-import { artifactsAfter, clientOf, stateIn, TOKEN } from './a2a-client.js';
+import { artifactsAfter, clientOf, collect, stateIn, TOKEN } from './a2a-client.js';
 
 let world: World;
 let gateway: ServedGateway;
@@ -68,12 +68,6 @@ async function send(own: Message): Promise<Task> {
   const result = await client.sendMessage(request(own));
   if (!('status' in result)) throw new Error('a message, and no task');
   return result;
-}
-
-async function collect(events: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
-  const all: StreamResponse[] = [];
-  for await (const event of events) all.push(event);
-  return all;
 }
 
 const textsOf = ({ artifacts }: Pick<Task, 'artifacts'>): unknown[] =>
