@@ -85,6 +85,9 @@ test('a message is a task that ends with its answer, and the same message is the
   expect(next.contextId).toBe(task.contextId);
   expect(next.id).not.toBe(task.id);
   expect((await world.client.status(task.contextId)).turns).toBe(2);
+  const sparse = { messageId: randomUUID(), role: 1, parts: [{ content: { $case: 'text', value: 'sparse' } }] };
+  const events = await collect(client.sendMessageStream({ message: sparse } as never));
+  expect(artifactsAfter(events)).toEqual(['You said: sparse']);
 });
 
 test('a stream begins with the task, and ends with its final state and all of its text', async () => {
@@ -295,6 +298,6 @@ test('cards: a stranger reads no name of an agent, and who has a token does', as
   const path = `${gateway.url}/a2a/other/.well-known/agent-card.json`;
   expect((await fetch(path)).status).toBe(401);
   const own = await clientOf(`${gateway.url}/a2a/other/`);
-  const task = (await own.sendMessage(request(message('by path')))) as Task;
+  const task = (await own.sendMessage(request(message('by path', { metadata: { agent: 'default' } })))) as Task;
   expect(await world.client.describe(task.contextId)).toMatchObject({ agent: 'other' });
 });
