@@ -1,6 +1,6 @@
 /** Tasks for other agents: by the protocol's own client, unmodified, over sockets, with a real worker. */
 import { randomUUID } from 'node:crypto';
-import type { Message, Task } from '@a2a-js/sdk' with { 'resolution-mode': 'import' };
+import type { Message, StreamResponse, Task } from '@a2a-js/sdk' with { 'resolution-mode': 'import' };
 import type { Client } from '@a2a-js/sdk/client' with { 'resolution-mode': 'import' };
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
@@ -39,7 +39,7 @@ function answer(request: Parameters<typeof saidIn>[0]): Reply {
   if (said === 'ask' && !result) return callTool('ask_user', { question: 'Which colour?', options: ['blue', 'red'] });
   if (said === 'work' && held) return { ...callTool('read_file', { path: 'none.txt' }), hold: held };
   if (said === 'and this') return text(`You said: ${said}`);
-  if (said.startsWith('hold') && held) return { ...text('held back'), hold: held };
+  if (said.startsWith('hold') && held) return { ...text('held back until it is let go'), hold: held };
   if (said === 'stumble' && (stumbled += 1) === 1) return { ...text('This is lost.'), fault: { kind: 'reset', at: 'before-block-stop' } };
   if (said === 'refuse') return { ...text(''), stopReason: 'refusal' };
   if (said.includes('fits this schema')) return text('{"city":"Oslo"}');
@@ -178,29 +178,26 @@ test('a subscription begins with what there is, goes on over a question, and end
   await expect(collect(client.resubscribeTask({ tenant: '', id: done.id }))).rejects.toThrow(/has ended/);
 });
 
-test('after a lost connection a subscription has what was missed', async () => {
+test('after a lost connection a subscription begins with what was said, and has what is missed', async () => {
   held = gate();
   const stop = new AbortController();
   let id = '';
-  const lost = (async () => {
-    for await (const { payload } of client.sendMessageStream(request(message('hold on')), { signal: stop.signal })) {
-      if (payload?.$case === 'task') id = payload.value.id;
-    }
-  })().catch(() => 'lost');
-  await held.reached;
-  await waitFor(
-    () => Promise.resolve(id),
-    (known) => known !== '',
-  );
+  for await (const { payload } of client.sendMessageStream(request(message('hold on')), { signal: stop.signal })) {
+    if (payload?.$case === 'task') id = payload.value.id;
+    if (payload?.$case === 'artifactUpdate') break;
+  }
   stop.abort();
-  await lost;
-  const back = collect(client.resubscribeTask({ tenant: '', id }));
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  held.release();
+  const events: StreamResponse[] = [];
+  for await (const event of client.resubscribeTask({ tenant: '', id })) {
+    events.push(event);
+    if (events.length > 1) continue;
+    expect(artifactsAfter(events)).toEqual(['held back un']);
+    expect(event.payload).toMatchObject({ $case: 'task', value: { status: { state: 2 }, history: [{ role: 1 }] } });
+    held.release();
+  }
   held = undefined;
-  const events = await back;
-  expect(artifactsAfter(events)).toEqual(['held back']);
-  expect(textsOf(await client.getTask({ tenant: '', id }))).toEqual(['held back']);
+  expect(artifactsAfter(events)).toEqual(['held back until it is let go']);
+  expect(textsOf(await client.getTask({ tenant: '', id }))).toEqual(['held back until it is let go']);
 });
 
 test('cancelling stops the turn, and what waits behind it is taken back', async () => {
