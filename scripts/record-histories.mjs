@@ -3,13 +3,12 @@
  * real stack, from the sources as they are; it needs what `npm test` has prepared. A history of a released version is not
  * recorded anew: a change that it does not survive needs `patched`.
  */
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from './programs.mjs';
 import { findRedisServer } from './redis-server.mjs';
-import { report, run } from './report.mjs';
+import { run } from './report.mjs';
+import { temporalProgram } from './temporal-program.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const inTest = (...path) => join(root, 'test', ...path);
@@ -23,12 +22,3 @@ await run(async () => {
   );
   return result.code;
 });
-
-/** As `npm test` finds it; without a build the tests' own server looks for one. */
-async function temporalProgram() {
-  const finder = join(root, 'dist', 'cli', 'services', 'temporal-binary.js');
-  if (!existsSync(finder)) return {};
-  const { findTemporalBinary } = createRequire(import.meta.url)(finder);
-  const { path } = await findTemporalBinary((text) => report('Temporal', text));
-  return { PERDURA_TEST_TEMPORAL: path };
-}

@@ -34,7 +34,7 @@ export interface A2aRequest {
   readonly agents: () => Promise<readonly string[]>;
   readonly card: CardOf;
   readonly signal: AbortSignal;
-  /** Told of what is no fault of the client's. */
+  /** Gets what is no fault of the client's. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -84,7 +84,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     Promise.reject(new errors.PushNotificationNotSupportedError('there are no push notifications: subscribe to the task, or get it'));
 
   const agentOf = async (said: Said): Promise<string> => {
-    const name = said.agent ?? card.agent ?? DEFAULT_AGENT;
+    const name = card.agent ?? said.agent ?? DEFAULT_AGENT;
     const known = await agents();
     if (known.length > 0 && !known.includes(name))
       throw invalid(`there is no agent ${name}: the skills of the extended card are those that there are`);

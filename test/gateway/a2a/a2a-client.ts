@@ -18,6 +18,12 @@ export async function clientOf(url: string, token = TOKEN): Promise<Client> {
   return new ClientFactory(options).createFromUrl(url);
 }
 
+export async function collect(events: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
+  const all: StreamResponse[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
 const STATES = [
   ...['UNSPECIFIED', 'SUBMITTED', 'WORKING', 'COMPLETED', 'FAILED', 'CANCELED', 'INPUT_REQUIRED', 'REJECTED', 'AUTH_REQUIRED'],
 ];

@@ -8,7 +8,7 @@ import { latestResults, resultText, saidIn } from '../../support/echo-model.js';
 import { callTool, gate, text, type Gate, type Reply } from '../../support/provider-apis/reply.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
-import { artifactsAfter, clientOf, stateIn, TOKEN } from './a2a-client.js';
+import { artifactsAfter, clientOf, collect, stateIn, TOKEN } from './a2a-client.js';
 
 let world: World;
 let gateway: ServedGateway;
@@ -39,7 +39,7 @@ function answer(request: Parameters<typeof saidIn>[0]): Reply {
   if (said === 'ask' && !result) return callTool('ask_user', { question: 'Which colour?', options: ['blue', 'red'] });
   if (said === 'work' && held) return { ...callTool('read_file', { path: 'none.txt' }), hold: held };
   if (said === 'and this') return text(`You said: ${said}`);
-  if (said.startsWith('hold') && held) return { ...text('held back'), hold: held };
+  if (said.startsWith('hold') && held) return { ...text('held back until it is let go'), hold: held };
   if (said === 'stumble' && (stumbled += 1) === 1) return { ...text('This is lost.'), fault: { kind: 'reset', at: 'before-block-stop' } };
   if (said === 'refuse') return { ...text(''), stopReason: 'refusal' };
   if (said.includes('fits this schema')) return text('{"city":"Oslo"}');
@@ -70,12 +70,6 @@ async function send(own: Message): Promise<Task> {
   return result;
 }
 
-async function collect(events: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
-  const all: StreamResponse[] = [];
-  for await (const event of events) all.push(event);
-  return all;
-}
-
 const textsOf = ({ artifacts }: Pick<Task, 'artifacts'>): unknown[] =>
   artifacts.map(({ parts }) => parts.map(({ content }) => content?.value).join(''));
 
@@ -91,6 +85,9 @@ test('a message is a task that ends with its answer, and the same message is the
   expect(next.contextId).toBe(task.contextId);
   expect(next.id).not.toBe(task.id);
   expect((await world.client.status(task.contextId)).turns).toBe(2);
+  const sparse = { messageId: randomUUID(), role: 1, parts: [{ content: { $case: 'text', value: 'sparse' } }] };
+  const events = await collect(client.sendMessageStream({ message: sparse } as never));
+  expect(artifactsAfter(events)).toEqual(['You said: sparse']);
 });
 
 test('a stream begins with the task, and ends with its final state and all of its text', async () => {
@@ -181,29 +178,26 @@ test('a subscription begins with what there is, goes on over a question, and end
   await expect(collect(client.resubscribeTask({ tenant: '', id: done.id }))).rejects.toThrow(/has ended/);
 });
 
-test('after a lost connection a subscription has what was missed', async () => {
+test('after a lost connection a subscription begins with what was said, and has what is missed', async () => {
   held = gate();
   const stop = new AbortController();
   let id = '';
-  const lost = (async () => {
-    for await (const { payload } of client.sendMessageStream(request(message('hold on')), { signal: stop.signal })) {
-      if (payload?.$case === 'task') id = payload.value.id;
-    }
-  })().catch(() => 'lost');
-  await held.reached;
-  await waitFor(
-    () => Promise.resolve(id),
-    (known) => known !== '',
-  );
+  for await (const { payload } of client.sendMessageStream(request(message('hold on')), { signal: stop.signal })) {
+    if (payload?.$case === 'task') id = payload.value.id;
+    if (payload?.$case === 'artifactUpdate') break;
+  }
   stop.abort();
-  await lost;
-  const back = collect(client.resubscribeTask({ tenant: '', id }));
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  held.release();
+  const events: StreamResponse[] = [];
+  for await (const event of client.resubscribeTask({ tenant: '', id })) {
+    events.push(event);
+    if (events.length > 1) continue;
+    expect(artifactsAfter(events)).toEqual(['held back un']);
+    expect(event.payload).toMatchObject({ $case: 'task', value: { status: { state: 2 }, history: [{ role: 1 }] } });
+    held.release();
+  }
   held = undefined;
-  const events = await back;
-  expect(artifactsAfter(events)).toEqual(['held back']);
-  expect(textsOf(await client.getTask({ tenant: '', id }))).toEqual(['held back']);
+  expect(artifactsAfter(events)).toEqual(['held back until it is let go']);
+  expect(textsOf(await client.getTask({ tenant: '', id }))).toEqual(['held back until it is let go']);
 });
 
 test('cancelling stops the turn, and what waits behind it is taken back', async () => {
@@ -301,6 +295,6 @@ test('cards: a stranger reads no name of an agent, and who has a token does', as
   const path = `${gateway.url}/a2a/other/.well-known/agent-card.json`;
   expect((await fetch(path)).status).toBe(401);
   const own = await clientOf(`${gateway.url}/a2a/other/`);
-  const task = (await own.sendMessage(request(message('by path')))) as Task;
+  const task = (await own.sendMessage(request(message('by path', { metadata: { agent: 'default' } })))) as Task;
   expect(await world.client.describe(task.contextId)).toMatchObject({ agent: 'other' });
 });
