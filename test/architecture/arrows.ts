@@ -18,7 +18,7 @@ interface Row {
   readonly packages?: readonly string[];
 }
 
-const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts'];
+const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts', 'extensions/webhooks.ts'];
 
 /** Rows take values and types only from rows above them, so the picture has no cycle. */
 export const ARROWS: readonly Row[] = [
@@ -29,7 +29,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
-  { place: 'config/', may: [] },
+  { place: 'config/', may: ['records/'] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['records/', 'platform/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
@@ -91,7 +91,19 @@ export const ARROWS: readonly Row[] = [
   // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'extensions/workflow-bundle.ts'] },
   // Notifies the programs and addresses that a user has named: it reads no settings itself.
-  { place: 'extensions/notify.ts', may: ['platform/'], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
+  { place: 'extensions/post.ts', may: ['platform/'], packages: [] },
+  {
+    place: 'extensions/notify.ts',
+    may: ['extensions/post.ts'],
+    mayTypes: ['activities/dependencies.ts'],
+    packages: ['node:child_process'],
+  },
+  {
+    place: 'extensions/webhooks.ts',
+    may: ['platform/', 'extensions/post.ts'],
+    mayTypes: ['config/', 'activities/dependencies.ts'],
+    packages: ['standardwebhooks'],
+  },
   {
     place: 'workflows/',
     may: ['records/', 'conversation/'],
@@ -137,6 +149,7 @@ export const ARROWS: readonly Row[] = [
       ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
       ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
       ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts', 'client/worker-place.ts'],
+      'client/webhook-deliveries.ts',
     ],
   },
   {

@@ -104,7 +104,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'calls again whatever a step was deferred for',
     file: 'conversation/turn/model-step.ts',
-    from: /if \(configured\?\.kind === 'unusable'\) return endWithOpenCalls\(state, [^;]*;/,
+    from: "if (configured?.kind === 'unusable') return endUnusable(state, configured);",
     to: '',
     caughtBy: ['unusable-agent', 'agent-broken-between-turns'],
   },

@@ -11,6 +11,7 @@ import { delegationLimits } from './budget.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
 import type { ToolOutcome } from '../../records/message.js';
+import { noteWait } from '../outbox/deliveries.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -235,8 +236,17 @@ function sleep(state: ConversationState, call: ToolCall, sleepsUntil: number): C
 function ask(state: ConversationState, call: ToolCall, kind: 'approval' | 'question', expiresMs: number): ConversationState {
   const until = state.now + expiresMs;
   const { id: callId, name, target } = call;
-  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked: { kind, at: state.now, until, notified: false } }));
-  return announce(asking, { kind: 'asked', turn: turnId(state.turn?.number ?? 0), callId, name, what: kind, target, until });
+  const asked = { kind, at: state.now, until, notified: false } as const;
+  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked }));
+  return announce(noteWait(asking, call, asked), {
+    kind: 'asked',
+    turn: turnId(state.turn?.number ?? 0),
+    callId,
+    name,
+    what: kind,
+    target,
+    until,
+  });
 }
 
 function askingCall(state: ConversationState, { callId, conversation }: Decision): ToolCall | undefined {
