@@ -109,6 +109,13 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ['unusable-agent', 'agent-broken-between-turns'],
   },
   {
+    name: 'forgets the events of an approval',
+    file: 'conversation/turn/approvals.ts',
+    from: 'announce(noteWait(asking, call, asked),',
+    to: 'announce(asking,',
+    caughtBy: ['events-for-webhooks'],
+  },
+  {
     name: 'forgets the tools that rode',
     file: 'conversation/turn/model-step.ts',
     from: 'output.tools.reduce(acceptToolResult, found)',
