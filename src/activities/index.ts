@@ -101,7 +101,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     truncate: ofOne(dependencies, truncate),
     notify: ofOne(dependencies, notifyOfWait),
     deliver: ofOne(dependencies, deliver),
-    'post-webhook': (delivery) => classified(() => postWebhook(dependencies, delivery)),
+    'post-webhook': (delivery) => classified(() => beating(postWebhook)(dependencies, delivery)),
     title: ofOne(dependencies, makeTitle),
     'run-tool': ofOne(dependencies, beating(runTool)),
   };

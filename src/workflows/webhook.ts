@@ -10,6 +10,7 @@ import { failureOf } from './failure.js';
 /** After 5 s, 15 s, 45 s, 2, 7 and 20 minutes, then each hour; a receiver may ask for another time (`Retry-After`). */
 const posting = proxyActivities<Activities>({
   startToCloseTimeout: '30s',
+  heartbeatTimeout: '10s',
   scheduleToCloseTimeout: '24h',
   retry: { initialInterval: '5s', backoffCoefficient: 3, maximumInterval: '1h' },
 });

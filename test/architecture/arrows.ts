@@ -26,8 +26,8 @@ export const ARROWS: readonly Row[] = [
   { place: 'records/', may: [], packages: [] },
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
-  { place: 'records/webhook-event.ts', may: [], packages: ['zod'] },
-  { place: 'conversation/', may: ['records/'], never: ['records/memory/', 'records/webhook-event.ts'], packages: [] },
+  { place: 'records/webhooks/', may: [], packages: ['zod'] },
+  { place: 'conversation/', may: ['records/'], never: ['records/memory/', 'records/webhooks/'], packages: [] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
   { place: 'config/', may: ['records/'] },
@@ -109,7 +109,7 @@ export const ARROWS: readonly Row[] = [
     place: 'workflows/',
     may: ['records/', 'conversation/'],
     mayTypes: ['activities/'],
-    never: ['records/memory/', 'records/webhook-event.ts'],
+    never: ['records/memory/', 'records/webhooks/'],
     packages: ['@temporalio/workflow', '@temporalio/common'],
   },
   {
@@ -158,7 +158,7 @@ export const ARROWS: readonly Row[] = [
     place: 'index.ts',
     may: [
       'client.ts',
-      'records/webhook-event.ts',
+      'records/webhooks/',
       'conversation/views/observation.ts',
       'memory/channel/open-memory.ts',
       'tools/define-tool.ts',

@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import { webhookEvent, type WebhookEvent } from '../../src/records/webhook-event.js';
+import { webhookEvent, type WebhookEvent } from '../../src/records/webhooks/webhook-event.js';
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 

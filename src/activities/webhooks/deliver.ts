@@ -14,7 +14,7 @@ import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { noticeOf } from '../notify.js';
-import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhook-event.js';
+import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
 
 export async function deliver(dependencies: ConversationDependencies, input: DeliverInput): Promise<void> {
   const { startDelivery, identity, key } = dependencies;

@@ -1,6 +1,6 @@
 /** `perdura webhooks test`: one signed event, posted from here by the settings of here. */
 import { randomUUID } from 'node:crypto';
-import type { WebhookEvent } from '../../records/webhook-event.js';
+import type { WebhookEvent } from '../../records/webhooks/webhook-event.js';
 import { webhookEndpoints } from '../../config.js';
 import { createWebhooks } from '../../extensions/webhooks.js';
 import type { CliContext } from '../session/context.js';
