@@ -12,6 +12,7 @@ import { ConfigError, readSettings, SETTINGS, type Environment, type Setting, ty
 import { isSecretSetting } from './platform/known-secrets.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
+export { webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
 export { findUserConfig } from './config/user-config-file.js';
 
 /**
@@ -107,12 +108,13 @@ export function secretsOf(config: Config): string[] {
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
   // Anyone who knows the address of a webhook may write there.
-  const addresses = [config.notifyUrl].filter((url) => url !== undefined);
+  const addresses = [config.notifyUrl, config.webhookUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
   return [
     ...keys.filter((key) => key !== undefined),
     ...(config.stateKeys?.keys ?? []),
     ...(config.tenantKey === undefined ? [] : [config.tenantKey]),
+    ...(config.webhookSecrets ?? []),
     ...urls.flatMap(passwordsIn),
     ...addresses,
     ...ofTemporal,

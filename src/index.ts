@@ -47,6 +47,7 @@ export type {
   UserMessage,
 } from './records/message.js';
 export type { ConversationEvent } from './conversation/event.js';
+export { webhookEvent, type WebhookEvent } from './records/webhooks/webhook-event.js';
 export { finishedTools } from './conversation/views/observation.js';
 export type { ToolFinished } from './conversation/activity-io/tool-effects.js';
 export type {

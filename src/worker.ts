@@ -12,6 +12,7 @@ import { agentsFolder } from './agents/agents-folder.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
 import { createStatusOf } from './client/describe.js';
+import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
 import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/worker-place.js';
 import {
   commandEnvironment,
@@ -23,6 +24,7 @@ import {
   secretsOf,
   secretVariables,
   temporalConnection,
+  webhookEndpoints,
   type Config,
 } from './config.js';
 import { heal } from './heal/heal.js';
@@ -34,6 +36,7 @@ import { createCircuits } from './models/circuit-breaker.js';
 import { writeCircuits } from './models/circuit-file.js';
 import { createModels } from './models/providers.js';
 import { createNotify } from './extensions/notify.js';
+import { createWebhooks } from './extensions/webhooks.js';
 import {
   createObservation,
   createObservationFor,
@@ -116,6 +119,8 @@ async function runUntil(
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   const variables = loadVariables(config.cwd);
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
+  const endpoints = webhookEndpoints(config);
+  secretsOfProcess().add(endpoints.flatMap(({ url, secrets }) => [...(url === null ? [] : [url]), ...secrets]));
   const { hash, ...code } = await workflowCodeOf(own, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
@@ -159,6 +164,9 @@ async function runUntil(
       }),
       statusOf: createStatusOf(connection, namespace),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
+      startDelivery: createStartDelivery({ connection, namespace, taskQueue: config.taskQueue }),
+      isWaiting: createIsWaiting({ connection, namespace }),
+      webhooks: createWebhooks(endpoints),
       heal: (key, run) => heal({ service, store, processors: own.processors?.input, rememberedBy }, key, run),
     });
     if (stop.aborted) return;
@@ -217,6 +225,7 @@ async function activitiesOf(
     trust,
     ...more
   }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
+    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'webhooks'> &
     Pick<CreateWorkerOptions, 'trust'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });

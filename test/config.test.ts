@@ -8,6 +8,7 @@ import {
   loadMachine,
   secretsOf,
   temporalConnection,
+  webhookEndpoints,
   type Environment,
 } from '../src/config.js';
 import { SETTINGS } from '../src/config/settings.js';
@@ -42,6 +43,7 @@ test('without any setting everything has its default', () => {
     logLevel: 'info',
     blockedMs: 1000,
     fetchAllow: [],
+    webhookEvents: ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'],
     cwd,
     temporalEnv: {},
   });
@@ -170,6 +172,8 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
     'PERDURA_NOTIFY_URL',
+    'PERDURA_WEBHOOK_URL',
+    'PERDURA_WEBHOOK_SECRET',
     'PERDURA_GATEWAY_TOKEN',
     'PERDURA_TENANT_KEY',
     'PERDURA_STATE_KEY',
@@ -234,4 +238,64 @@ test('OpenTelemetry is asked for by its own settings, from .env too; its headers
 test('the audit file is absolute, from the working directory', () => {
   expect(loadConfig({}, cwd).auditFile).toBeUndefined();
   expect(loadConfig({ PERDURA_AUDIT_FILE: 'audit/events.jsonl' }, cwd).auditFile).toBe(join(cwd, 'audit', 'events.jsonl'));
+});
+
+describe('webhooks', () => {
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+  const older = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
+  const url = 'https://hooks.example/secret-path';
+  const of = (env: Environment): unknown => webhookEndpoints(loadConfig(env, cwd));
+  const withRules = (rules: unknown, env: Environment = {}): unknown => {
+    writeFileSync(join(cwd, 'hooks.json'), typeof rules === 'string' ? rules : JSON.stringify(rules));
+    return of({ PERDURA_WEBHOOKS: 'hooks.json', ...env });
+  };
+
+  test('none is set, one for all scopes, and rules of a file before it', () => {
+    const events = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'];
+    expect(of({})).toEqual([]);
+    const all = { PERDURA_WEBHOOK_URL: url, PERDURA_WEBHOOK_SECRET: `${secret}, ${older}` };
+    expect(of(all)).toEqual([{ url, secrets: [secret, older], events }]);
+    expect(of({ ...all, PERDURA_WEBHOOK_EVENTS: 'turn.failed, approval.waiting' })).toMatchObject([
+      { events: ['turn.failed', 'approval.waiting'] },
+    ]);
+    const rules = [
+      { scope: 'quiet', url: null },
+      { tenant: 'acme', url: 'http://10.0.0.7/in', secret: older, events: ['turn.failed'] },
+    ];
+    expect(withRules(rules, all)).toEqual([
+      { scope: 'quiet', url: null, secrets: [secret, older], events },
+      { tenant: 'acme', url: 'http://10.0.0.7/in', secrets: [older], events: ['turn.failed'] },
+      { url, secrets: [secret, older], events },
+    ]);
+    expect(secretsOf(loadConfig(all, cwd))).toEqual([secret, older, url]);
+  });
+
+  test.each([
+    [{ PERDURA_WEBHOOK_URL: url }, 'PERDURA_WEBHOOK_URL needs PERDURA_WEBHOOK_SECRET'],
+    [{ PERDURA_WEBHOOK_URL: 'ftp://secret-path' }, 'PERDURA_WEBHOOK_URL cannot be used: write a URL that begins with http:// or https://'],
+    [{ PERDURA_WEBHOOK_URL: 'https://me:secret-path@hooks.example' }, 'without a user in it'],
+    [{ PERDURA_WEBHOOK_SECRET: 'whsec_c2VjcmV0LXBhdGg=' }, 'PERDURA_WEBHOOK_SECRET cannot be used: write whsec_ and the base64'],
+    [{ PERDURA_WEBHOOK_SECRET: 'secret-path' }, 'PERDURA_WEBHOOK_SECRET cannot be used'],
+    [{ PERDURA_WEBHOOK_EVENTS: 'turn.begun' }, 'PERDURA_WEBHOOK_EVENTS is "turn.begun", which cannot be used: write some of turn.finished'],
+    [{ PERDURA_WEBHOOKS: 'nowhere.json' }, /PERDURA_WEBHOOKS: .*nowhere\.json cannot be read \(ENOENT\)/],
+  ])('what cannot be used is refused, and shows neither address nor secret: %j', (env, message) => {
+    const refused = (): unknown => of(env as unknown as Environment);
+    expect(refused).toThrow(ConfigError);
+    expect(refused).toThrow(message);
+    expect(refused).not.toThrow('secret-path');
+  });
+
+  test.each([
+    ['{ "secret-path": ', 'is no JSON'],
+    [{ url }, 'is no list of rules'],
+    [[{ url, colour: 'red' }], 'at 0'],
+    [[{ url: 'file:///secret-path', secret }], '[0].url must be a URL'],
+    [[{ url, secret: 'secret-path' }], '[0].secret must be whsec_'],
+    [[{ url }], '[0] needs "secret"'],
+    [[{ url, secret, events: ['no.such'] }], 'at 0.events.0'],
+  ])('a file that cannot be used is refused by its place: %j', (rules, message) => {
+    expect(() => withRules(rules)).toThrow(ConfigError);
+    expect(() => withRules(rules)).toThrow(message);
+    expect(() => withRules(rules)).not.toThrow('secret-path');
+  });
 });

@@ -7,6 +7,8 @@ import type { ModelHook } from '../models/hooks.js';
 import type { Circuits } from '../models/circuit-breaker.js';
 import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
+import type { WebhookDelivery } from '../conversation/activity-io/webhook-effects.js';
+import type { WebhookEventType } from '../records/webhooks.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { ConversationKey, Store } from '../stores/store.js';
@@ -49,6 +51,12 @@ export interface ActivityDependencies {
   readonly statusOf?: StatusOf;
   /** Sends a notification that a person is waited for. Without it none is sent. */
   readonly notify?: Notify;
+  /** Where events go. Without it this worker asks for none, and posts none. */
+  readonly webhooks?: Webhooks;
+  /** Begins the delivery of an event; of one that has begun, does nothing. */
+  readonly startDelivery?: (delivery: WebhookDelivery) => Promise<void>;
+  /** Whether a call still waits for a person. Without it, and where it rejects, it does. */
+  readonly isWaiting?: (conversation: string, callId: string) => Promise<boolean>;
   /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
   /** Whether Temporal's own page may show the first words of what is said; false: no title is made of them either. Default: titles alone. */
@@ -69,6 +77,21 @@ export interface TraceStore {
 export interface ConversationDependencies extends ActivityDependencies, TraceStore {
   readonly identity: ConversationIdentity;
 }
+
+/** The endpoints of a worker's settings. */
+export interface Webhooks {
+  /** Of which events that of this scope is to hear; of none where there is no endpoint. */
+  eventsFor(identity: ConversationIdentity): readonly WebhookEventType[];
+  /** One attempt. Never rejects. */
+  post(delivery: Posted, signal: AbortSignal): Promise<PostOutcome>;
+}
+
+export type Posted = Pick<WebhookDelivery, 'id' | 'identity' | 'body'>;
+
+/** `failed`: to be tried again. Its message says nothing of the address, which may be a secret. `retryAfterMs`: what the receiver asks for. */
+export type PostOutcome =
+  | { readonly kind: 'delivered' | 'gone'; readonly status: number }
+  | { readonly kind: 'failed'; readonly message: string; readonly retryAfterMs?: number };
 
 /** What a notification says of one wait. `arguments` is their beginning, as JSON. */
 export interface Notice {

@@ -22,6 +22,7 @@ import type {
 } from '../conversation/activity-io/effects.js';
 import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/activity-io/compaction-effects.js';
 import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
+import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
 import { care, type CareInput } from './memory/care.js';
@@ -43,6 +44,8 @@ import { remember } from './memory/write-memory.js';
 import { rewind } from './lineage/rewind.js';
 import { runTool } from './tools/run-tool.js';
 import { makeTitle } from './make-title.js';
+import { deliver } from './webhooks/deliver.js';
+import { postWebhook } from './webhooks/post-webhook.js';
 import { storeStep, recall } from './store-step.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 import type { ConversationIdentity } from '../records/identity.js';
@@ -70,6 +73,8 @@ export interface Activities {
   'look-after'(input: LookAfterInput): Promise<string>;
   truncate(input: TruncateInput): Promise<Truncated>;
   notify(input: NotifyInput): Promise<void>;
+  deliver(input: DeliverInput): Promise<void>;
+  'post-webhook'(delivery: WebhookDelivery): Promise<WebhookOutcome>;
   title(input: TitleInput): Promise<MadeTitle>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -96,6 +101,8 @@ export function createActivities(given: ActivityDependencies): Activities {
     'look-after': (input) => classified(() => lookAfter(dependencies, input)),
     truncate: ofOne(dependencies, truncate),
     notify: ofOne(dependencies, notifyOfWait),
+    deliver: ofOne(dependencies, deliver),
+    'post-webhook': (delivery) => classified(() => beating(postWebhook)(dependencies, delivery)),
     title: ofOne(dependencies, makeTitle),
     'run-tool': ofOne(dependencies, beating(inWorkspace(runTool))),
   };

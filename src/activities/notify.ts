@@ -7,23 +7,30 @@ import type { ConversationDependencies, Notice } from './dependencies.js';
 
 const ARGUMENT_CHARACTERS = 2_000;
 
-export async function notifyOfWait({ store, key, identity, notify }: ConversationDependencies, input: NotifyInput): Promise<void> {
+export async function notifyOfWait(dependencies: ConversationDependencies, input: NotifyInput): Promise<void> {
+  const { notify } = dependencies;
   if (!notify) return;
-  const { agent } = identity;
-  const notices = input.waiting.map(async (wait): Promise<Notice> => {
-    const { callId, kind, tool, until } = wait;
-    const given = (await askedArguments(store, key, wait)) ?? null;
-    return {
-      conversation: key.conversation,
-      agent,
-      title: input.title,
-      callId,
-      kind,
-      tool,
-      arguments: beginningOf(JSON.stringify(given), ARGUMENT_CHARACTERS),
-      expiresAt: new Date(until).toISOString(),
-      command: `perdura ${kind === 'question' ? 'answer' : 'approve'} ${key.conversation} ${callId}`,
-    };
-  });
+  const notices = input.waiting.map((wait) => noticeOf(dependencies, input.title, wait));
   await notify(await Promise.all(notices), Context.current().cancellationSignal);
+}
+
+/** What people are shown of a wait, wherever they are. */
+export async function noticeOf(
+  { store, key, identity }: ConversationDependencies,
+  title: string | null,
+  wait: NotifyInput['waiting'][number],
+): Promise<Notice> {
+  const { callId, kind, tool, until } = wait;
+  const given = (await askedArguments(store, key, wait)) ?? null;
+  return {
+    conversation: key.conversation,
+    agent: identity.agent,
+    title,
+    callId,
+    kind,
+    tool,
+    arguments: beginningOf(JSON.stringify(given), ARGUMENT_CHARACTERS),
+    expiresAt: new Date(until).toISOString(),
+    command: `perdura ${kind === 'question' ? 'answer' : 'approve'} ${key.conversation} ${callId}`,
+  };
 }

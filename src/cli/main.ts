@@ -39,6 +39,7 @@ import {
   completionCommand,
   completeCommand,
   trustCommand,
+  webhooksCommand,
 } from './commands/services.js';
 import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
 import type { CliContext } from './session/context.js';
@@ -65,6 +66,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
     setupCommand,
     doctorCommand,
     trustCommand,
+    webhooksCommand,
     mcpCommand,
     acpCommand,
     completionCommand,

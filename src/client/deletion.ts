@@ -14,6 +14,7 @@ import { deletedSignal, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { findMemory } from './memory-workflow.js';
+import { deliveriesOf } from './webhook-deliveries.js';
 
 export interface Deleted {
   /** Lives that the store had of it and of its sub-agents, and runs that Temporal is asked to delete: it does so in the background. */
@@ -94,6 +95,11 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
     for (const run of runs.filter(({ isRunning }) => isRunning))
       await unlessGone(access.client.workflow.getHandle(run.id, run.runId).terminate('deleted'));
     for (const scope of scopes) await notifyMemory(access, scope, marks);
+    // They carry what was said; one that still tries would post it.
+    for (const delivery of await deliveriesOf(access.client, id)) {
+      await unlessGone(access.client.workflow.getHandle(delivery.id, delivery.runId).terminate('deleted'));
+      await deleteRun(access, delivery);
+    }
     for (const run of runs) await deleteRun(access, run);
   } catch (error) {
     throw toClientError(error, `${id} is deleted from the store, but cannot be from Temporal: delete it again`);
@@ -194,7 +200,7 @@ async function notifyMemory({ client, taskQueue }: DeletionAccess, scope: string
   }
 }
 
-async function deleteRun({ client, namespace }: DeletionAccess, { id: workflowId, runId }: Run): Promise<void> {
+async function deleteRun({ client, namespace }: DeletionAccess, { id: workflowId, runId }: Pick<Run, 'id' | 'runId'>): Promise<void> {
   await unlessGone(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } }));
 }
 

@@ -6,6 +6,8 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { WEBHOOK_EVENTS } from '../records/webhooks.js';
+import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -101,6 +103,18 @@ const stateKeys = z
     ({ keys }) => keys.length > 0 && keys.every((key) => /^[\x21-\x7e]{32,256}$/.test(key)),
     'a secret of at least 32 characters, such as what `openssl rand -hex 32` prints',
   );
+
+const webhookSecrets = z
+  .string()
+  .transform(secretsIn)
+  .refine((all) => all.length > 0 && all.every(isWebhookSecret), WEBHOOK_SECRET)
+  .readonly();
+
+const webhookEvents = z
+  .string()
+  .transform((text) => text.split(',').map((one) => one.trim()))
+  .pipe(z.array(z.enum(WEBHOOK_EVENTS, `some of ${WEBHOOK_EVENTS.join(', ')}, separated by commas`)))
+  .readonly();
 
 /** In the order in which people meet them. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
 const TABLE = [
@@ -234,6 +248,34 @@ const TABLE = [
     schema: webAddress,
     meaning: 'an address that a worker posts the same JSON to',
     secret: true,
+  },
+  {
+    name: 'PERDURA_WEBHOOK_URL',
+    key: 'webhookUrl',
+    schema: z.string().refine(isWebhookUrl, WEBHOOK_URL).optional(),
+    meaning: 'where workers post signed events: turns that ended, approvals and questions that wait',
+    secret: true,
+  },
+  {
+    name: 'PERDURA_WEBHOOK_SECRET',
+    key: 'webhookSecrets',
+    schema: webhookSecrets.optional(),
+    meaning: 'what signs them: whsec_ and the base64 of 32 random bytes; while it changes the new one and the old, separated by a comma',
+    secret: true,
+  },
+  {
+    name: 'PERDURA_WEBHOOK_EVENTS',
+    key: 'webhookEvents',
+    schema: webhookEvents,
+    default: WEBHOOK_EVENTS.join(','),
+    meaning: 'which events, separated by commas',
+  },
+  {
+    name: 'PERDURA_WEBHOOKS',
+    key: 'webhookFile',
+    schema: z.string().optional(),
+    isPath: true,
+    meaning: 'JSON file of rules for single scopes and tenants: where their events go instead',
   },
   {
     name: 'PERDURA_GATEWAY_TOKEN',

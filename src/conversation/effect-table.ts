@@ -11,6 +11,7 @@ import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
 import { startNotifying } from './turn/approvals.js';
+import { acceptDelivering, DELIVER_RETRY, failDelivering } from './outbox/deliveries.js';
 import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
@@ -203,6 +204,15 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     // The conversation does not wait for it; that it failed is in the Temporal UI.
     completed: (state) => state,
     failed: (state) => state,
+  },
+  deliver: {
+    lane: 'beside',
+    waitsFor: [],
+    policy: SHORT,
+    summary: ({ events }) => `begin to deliver ${counted(events.length, 'event')}`,
+    retriedAs: DELIVER_RETRY,
+    completed: acceptDelivering,
+    failed: failDelivering,
   },
   'look-after': {
     lane: 'beside',

@@ -21,6 +21,7 @@ import { openingOf } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
 import { notifyInput, nextWait } from './turn/approvals.js';
 import { isStoreUpToDate } from './state/queue-state.js';
+import { areDeliveriesBegun, deliverInput } from './outbox/deliveries.js';
 import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
 import type { AppEvent, ReducerView } from './inbox/reducers.js';
 import { isRewinding, rewindInput } from './lineage/rewinding.js';
@@ -71,6 +72,7 @@ export function nextStep(state: ConversationState): Step {
     askMemoryStep(state) ??
     relativesStep(state) ??
     noticeStep(state) ??
+    deliverStep(state) ??
     reduceStep(state) ??
     idleMemoryStep(state) ??
     beginStep(state) ??
@@ -189,6 +191,12 @@ function noticeStep(state: ConversationState): Step | undefined {
   return input && effect(state, 'notify', freshId(state, 'notify'), input);
 }
 
+/** Beside the conversation: only its end waits until deliveries have begun. */
+function deliverStep(state: ConversationState): Step | undefined {
+  const input = deliverInput(state);
+  return input && effect(state, 'deliver', freshId(state, 'deliver'), input);
+}
+
 function reduceStep(state: ConversationState): Step | undefined {
   const due = isRunning(state, 'evict') ? undefined : eventToReduce(state);
   return due && { kind: 'reduce', ...due };
@@ -273,7 +281,7 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
 function sessionStep(state: ConversationState): Step | undefined {
   if (state.turn || state.queue.length > 0 || state.closing !== 'consolidated' || !areRequestsDelivered(state)) return undefined;
   if (state.parentNotified && !state.parentNotified.reported) return undefined;
-  if (state.inFlight.length > 0 || !isStoreUpToDate(state)) return undefined;
+  if (state.inFlight.length > 0 || !isStoreUpToDate(state) || !areDeliveriesBegun(state)) return undefined;
   return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
 }
 

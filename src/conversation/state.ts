@@ -10,6 +10,7 @@ import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
+import type { DueEvent } from './activity-io/webhook-effects.js';
 import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
@@ -114,6 +115,8 @@ export interface ConversationState {
   readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
   /** Pending writes: each leaves state only once a step says that it is written (pending-writes.ts). */
   readonly outbox: Outbox;
+  /** Absent where no webhook was ever to get anything (outbox/deliveries.ts). */
+  readonly deliveries?: Deliveries;
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';
   /** Absent: what is left of it is consolidated. */
@@ -243,6 +246,12 @@ export const AUTO: Control = { mode: 'auto', lock: null, results: [], breakpoint
 export function breakpointsLeft({ breakpoints, spentUsd }: ControlOrder): Breakpoints {
   const { costUsd } = breakpoints;
   return costUsd === undefined ? breakpoints : { ...breakpoints, costUsd: Math.max(0, costUsd - spentUsd) };
+}
+
+/** Events of this life that webhooks are to get: how many there were, and those whose delivery has not begun. */
+export interface Deliveries {
+  readonly count: number;
+  readonly due: readonly DueEvent[];
 }
 
 /** What is known of other lives, and of turns taken back (lineage/). */

@@ -10,8 +10,8 @@ import { bundleWorkflowCode } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
 import { bundleOptions } from './workflow-bundle.js';
 
-/** What an entry has to export, and where the last two come from. */
-const EXPORTS = ['conversation', 'memory', 'memoryCare'] as const;
+/** What an entry has to export; all but the first come from `perdura/workflows`. */
+const EXPORTS = ['conversation', 'memory', 'memoryCare', 'webhook'] as const;
 const EVALUATION_MS = 10_000;
 const REASON_CHARACTERS = 2_000;
 
@@ -49,7 +49,7 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
 }
 
 const HOW =
-  "write `export { memory, memoryCare } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
+  "write `export { memory, memoryCare, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
 /** The bundle's own exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
 function exportsOf(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {

@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { Notice, Notify } from '../activities/dependencies.js';
-import { timeoutSignal } from '../platform/timeout-signal.js';
+import { codeOf, postJson, refusalIn } from './post.js';
 
 export interface NotifySettings {
   /** Absolute path. */
@@ -106,31 +106,7 @@ function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }
 
 function toAddress(url: string, { urlMs = URL_MS, redact = (text) => text }: NotifySettings): Channel['deliver'] {
   return async (body, signal) => {
-    const limit = timeoutSignal(urlMs);
-    let status: number;
-    try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: redact(body),
-        redirect: 'manual',
-        signal: AbortSignal.any([signal, limit]),
-      });
-      ({ status } = response);
-      await response.body?.cancel();
-    } catch (error) {
-      throw new Error(limit.aborted ? `no answer within ${urlMs} ms` : `it cannot be reached (${codeOf(error)})`);
-    }
-    if (status >= 300 && status < 400) throw new Error(`it answered ${status}, and redirects are not followed`);
-    if (status >= 400) throw new Error(`it answered ${status}`);
+    const refusal = refusalIn(await postJson(url, { body: redact(body), ms: urlMs, signal }));
+    if (refusal !== undefined) throw new Error(refusal);
   };
-}
-
-/** Words of errors may hold the address. */
-function codeOf(error: unknown): string {
-  for (let at = error; typeof at === 'object' && at !== null; at = (at as { readonly cause?: unknown }).cause) {
-    const { code } = at as { readonly code?: unknown };
-    if (typeof code === 'string') return code;
-  }
-  return 'failed';
 }

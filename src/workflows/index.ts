@@ -3,6 +3,7 @@
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory.js';
+export { webhook } from './webhook.js';
 export type {
   AppChunk,
   AppEvent,

@@ -42,6 +42,8 @@ import type { Approval, ChildNews, Decided, Decision } from '../conversation/pro
 import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 
 export const WORKFLOW_TYPE = 'conversation';
+/** Delivers one event. */
+export const WEBHOOK_WORKFLOW_TYPE = 'webhook';
 
 export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');

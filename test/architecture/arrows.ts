@@ -18,7 +18,7 @@ interface Row {
   readonly packages?: readonly string[];
 }
 
-const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts'];
+const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts', 'extensions/webhooks.ts'];
 
 /** Rows take values and types only from rows above them, so the picture has no cycle. */
 export const ARROWS: readonly Row[] = [
@@ -26,10 +26,11 @@ export const ARROWS: readonly Row[] = [
   { place: 'records/', may: [], packages: [] },
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
-  { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
+  { place: 'records/webhooks/', may: [], packages: ['zod'] },
+  { place: 'conversation/', may: ['records/'], never: ['records/memory/', 'records/webhooks/'], packages: [] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
-  { place: 'config/', may: [] },
+  { place: 'config/', may: ['records/'] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   // The ranking: pure, it knows no store and no clock.
@@ -93,12 +94,24 @@ export const ARROWS: readonly Row[] = [
   // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'extensions/workflow-bundle.ts'] },
   // Notifies the programs and addresses that a user has named: it reads no settings itself.
-  { place: 'extensions/notify.ts', may: ['platform/'], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
+  { place: 'extensions/post.ts', may: ['platform/'], packages: [] },
+  {
+    place: 'extensions/notify.ts',
+    may: ['extensions/post.ts'],
+    mayTypes: ['activities/dependencies.ts'],
+    packages: ['node:child_process'],
+  },
+  {
+    place: 'extensions/webhooks.ts',
+    may: ['platform/', 'extensions/post.ts'],
+    mayTypes: ['config/', 'activities/dependencies.ts'],
+    packages: ['standardwebhooks'],
+  },
   {
     place: 'workflows/',
     may: ['records/', 'conversation/'],
     mayTypes: ['activities/'],
-    never: ['records/memory/'],
+    never: ['records/memory/', 'records/webhooks/'],
     packages: ['@temporalio/workflow', '@temporalio/common'],
   },
   {
@@ -139,6 +152,7 @@ export const ARROWS: readonly Row[] = [
       ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
       ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
       ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts', 'client/worker-place.ts'],
+      'client/webhook-deliveries.ts',
     ],
   },
   {
@@ -146,6 +160,7 @@ export const ARROWS: readonly Row[] = [
     place: 'index.ts',
     may: [
       'client.ts',
+      'records/webhooks/',
       'conversation/views/observation.ts',
       'memory/channel/open-memory.ts',
       'tools/define-tool.ts',

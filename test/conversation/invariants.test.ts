@@ -39,6 +39,19 @@ test('whatever happens in whatever order, every message is answered exactly once
   );
 });
 
+test('whatever happens, the end of every turn goes out to webhooks once, in order, and a conversation does not end before', () => {
+  fc.assert(
+    fc.property(choices(120), fc.boolean(), (made, isFork) => {
+      const world = live(made, isFork);
+      expect(world.problems).toEqual([]);
+      if (world.state.lineage && !world.state.lineage.isOpen) return;
+      expect(world.endsDelivered).toEqual(world.ends);
+      expect(new Set(world.endsDelivered).size).toBe(world.endsDelivered.length);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
 test('whatever happens, who asked for something is answered, and what was paid for is counted once', () => {
   fc.assert(
     fc.property(choices(120), (made) => {
@@ -54,7 +67,7 @@ test('whatever happens, who asked for something is answered, and what was paid f
         expect(Array.from({ length: world.resets }, (_, r) => `r${r + 1}`).filter((id) => !resets.includes(id))).toEqual([]);
       }
       // What waits to be tried again waits for something that is still to be done.
-      expect(Object.keys(state.retries).filter((of) => of !== 'store' && of !== 'evict')).toEqual([]);
+      expect(Object.keys(state.retries).filter((of) => !['store', 'evict', 'deliver'].includes(of))).toEqual([]);
     }),
     { numRuns: RUNS },
   );

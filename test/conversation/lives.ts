@@ -17,6 +17,8 @@ import type {
   Written,
 } from '../../src/conversation/activity-io/effects.js';
 import type { EvictInput } from '../../src/conversation/activity-io/memory-effects.js';
+import { WEBHOOK_EVENTS } from '../../src/records/webhooks.js';
+import type { DueEvent } from '../../src/conversation/activity-io/webhook-effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../src/conversation/effect.js';
 import { withOrigin } from '../../src/conversation/lineage/lineage.js';
@@ -137,6 +139,10 @@ export interface World {
   readonly asked: Map<number, string>;
   readonly news: string[];
   readonly children: string[];
+  /** Turns that ended where it is known which events webhooks want, and those whose end went out; the numbers of all that went out. */
+  readonly ends: number[];
+  readonly endsDelivered: number[];
+  readonly delivered: number[];
   readonly problems: string[];
   readonly requests: string[];
   resets: number;
@@ -160,6 +166,7 @@ export function createWorld({ isFork = false }: { readonly isFork?: boolean } = 
     ...{ at: 1000, flying: [], said: new Set(), entries: new Map(), outcomes: new Map(), fenced: new Set(), committed: new Map() },
     messages: new Map(LONG_AGO.ids.map((id) => [id, { slot: 0, turn: LONG_AGO.turn }])),
     ...{ asks: new Map(), answers: new Map(), told: new Map(), taken: new Map(), deferrals: new Map(), asked: new Map() },
+    ...{ ends: [], endsDelivered: [], delivered: [] },
     ...{ news: [], children: [], problems: [], requests: [], resets: 0, rewinds: 0, steps: 0, isOver: false },
   };
 }
@@ -173,6 +180,7 @@ const SMALL = {
   fixedTokens: 5,
   titles: 'model' as const,
   notifies: true,
+  webhooks: WEBHOOK_EVENTS,
 };
 
 /** The agent's list, as a worker finds it from the model that a step asks for. */
@@ -219,11 +227,31 @@ export function tell(world: World, event: ConversationEvent): void {
   const before = world.state;
   world.state = apply(before, event);
   checkMonotone(world, before, world.state);
+  noteEnds(world, before, event);
   for (const id of world.state.turn?.messageIds ?? []) {
     const turns = world.taken.get(id) ?? new Set();
     world.taken.set(id, turns.add(world.state.turn?.number ?? 0));
     if (turns.size > 1) world.problems.push(`${id} is in the turns ${[...turns].join()}`);
   }
+}
+
+function noteEnds(world: World, before: ConversationState, event: ConversationEvent): void {
+  const last = before.ended[before.ended.length - 1];
+  const more = world.state.ended.slice(last ? world.state.ended.lastIndexOf(last) + 1 : 0);
+  const isUnusable =
+    event.kind === 'effect-completed' &&
+    event.effect === 'model-step' &&
+    event.output.configured?.kind === 'unusable' &&
+    !before.turn?.stopping;
+  if (world.state.settings === null && !isUnusable) return;
+  world.ends.push(...more.filter(({ stopReason }) => stopReason !== 'withdrawn').map(({ number }) => number));
+}
+
+function noteDelivered(world: World, event: DueEvent): void {
+  const last = world.delivered[world.delivered.length - 1] ?? 0;
+  if (event.number <= last) world.problems.push(`event ${event.number} went out after ${last}`);
+  world.delivered.push(event.number);
+  if (event.kind === 'turn-ended') world.endsDelivered.push(event.ended.number);
 }
 
 /** Starts what is next until nothing is. */
@@ -474,7 +502,10 @@ function performModelStep(world: World, input: ModelStepInput, how: number, tool
   if (known) return { ...result, tools: runTools(), kind: 'answered', answer: known.answer };
   if (receipt.messages.some(({ duplicate }) => duplicate !== undefined)) return deferred('duplicate');
   if (configure && tools === 13) {
-    return { ...deferred('unusable'), configured: { kind: 'unusable', type: 'unknown-agent', message: 'no agent' } };
+    return {
+      ...deferred('unusable'),
+      configured: { kind: 'unusable', type: 'unknown-agent', message: 'no agent', webhooks: WEBHOOK_EVENTS },
+    };
   }
   const isStopped = typeof world.state.turn?.stopping?.sentAt === 'number';
   if (isStopped && how === 5) return deferred('stopped');
@@ -619,6 +650,10 @@ function outcomeOf(world: World, effect: Effect, how: number, tools: number): un
       return { ...(how % 2 === 0 && { title: 'Of the model' }), usage: USAGE };
     case 'look-after':
       return fails ? PASSING : how === 8 ? 'TERMINATED' : 'RUNNING';
+    case 'deliver':
+      if (fails) return PASSING;
+      for (const event of effect.input.events) noteDelivered(world, event);
+      return undefined;
     case 'uncompact':
     case 'heal':
     case 'notify':
@@ -797,13 +832,17 @@ function saidInItsPlace({ rewinds, state }: World): { readonly before: true; rea
   return { before: true, ...(item?.kind === 'message' && { messageId: item.messageId }) };
 }
 
-function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inFlight }: ConversationState): boolean {
+function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inFlight, deliveries }: ConversationState): boolean {
+  const ends = (deliveries?.due ?? []).filter(({ kind }) => kind === 'turn-ended').length;
   const owed =
     outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length + consolidation.pendingRequests.length;
   const asked =
     compaction.asked.length + compaction.undoAsked.length + (compaction.truncationAsked?.length ?? 0) + (rewinds?.asked.length ?? 0);
   return (
-    turn === null && queue.length + owed + asked + inFlight.length === 0 && consolidation.ending === null && consolidation.pending === null
+    turn === null &&
+    queue.length + owed + asked + ends + inFlight.length === 0 &&
+    consolidation.ending === null &&
+    consolidation.pending === null
   );
 }
 

@@ -104,9 +104,16 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'calls again whatever a step was deferred for',
     file: 'conversation/turn/model-step.ts',
-    from: /if \(configured\?\.kind === 'unusable'\) return endWithOpenCalls\(state, [^;]*;/,
+    from: "if (configured?.kind === 'unusable') return endUnusable(state, configured);",
     to: '',
     caughtBy: ['unusable-agent', 'agent-broken-between-turns'],
+  },
+  {
+    name: 'forgets the events of an approval',
+    file: 'conversation/turn/approvals.ts',
+    from: 'announce(noteWait(asking, call, asked),',
+    to: 'announce(asking,',
+    caughtBy: ['events-for-webhooks'],
   },
   {
     name: 'forgets the tools that rode',

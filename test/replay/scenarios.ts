@@ -8,6 +8,7 @@ import { consolidationReply } from '../support/provider-apis/consolidation-reply
 import type { DeferReason } from '../../src/conversation/activity-io/effects.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import type { Exchange } from '../support/provider-apis/scripted-api.js';
+import { WEBHOOK_EVENTS } from '../../src/records/webhooks.js';
 import type { World, WorldOptions } from '../support/world.js';
 
 export interface WorkerProcess {
@@ -999,6 +1000,25 @@ export const scenarios: readonly Scenario[] = [
       await handle.signal('decide', { callId: 'turn_0001/c1', decision: 'approve', note: 'this once' });
       await handle.executeUpdate('decide', { args: [{ callId: 'turn_0001/c2', decision: 'deny' }] });
       await sent;
+    },
+  },
+  {
+    name: 'events-for-webhooks',
+    world: () => ({
+      agent: { approvals: [{ tool: 'note', policy: 'ask' }], limits: { handOver: { events: 60 } } },
+      webhooks: { endpoints: [{ url: 'http://127.0.0.1:9/', secrets: [], events: WEBHOOK_EVENTS }] },
+      ...says(tools('note'), text('Noted.'), text('Two.'), httpError(401), text('Four.')),
+    }),
+    runs: 2,
+    has: [MODEL, '"name":"deliver"', '"kind":"turn-ended"', '"kind":"waiting"', '"stopReason":"failed"', CONTINUED],
+    async play(stage) {
+      const { world, id, until } = stage;
+      const sent = sendLater(stage, 'note it');
+      await until('an approval', async () => (await world.client.status(id)).pendingApprovals === 1);
+      await world.client.decide(id, { callId: 'turn_0001/c1', decision: 'approve' });
+      await sent;
+      for (const what of ['two', 'three', 'four']) await world.client.send(id, what);
+      await stage.settled();
     },
   },
   {

@@ -13,12 +13,15 @@ import { openConnection } from '../../src/client/connection.js';
 import { withLock } from '../../src/cli/services/lock.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';
+import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-deliveries.js';
 import { createStatusOf } from '../../src/client/describe.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
+import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhooks.js';
+import type { WebhookEndpoint } from '../../src/config.js';
 import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
 import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
@@ -62,6 +65,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly compactionPlugins?: CompactionPlugins;
   /** Who is told that a person is waited for. */
   readonly notify?: NotifySettings;
+  /** Where events go, and how long a receiver has. */
+  readonly webhooks?: { readonly endpoints: readonly WebhookEndpoint[] } & WebhookOptions;
   /** Signs what runs hand over. */
   readonly stateKeys?: StateKeys;
 }
@@ -161,6 +166,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
       notify: createNotify(options.notify ?? {}),
+      webhooks: createWebhooks(options.webhooks?.endpoints ?? [], options.webhooks),
+      startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
+      isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
       store,
       models: createModels({
         anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },

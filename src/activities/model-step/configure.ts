@@ -24,6 +24,7 @@ const ANY_TIME = 0;
 
 /** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
 export async function configure(dependencies: ConversationDependencies, request: ConfigureRequest): Promise<Configured> {
+  const unusable = (type: string, message: string): Configured => ({ kind: 'unusable', type, message, ...asksWebhooks(dependencies) });
   const { agent } = dependencies.identity;
   try {
     const { settings, mode, unread, assumedWindow } = await settingsOf(dependencies, request);
@@ -36,13 +37,18 @@ export async function configure(dependencies: ConversationDependencies, request:
       });
     return { kind: 'settings', settings, ...(mode === 'stepping' && { mode }) };
   } catch (error) {
-    if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
+    if (error instanceof AgentConfigError) return unusable(error.kind, error.message);
     if (error instanceof UnknownTools || error instanceof UnknownCompactor)
-      return { kind: 'unusable', type: 'bad-config', message: `agent "${agent}": ${error.message}` };
-    if (error instanceof DocumentRefused) return { kind: 'unusable', type: 'bad-memory', message: error.message };
-    if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
+      return unusable('bad-config', `agent "${agent}": ${error.message}`);
+    if (error instanceof DocumentRefused) return unusable('bad-memory', error.message);
+    if (error instanceof ModelFailure) return unusable(error.kind, error.message);
     throw error;
   }
+}
+
+function asksWebhooks({ webhooks, identity }: ConversationDependencies): Pick<AgentSettings, 'webhooks'> {
+  const events = webhooks?.eventsFor(identity) ?? [];
+  return events.length === 0 ? {} : { webhooks: events };
 }
 
 /** Where the version that was known is gone, the store has lost it: it stays, and the model call, which has time, brings it back. */
@@ -103,6 +109,7 @@ async function settingsOf(
     ...(dependencies.showsWords === true && !dependencies.processors?.input?.length && { showsWords: true as const }),
     ...(config.titles === 'model' && { titles: config.titles }),
     ...(notifies && { notifies }),
+    ...asksWebhooks(dependencies),
     memory: {
       window: config.memory.memoryWindow,
       keep: config.memory.keepCount,

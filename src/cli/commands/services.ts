@@ -53,6 +53,16 @@ export function doctorCommand(program: Command, { output, config, globals, end }
     });
 }
 
+export function webhooksCommand(program: Command, context: CliContext): void {
+  const webhooks = program.command('webhooks').description('events that workers post to an address of yours (docs/protocols.md)');
+  webhooks
+    .command('test')
+    .description('post one signed event, `webhook.test`, from here, and say what came of it')
+    .option('--scope <name>', 'whose endpoint', 'default')
+    .option('--tenant <name>', 'whose endpoint, where there are tenants')
+    .action(runs(context, async () => (await import('../actions/webhooks.js')).testWebhook));
+}
+
 export function trustCommand(program: Command, context: CliContext): void {
   program
     .command('trust')

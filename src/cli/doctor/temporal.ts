@@ -6,6 +6,7 @@ import { statusQuery, WORKFLOW_TYPE } from '../../workflows/messages.js';
 import { missingAttributes } from '../../client/registered-attributes.js';
 import { messageOf } from '../terminal/exit.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
+import { checkWebhooks } from './webhooks.js';
 import { broken, ok, warning, type Finding } from './finding.js';
 import { randomUUID } from 'node:crypto';
 
@@ -32,6 +33,7 @@ export async function checkServer(config: Config): Promise<Finding[]> {
       await tried('Search', () => checkAttributes(connection, namespace)),
       await tried('Speed', async () => speedFinding(await measureHops(connection, namespace))),
       ...(await checkWorker(connection, namespace, config.taskQueue)),
+      ...(await triedAll('Webhooks', () => checkWebhooks(new Client({ connection, namespace }), config, Date.now()))),
     ];
   } finally {
     await connection.close();
@@ -122,7 +124,12 @@ export function speedFinding({ perHop, isEager }: HopSpeed): Finding {
 
 /** A question that a server does not allow is no reason to leave the others unasked. */
 async function tried(what: string, check: () => Promise<Finding>): Promise<Finding> {
-  return check().catch((error: unknown) => warning(what, `cannot be asked: ${messageOf(error)}`, 'check the rights of this user'));
+  const [finding] = await triedAll(what, async () => [await check()]);
+  return finding!;
+}
+
+async function triedAll(what: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
+  return check().catch((error: unknown) => [warning(what, `cannot be asked: ${messageOf(error)}`, 'check the rights of this user')]);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What a turn goes by: the agent's files and the worker's settings, as a model step has found them. */
 import type { Budget } from '../../records/identity.js';
+import type { WebhookEventType } from '../../records/webhooks.js';
 
 /** What an agent's files and the worker's settings say, as of the start of a turn. */
 export interface AgentSettings {
@@ -30,6 +31,8 @@ export interface AgentSettings {
   readonly titles?: 'model';
   /** True: a notification is sent when a person is waited for. */
   readonly notifies?: boolean;
+  /** Of which events a webhook of the worker is to hear. Absent: of none. */
+  readonly webhooks?: readonly WebhookEventType[];
   readonly memory: MemorySettings;
 }
 
@@ -106,7 +109,8 @@ export type Configured =
   | { readonly kind: 'unchanged' }
   /** `mode`: of conversations whose start names none. Absent: they go on by themselves. */
   | { readonly kind: 'settings'; readonly settings: AgentSettings; readonly mode?: 'stepping' }
-  | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
+  /** `webhooks`: as in the settings, which are not known then. */
+  | { readonly kind: 'unusable'; readonly type: string; readonly message: string; readonly webhooks?: AgentSettings['webhooks'] };
 
 /** What of the settings a call needs. */
 export type CallSettings = Pick<

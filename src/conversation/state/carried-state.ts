@@ -7,6 +7,7 @@ import { isScope } from '../protocol/tenant.js';
 import { bool, fields, is, kinds, list, maybe, number, object, oneOf, orNull, pair, text, time, usage, values } from '../protocol/shape.js';
 import { CHILD_PATTERN, excessOf, isCount, refuse, type Checked } from '../protocol/fields.js';
 import type { ConversationState } from '../state.js';
+import { WEBHOOK_EVENTS } from '../../records/webhooks.js';
 import { countSlots, type SlotRange } from '../../records/slots.js';
 
 /** Levels, and values: a state holds at most 1.5 MB of JSON. */
@@ -134,6 +135,29 @@ const turn = fields({
   repeats: maybe(list(pair(text, number))),
 });
 const fallback = fields({ model: text, insteadOf: text, reason: text });
+const ended = fields({
+  number,
+  stopReason: oneOf(...STOP_REASONS),
+  usage,
+  toolCalls: number,
+  answerSlot: orNull(number),
+  fallback: maybe(fallback),
+  error: maybe(error),
+});
+const dueEvent = kinds({
+  'turn-ended': fields({ number, at: time, turn: text, ended }),
+  waiting: fields({
+    number,
+    at: time,
+    turn: text,
+    callId: text,
+    what: oneOf('approval', 'question'),
+    tool: text,
+    hash: text,
+    askedIn: number,
+    until: time,
+  }),
+});
 const awaited = fields({ requestId: text, slots, until: time, outcome: orNull(text) });
 const limits = fields({ events: number, bytes: number, updates: number });
 const windowTurn = fields({ turn: number, messages: number, slots });
@@ -212,6 +236,7 @@ const state = fields({
       thresholds,
       budget: maybe(budget),
       fallback: maybe(fields({ first: text, next: list(text), tries: number })),
+      webhooks: maybe(list(oneOf(...WEBHOOK_EVENTS))),
       memory: fields({ window: number, keep: number, timeoutMs: number, trim: oneOf('when-needed', 'at-window'), version: text }),
     }),
   ),
@@ -271,17 +296,7 @@ const state = fields({
   turnsEnded: number,
   latestTurn: number,
   seen: list(pair(text, number)),
-  ended: list(
-    fields({
-      number,
-      stopReason: oneOf(...STOP_REASONS),
-      usage,
-      toolCalls: number,
-      answerSlot: orNull(number),
-      fallback: maybe(fallback),
-      error: maybe(error),
-    }),
-  ),
+  ended: list(ended),
   resets: list(fields({ resetId: text, result: orNull(object) })),
   outbox: fields({
     messages: list(item),
@@ -290,6 +305,7 @@ const state = fields({
     entries: list(entry),
     limit: maybe(fields({ limit: budget, at: time })),
   }),
+  deliveries: maybe(fields({ count: number, due: list(dueEvent) })),
   rejected: fields({ count: number, last: list(fields({ name: text, reason: text, at: time })) }),
   closing: oneOf('no', 'running-out', 'consolidated'),
   closesWithoutMemory: maybe(bool),

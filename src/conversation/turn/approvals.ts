@@ -13,6 +13,7 @@ import type { WaitKind } from '../protocol/contract.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
 import { NO_USAGE, type Body, type ToolOutcome } from '../../records/message.js';
+import { noteWait } from '../outbox/deliveries.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -291,7 +292,12 @@ function ask(
   const { id: callId, name, target, askedIn } = call;
   const isLast = together.at(-1) === callId;
   const calls = isLast && { calls: { ids: together, askedIn, usage: state.turn?.usage ?? NO_USAGE } };
-  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked: { kind, at: state.now, until, notified: false } }));
+  const asked = { kind, at: state.now, until, notified: false } as const;
+  const asking = noteWait(
+    change(state, call, (now) => ({ ...now, status: 'asking', asked })),
+    call,
+    asked,
+  );
   return announce(asking, { kind: 'asked', turn: turnId(state.turn?.number ?? 0), callId, name, what: kind, target, until, ...calls });
 }
 

@@ -14,6 +14,7 @@ import type { ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } fro
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
+import { noteTurnEnd } from '../outbox/deliveries.js';
 import { acceptWritten, asksAttributes } from '../outbox/pending-writes.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
 import { addNotice, announce, settle } from '../outbox/settlement.js';
@@ -30,7 +31,7 @@ import { turnId } from '../../records/identity.js';
 import { acceptWords } from '../views/shown-words.js';
 import { acceptTitle } from '../views/title.js';
 import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
-import { withLearnedBudget, type CallSettings } from '../activity-io/settings.js';
+import { withLearnedBudget, type CallSettings, type Configured } from '../activity-io/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
@@ -186,10 +187,17 @@ function acceptDeferral(
   const { turn } = state;
   if (!turn) return state;
   if (turn.stopping) return endWithOpenCalls(state, 'interrupted');
-  if (configured?.kind === 'unusable') return endWithOpenCalls(state, 'failed', { type: configured.type, message: configured.message });
+  if (configured?.kind === 'unusable') return endUnusable(state, configured);
   if (usedUp) return endWithOpenCalls(state, 'budget', usedUp);
   const noted = withTurn(state, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
   return nextModelCall(noted, openToolCalls(noted));
+}
+
+function endUnusable(state: ConversationState, { type, message, webhooks }: Extract<Configured, { kind: 'unusable' }>): ConversationState {
+  const after = endWithOpenCalls(state, 'failed', { type, message });
+  const ended = after.ended[after.ended.length - 1];
+  // With settings its end has noted it.
+  return state.settings === null && ended ? noteTurnEnd(after, ended, webhooks) : after;
 }
 
 function acceptAnswer(given: ConversationState, answer: ModelAnswer): ConversationState {

@@ -9,6 +9,7 @@ import { budgetOf, abandon } from './budget.js';
 import { overBudget } from '../activity-io/call-gate.js';
 import { runningChildren } from './delegation.js';
 import { withoutRetry } from '../state/retry.js';
+import { noteTurnEnd } from '../outbox/deliveries.js';
 import { addNotice, announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
@@ -87,7 +88,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
   const call = currentModelCall(state);
   const cited = error && TOO_FULL.includes(error.type) ? citeTurn(state, turn) : state;
   const after = steeringBecomesNext({
-    ...noteTurn(call ? withoutRetry(cited, call.id) : cited, turn),
+    ...noteTurn(noteTurnEnd(call ? withoutRetry(cited, call.id) : cited, ended), turn),
     turn: null,
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),

@@ -16,7 +16,7 @@ export interface AnsweredCalls {
   readonly decided: readonly string[];
 }
 
-const ANSWERS = { approval: 'an approval or a refusal', question: 'an answer in words' };
+const ANSWERS = { approval: 'an approval or a refusal', question: 'an answer in words', 'client-tool': 'what its client answers' };
 
 export async function answerCalls(client: PerduraClient, id: string, answers: readonly Answer[]): Promise<AnsweredCalls> {
   const waiting = await client.approvals(id);

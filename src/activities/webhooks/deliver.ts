@@ -1,0 +1,87 @@
+/**
+ * The `deliver` step: events become bodies, made once of what the store has, and a workflow of its own delivers each. Done again it begins
+ * none a second time: an event has one id.
+ */
+import { createHash } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
+import type { DeliverInput, DueEvent } from '../../conversation/activity-io/webhook-effects.js';
+import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
+import { textOf } from '../../memory/bodies.js';
+import { answerIn } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
+import { MAX_ERROR } from '../../records/turn-end.js';
+import { withoutSecrets } from '../../tools/egress-scan.js';
+import { readHealed } from '../context/context.js';
+import type { ConversationDependencies } from '../dependencies.js';
+import { noticeOf } from '../notify.js';
+import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
+
+export async function deliver(dependencies: ConversationDependencies, input: DeliverInput): Promise<void> {
+  const { startDelivery, identity, key } = dependencies;
+  if (!startDelivery) throw ApplicationFailure.nonRetryable('this worker has no way to begin deliveries', 'not-available');
+  // In their order: the first attempts are made in that, too, while the receiver keeps up.
+  for (const event of input.events) {
+    const made = await eventOf(dependencies, input, event);
+    await startDelivery({
+      id: idOf(dependencies, event),
+      type: webhookTypeOf(event),
+      identity,
+      conversation: key.conversation,
+      body: JSON.stringify(made),
+      ...(event.kind === 'waiting' && { wait: { callId: event.callId, until: event.until } }),
+    });
+  }
+}
+
+function idOf({ key: { namespace, conversation, life } }: ConversationDependencies, { number }: DueEvent): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([namespace, conversation, life, number]))
+    .digest('hex');
+  return `evt_${hash.slice(0, 32)}`;
+}
+
+async function eventOf(dependencies: ConversationDependencies, input: DeliverInput, event: DueEvent): Promise<WebhookEvent> {
+  const { identity, key, secrets } = dependencies;
+  const clean = (text: string): string => (secrets ? withoutSecrets(text, secrets) : text);
+  const { agent, scope, tenant } = identity as typeof identity & { readonly tenant?: string };
+  const title = input.title === null ? null : clean(input.title);
+  const about = {
+    ...{ conversation: key.conversation, agent, scope, ...(tenant !== undefined && { tenant }) },
+    ...{ title, turn: event.turn, sequence: event.number },
+  };
+  const timestamp = new Date(event.at).toISOString();
+  if (event.kind === 'waiting') {
+    const { callId, what, tool, askedIn, until, hash } = event;
+    const notice = await noticeOf(dependencies, title, { callId, kind: what, tool, askedIn, until });
+    const { parent } = input;
+    const data = {
+      ...about,
+      ...{ callId, tool, arguments: clean(notice.arguments), hash, expiresAt: notice.expiresAt, command: notice.command },
+      ...(parent && { parent: { conversation: parent.conversation, callId: parent.callId } }),
+    };
+    return { type: `${what}.waiting`, timestamp, data };
+  }
+  const { stopReason, usage, toolCalls, error, answerSlot } = event.ended;
+  const text = await answerAt(dependencies, answerSlot);
+  const data = {
+    ...about,
+    stopReason,
+    text: text === null ? null : beginningOf(clean(text), MAX_WEBHOOK_TEXT),
+    ...(text !== null && text.length > MAX_WEBHOOK_TEXT && { isCut: true }),
+    usage,
+    toolCalls,
+    ...(error && { error: { type: error.type, message: beginningOf(clean(error.message), MAX_ERROR) } }),
+  };
+  return { type: webhookTypeOf(event) === 'turn.failed' ? 'turn.failed' : 'turn.finished', timestamp, data };
+}
+
+/** Null where the store has lost it, and history too. */
+async function answerAt(dependencies: ConversationDependencies, slot: number | null): Promise<string | null> {
+  if (slot === null) return '';
+  const { store, key } = dependencies;
+  const [found] = await store.entries.read(key, [slot]);
+  const [entry] = found ? [found] : await readHealed(dependencies, [slot]).catch(() => []);
+  if (entry?.message.role !== 'assistant') return null;
+  const answer = answerIn(entry.message.blocks);
+  return answer ? textOf(store, key, answer.textRef ?? answer.text) : '';
+}

@@ -1,0 +1,76 @@
+/**
+ * Where events go: `PERDURA_WEBHOOK_URL` for all scopes, and before it the rules of the file that `PERDURA_WEBHOOKS` names. Only those
+ * who post read them. Errors show no address and no secret.
+ */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
+import { ConfigError, type Settings } from './settings.js';
+import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
+
+/** For the conversations of this tenant and this scope; absent: of any. */
+export interface WebhookEndpoint {
+  readonly tenant?: string;
+  readonly scope?: string;
+  /** Null: their events go nowhere. */
+  readonly url: string | null;
+  /** The first signs alone where there is one; a receiver accepts any of several while they change. */
+  readonly secrets: readonly string[];
+  readonly events: readonly WebhookEventType[];
+}
+
+const MAX_RULES = 1_000;
+
+const rule = z.strictObject({
+  tenant: z.string().min(1).optional(),
+  scope: z.string().min(1).optional(),
+  url: z.string().nullable(),
+  secret: z.string().optional(),
+  events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).optional(),
+});
+
+type Given = Pick<Settings, 'webhookUrl' | 'webhookSecrets' | 'webhookEvents' | 'webhookFile'>;
+
+/** The first that fits counts. Throws `ConfigError`. */
+export function webhookEndpoints(settings: Given): readonly WebhookEndpoint[] {
+  const { webhookUrl, webhookSecrets = [], webhookEvents, webhookFile } = settings;
+  if (webhookUrl !== undefined && webhookSecrets.length === 0)
+    throw new ConfigError(`PERDURA_WEBHOOK_URL needs PERDURA_WEBHOOK_SECRET, ${HOW}`);
+  const all = webhookUrl === undefined ? [] : [{ url: webhookUrl, secrets: webhookSecrets, events: webhookEvents }];
+  return [...(webhookFile === undefined ? [] : rulesIn(webhookFile, { secrets: webhookSecrets, events: webhookEvents })), ...all];
+}
+
+const HOW = 'by which receivers know who posts: whsec_ and what `openssl rand -base64 32` prints';
+
+function rulesIn(file: string, given: Pick<WebhookEndpoint, 'secrets' | 'events'>): WebhookEndpoint[] {
+  const refuse = (what: string): ConfigError => new ConfigError(`PERDURA_WEBHOOKS: ${file} ${what}`);
+  const rules = z.array(rule).max(MAX_RULES).safeParse(parsed(file, refuse));
+  if (!rules.success) {
+    const [issue] = rules.error.issues;
+    throw refuse(
+      `is no list of rules such as [{ "scope": "acme", "url": "https://…" }]: at ${issue?.path.join('.') || 'its top'}, ${issue?.message}`,
+    );
+  }
+  return rules.data.map(({ secret, url, events = given.events, ...of }, i) => {
+    if (url !== null && !isWebhookUrl(url)) throw refuse(`cannot be used: [${i}].url must be ${WEBHOOK_URL}, or null`);
+    const secrets = secret === undefined ? given.secrets : secretsIn(secret);
+    if (!secrets.every(isWebhookSecret)) throw refuse(`cannot be used: [${i}].secret must be ${WEBHOOK_SECRET}`);
+    if (url !== null && secrets.length === 0) throw refuse(`cannot be used: [${i}] needs "secret", or PERDURA_WEBHOOK_SECRET, ${HOW}`);
+    return { ...of, url, secrets, events };
+  });
+}
+
+function parsed(file: string, refuse: (what: string) => ConfigError): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw refuse(`cannot be read (${(error as NodeJS.ErrnoException).code ?? 'failed'})`);
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // What a parser says shows what stands there.
+    throw refuse('is no JSON');
+  }
+}

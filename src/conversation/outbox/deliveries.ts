@@ -1,0 +1,105 @@
+/**
+ * Events that webhooks are to get: noted when they happen, handed to deliveries of their own (workflows/webhook.ts), which try for hours
+ * while the conversation goes on.
+ *
+ * H1  An event is noted once, at the change of state that it is about, and only where the settings that the turn began with ask for it.
+ * H2  It leaves state when its delivery has begun. Until then it is tried again and again, and a hand-over carries it.
+ * H3  They go out in their order. A wait that is over by then is left out; an answer is in the store before its event goes out.
+ * H4  A sub-agent's waits are events, its turn is not: its parent's is.
+ */
+import type { DeliverInput, DueEvent } from '../activity-io/webhook-effects.js';
+import { isRunning, type Completed, type Failed } from '../effect.js';
+import { turnId } from '../../records/identity.js';
+import type { WebhookEventType } from '../../records/webhooks.js';
+import { isResting, retryAfter, withoutRetry, withRetry } from '../state/retry.js';
+import type { ConversationState } from '../state.js';
+import type { EndedTurn, ToolCall } from '../state/turn-state.js';
+
+/** Its name among `state.retries`. */
+export const DELIVER_RETRY = 'deliver';
+/** Of one activity. */
+const MAX_BATCH = 20;
+/** More than that are due only where no delivery can begin for long: the oldest are dropped, and their numbers are missing. */
+const MAX_DUE = 500;
+/** A close waits for deliveries to begin, but not for a server that does not let them. */
+const MAX_TRIES_AT_CLOSE = 6;
+
+type News =
+  | Omit<Extract<DueEvent, { readonly kind: 'turn-ended' }>, 'number' | 'at'>
+  | Omit<Extract<DueEvent, { readonly kind: 'waiting' }>, 'number' | 'at'>;
+
+/** `wanted`: for where the agent cannot be used, and no settings are known. */
+export function noteTurnEnd(state: ConversationState, ended: EndedTurn, wanted = state.settings?.webhooks): ConversationState {
+  if (state.parent) return state; // H4
+  return note(state, { kind: 'turn-ended', turn: turnId(ended.number), ended }, wanted);
+}
+
+/** A call has begun to wait for a person; the client that runs a tool waits for it by itself. */
+export function noteWait(state: ConversationState, { id: callId, name: tool, askedIn, plan }: ToolCall, asked: Asked): ConversationState {
+  if (asked.kind === 'client-tool') return state;
+  const turn = turnId(state.turn?.number ?? 0);
+  const { fingerprint: hash = '' } = plan;
+  const wait = { kind: 'waiting', turn, callId, what: asked.kind, tool, hash, askedIn, until: asked.until } as const;
+  return note(state, wait, state.settings?.webhooks);
+}
+
+type Asked = NonNullable<ToolCall['asked']>;
+
+/** H1. */
+function note(state: ConversationState, news: News, wanted: readonly WebhookEventType[] = []): ConversationState {
+  if (!wanted.includes(webhookTypeOf(news))) return state;
+  const { count, due } = state.deliveries ?? { count: 0, due: [] };
+  const event = { ...news, number: count + 1, at: state.now } as DueEvent;
+  return { ...state, deliveries: { count: count + 1, due: [...due, event].slice(-MAX_DUE) } };
+}
+
+export function webhookTypeOf(event: News): WebhookEventType {
+  if (event.kind === 'waiting') return `${event.what}.waiting`;
+  return event.ended.stopReason === 'failed' ? 'turn.failed' : 'turn.finished';
+}
+
+/** The next events to hand over; undefined while there are none, or they cannot be yet. */
+export function deliverInput(state: ConversationState): DeliverInput | undefined {
+  if (state.deliveries === undefined || isRunning(state, 'deliver') || isResting(state, DELIVER_RETRY)) return undefined;
+  const live = liveEvents(state);
+  const early = live.findIndex((event) => !isStored(state, event));
+  const events = live.slice(0, Math.min(MAX_BATCH, early === -1 ? MAX_BATCH : early));
+  if (events.length === 0) return undefined;
+  const { identity, title, parent } = state;
+  return { identity, title, ...(parent && { parent }), events };
+}
+
+export function acceptDelivering(state: ConversationState, { input }: Completed<'deliver'>): ConversationState {
+  return withoutEvents(state, input);
+}
+
+/** H2. Of a conversation that is deleted nothing goes out any more. */
+export function failDelivering(state: ConversationState, { input, failure, at }: Failed<'deliver'>): ConversationState {
+  if (failure.type === 'deleted') return withoutRetry(withoutEvents(state, input), DELIVER_RETRY);
+  return withRetry(state, DELIVER_RETRY, retryAfter(failure, (state.retries[DELIVER_RETRY]?.attempts ?? 0) + 1, at));
+}
+
+/** Whether a conversation may end: what its webhooks are to get is on its way. */
+export function areDeliveriesBegun(state: ConversationState): boolean {
+  return liveEvents(state).length === 0 || (state.retries[DELIVER_RETRY]?.attempts ?? 0) >= MAX_TRIES_AT_CLOSE;
+}
+
+/** Those before them were left out. */
+function withoutEvents(state: ConversationState, { events }: DeliverInput): ConversationState {
+  const last = events[events.length - 1];
+  if (!state.deliveries || !last) return state;
+  const { count, due } = state.deliveries;
+  return { ...state, deliveries: { count, due: due.filter(({ number }) => number > last.number) } };
+}
+
+/** H3. */
+function liveEvents({ deliveries, turn }: ConversationState): readonly DueEvent[] {
+  const asking = turn?.phase.kind === 'tools' ? turn.phase.calls.filter(({ status }) => status === 'asking') : [];
+  return (deliveries?.due ?? []).filter((event) => event.kind === 'turn-ended' || asking.some(({ id }) => id === event.callId));
+}
+
+/** H3. */
+function isStored({ outbox }: ConversationState, event: DueEvent): boolean {
+  const slot = event.kind === 'waiting' ? event.askedIn : event.ended.answerSlot;
+  return !outbox.entries.some((entry) => entry.slot === slot);
+}

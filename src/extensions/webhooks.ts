@@ -1,0 +1,96 @@
+/**
+ * Posts events to the endpoints in a worker's settings, signed as Standard Webhooks say. The operator has named the addresses, so they may
+ * be in the operator's own network; where an answer leads elsewhere is not followed.
+ *
+ * U1  An id that was acknowledged is not posted again by this worker, also where Temporal did not hear of it.
+ * U2  Endpoints that hang take a bounded share of the worker: conversations have the rest.
+ */
+import { Webhook } from 'standardwebhooks';
+import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.js';
+import type { WebhookEndpoint } from '../config/webhooks.js';
+import { packageVersion } from '../platform/version.js';
+import { codeOf, postJson, refusalIn } from './post.js';
+
+export interface WebhookOptions {
+  /** Milliseconds that a receiver has; tests shorten them. */
+  readonly ms?: number;
+  readonly now?: () => number;
+}
+
+const POST_MS = 15_000;
+const MAX_AT_ONCE = 20;
+const BUSY_MS = 5_000;
+const REMEMBERED = 1_000;
+const GONE = 410;
+/** A receiver that asks for more is asked again after an hour. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+type Identity = { readonly scope: string; readonly tenant?: string };
+
+export function endpointFor(
+  endpoints: readonly WebhookEndpoint[],
+  { scope, tenant }: Identity,
+): (WebhookEndpoint & { url: string }) | undefined {
+  const found = endpoints.find(
+    (one) => (one.scope === undefined || one.scope === scope) && (one.tenant === undefined || one.tenant === tenant),
+  );
+  return found === undefined || found.url === null ? undefined : { ...found, url: found.url };
+}
+
+/** Undefined where no endpoint is set. */
+export function createWebhooks(endpoints: readonly WebhookEndpoint[], options: WebhookOptions = {}): Webhooks | undefined {
+  if (endpoints.every(({ url }) => url === null)) return undefined;
+  const { ms = POST_MS, now = Date.now } = options;
+  const acknowledged = new Map<string, PostOutcome>();
+  let posting = 0;
+
+  const post = async (posted: Posted, signal: AbortSignal): Promise<PostOutcome> => {
+    const { id, identity, body } = posted;
+    const known = acknowledged.get(id);
+    if (known) return known; // U1
+    const endpoint = endpointFor(endpoints, identity);
+    if (!endpoint) return { kind: 'failed', message: `this worker has no webhook for scope "${identity.scope}"` };
+    // U2
+    if (posting >= MAX_AT_ONCE) return { kind: 'failed', message: `${posting} others are being posted`, retryAfterMs: BUSY_MS };
+    posting += 1;
+    try {
+      const answer = await postJson(endpoint.url, { body, headers: signed(endpoint, { id, body, at: now() }), ms, signal });
+      const outcome = outcomeOf(answer, now());
+      if (outcome.kind !== 'failed') acknowledged.set(id, outcome);
+      for (const oldest of acknowledged.keys()) if (acknowledged.size > REMEMBERED) acknowledged.delete(oldest);
+      return outcome;
+    } catch (error) {
+      return { kind: 'failed', message: error instanceof Error ? error.message : codeOf(error) };
+    } finally {
+      posting -= 1;
+    }
+  };
+  return { eventsFor: (identity) => endpointFor(endpoints, identity)?.events ?? [], post };
+}
+
+/** https://www.standardwebhooks.com: each attempt has a time of its own, so that a receiver can refuse what is old. */
+function signed({ secrets }: WebhookEndpoint, { id, body, at }: { readonly id: string; readonly body: string; readonly at: number }) {
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(id, new Date(at), body));
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at / 1000)),
+    'webhook-signature': signatures.join(' '),
+    'user-agent': `perdura/${packageVersion()}`,
+  };
+}
+
+function outcomeOf(answer: { readonly status: number; readonly retryAfter: string | null }, now: number): PostOutcome {
+  const { status, retryAfter } = answer;
+  if (status === GONE) return { kind: 'gone', status };
+  const refusal = refusalIn(answer);
+  if (refusal === undefined) return { kind: 'delivered', status };
+  const asked = retryAfterMs(retryAfter, now);
+  return { kind: 'failed', message: refusal, ...(asked !== undefined && { retryAfterMs: asked }) };
+}
+
+/** Seconds, or a date. */
+function retryAfterMs(header: string | null, now: number): number | undefined {
+  if (header === null) return undefined;
+  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
+  return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+}
