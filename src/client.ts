@@ -235,8 +235,8 @@ export function createClientWith({
     if (!isRunning) throw new ClientError('not-found', `cannot start ${id}: ${why}`);
   };
 
-  const keyOf = async (id: string): Promise<ConversationKey> => {
-    const { life, scope } = await describe(id);
+  const keyOf = async (id: string, known?: Description): Promise<ConversationKey> => {
+    const { life, scope } = known ?? (await describe(id));
     return { namespace, scope: scope ?? (await status(id)).scope, conversation: id, life };
   };
 
@@ -359,7 +359,7 @@ export function createClientWith({
 
     describe,
 
-    key: keyOf,
+    key: (id) => keyOf(id),
 
     scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store }, scope),
 

@@ -11,6 +11,7 @@ import { readBranch, readBranches, readCurrent, readTurnEnds, type Branch } from
 import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
+import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
 import { beginningOf } from '../records/text.js';
 
@@ -32,8 +33,8 @@ export interface Remembered {
 export interface ReadingClient {
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
-  /** Where its live events are now: `watch` after it misses nothing that is published from here on. */
-  newestCursor(id: string): Promise<string>;
+  /** Where its live events are now: `watch` after it misses nothing that is published from here on. `of`: as just described. */
+  newestCursor(id: string, options?: { readonly of?: Description }): Promise<string>;
   /**
    * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
    * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
@@ -73,7 +74,7 @@ export interface StoredItems {
 
 export interface Reading {
   readonly store: () => Promise<Store>;
-  readonly keyOf: (id: string) => Promise<ConversationKey>;
+  readonly keyOf: (id: string, description?: Description) => Promise<ConversationKey>;
 }
 
 export function createReading({ store, keyOf }: Reading): ReadingClient {
@@ -85,7 +86,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       }
     },
 
-    newestCursor: async (id) => (await store()).feed.newest(await keyOf(id)),
+    newestCursor: async (id, { of } = {}) => (await store()).feed.newest(await keyOf(id, of)),
 
     async history(id, { after: first = 0, branch } = {}) {
       const [own, key] = [await store(), await keyOf(id)];

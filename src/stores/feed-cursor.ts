@@ -44,7 +44,7 @@ export function createFeedPosition(after: string): FeedPosition {
     from: () => at,
     settle(last) {
       if (at === NEWEST) at = last ?? OLDEST;
-      if (at === OLDEST || (last !== undefined && compare(at, last) <= 0)) return false;
+      if (at === OLDEST || (last !== undefined && compareCursors(at, last) <= 0)) return false;
       at = OLDEST;
       return true;
     },
@@ -54,7 +54,7 @@ export function createFeedPosition(after: string): FeedPosition {
         at = cursor;
         return 'next';
       }
-      if (compare(cursor, before) <= 0) return 'seen';
+      if (compareCursors(cursor, before) <= 0) return 'seen';
       at = cursor;
       return follows(before, cursor) ? 'next' : 'gap';
     },
@@ -72,7 +72,7 @@ function follows(before: string, cursor: string): boolean {
 }
 
 /** What is no cursor of this store is beyond everything. */
-function compare(a: string, b: string): number {
+export function compareCursors(a: string, b: string): number {
   const [left, right] = [parseCursor(a), parseCursor(b)];
   if (left === undefined) return 1;
   if (right === undefined) return -1;

@@ -16,7 +16,7 @@ import { loadConfig } from '../../src/config.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { dieWithUs } from './reaper.js';
 import { startRedis, type RedisServer } from './redis-server.js';
-import { startTemporal, type TemporalServer } from './temporal-server.js';
+import { freePort, startTemporal, type TemporalServer } from './temporal-server.js';
 import { forgetMemories } from './world.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 
@@ -36,6 +36,15 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly impatient?: boolean;
   /** With the tools `note`, `pay` and `ship` (ledger-tools.cjs). */
   readonly ledger?: boolean;
+}
+
+export interface GatewayProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly token: string;
+  /** SIGKILL, and until it is gone. */
+  kill(): Promise<void>;
+  log(): string;
 }
 
 export interface LedgerLine {
@@ -67,6 +76,8 @@ export interface Scene {
     readonly preload?: string;
     readonly env?: Readonly<Record<string, string>>;
   }): Promise<WorkerProcess>;
+  /** `perdura serve` as a process that can be killed; without `port` on one that is free. */
+  startGateway(options?: { readonly port?: number }): Promise<GatewayProcess>;
   readonly ledger: () => LedgerLine[];
   /** From now on the tools of the ledger end at once. */
   readonly letToolsEnd: () => void;
@@ -76,6 +87,7 @@ export interface Scene {
   onClose(end: () => unknown): void;
 }
 
+const GATEWAY_TOKEN = 'a-token-that-only-tests-have';
 const IMPATIENCE: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s' };
 
 interface OpenScene extends Scene {
@@ -186,6 +198,17 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
       ends.push(() => worker.kill());
       await worker.ready;
       return worker;
+    },
+    async startGateway({ port: wanted } = {}) {
+      const port = wanted ?? (await freePort());
+      const served = startWorkerProcess({
+        env: { ...environment(address, api.url), PERDURA_GATEWAY_TOKEN: GATEWAY_TOKEN },
+        cwd: dir,
+        command: { args: ['serve', '--port', String(port), '--requests-per-minute', '100000'], readyOn: 'serving http' },
+      });
+      ends.push(() => served.kill());
+      await served.ready;
+      return { url: `http://127.0.0.1:${port}`, port, token: GATEWAY_TOKEN, kill: () => served.kill(), log: () => served.log() };
     },
     ledger: () =>
       existsSync(ledgerFile)

@@ -27,7 +27,11 @@ export interface WorkerProcessOptions {
   readonly cwd: string;
   /** Modules that are loaded before the product (Node's `--require`). */
   readonly preloads?: readonly string[];
+  /** Another command than `worker`, and what it says once it is ready. */
+  readonly command?: { readonly args: readonly string[]; readonly readyOn: string };
 }
+
+const WORKER = { args: ['worker'], readyOn: 'takes work from task queue' };
 
 /** The product that is tested: a folder with `dist`. A copy that was broken by hand shows whether a test can fail. */
 export const PRODUCT = process.env['PERDURA_TEST_PRODUCT'] ?? join(__dirname, '..', '..');
@@ -37,11 +41,11 @@ const OWN = /^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|NODE_OPTIONS$)/;
 const MAX_STOP_MS = 20_000;
 const KEPT_LOG = 16_000;
 
-export function startWorkerProcess({ env, cwd, preloads = [] }: WorkerProcessOptions): WorkerProcess {
+export function startWorkerProcess({ env, cwd, preloads = [], command = WORKER }: WorkerProcessOptions): WorkerProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
   const child = spawn(
     process.execPath,
-    [...preloads.flatMap((file) => ['--require', file]), join(PRODUCT, 'dist', 'cli', 'main.js'), 'worker'],
+    [...preloads.flatMap((file) => ['--require', file]), join(PRODUCT, 'dist', 'cli', 'main.js'), ...command.args],
     {
       cwd,
       env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: PRODUCT, PERDURA_TRUST: '1', ...env },
@@ -61,10 +65,10 @@ export function startWorkerProcess({ env, cwd, preloads = [] }: WorkerProcessOpt
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         log = (log + text).slice(-KEPT_LOG);
-        if (log.includes('takes work from task queue')) resolve();
+        if (log.includes(command.readyOn)) resolve();
       });
     }
-    void ended.then(({ code, signal }) => reject(new Error(`the worker ended (${signal ?? code}) before it was ready:\n${log}`)));
+    void ended.then(({ code, signal }) => reject(new Error(`perdura ${command.args.join(' ')} ended (${signal ?? code}) before it was ready:\n${log}`)));
   });
   // Who kills it before it is ready does not wait for it.
   ready.catch(() => undefined);

@@ -10,7 +10,7 @@ import { NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
 import { joinedTurn } from './joined-turn.js';
-import { isRunning } from './status-of.js';
+import { describedOf, isRunning } from './status-of.js';
 import { createTurnEnds } from './turn-ends.js';
 import { wholeTurn } from './whole-turn.js';
 
@@ -51,12 +51,13 @@ export const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', sto
 export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {
   const ends = createTurnEnds(client);
 
-  /** Where its live events are now, once it runs. */
+  /** Where its live events are now, once it runs. Temporal is asked once about one that does. */
   const open = async (id: string, start: StartOptions | undefined): Promise<string> => {
-    if (start !== undefined && !(await isRunning(client, id))) {
-      const isNew = await begin(client, id, start);
-      if (isNew) return OLDEST;
-    }
+    if (start === undefined) return client.newestCursor(id);
+    const description = await describedOf(client, id);
+    if (description?.state === 'running') return client.newestCursor(id, { of: description });
+    if (description) await goOn(client, id);
+    else if (!(await client.start(id, start)).attached) return OLDEST;
     return client.newestCursor(id);
   };
 
@@ -105,17 +106,12 @@ export function isReset(message: Message): boolean {
   return read.ok && read.value.kind === 'reset';
 }
 
-/** True where it is a new one; one that has ended goes on with its turns. */
-async function begin(client: PerduraClient, id: string, start: StartOptions): Promise<boolean> {
-  if ((await isRunning(client, id)) === undefined) {
-    const { attached } = await client.start(id, start);
-    return !attached;
-  }
+/** One that has ended goes on with its turns. */
+async function goOn(client: PerduraClient, id: string): Promise<void> {
   try {
     await client.resume(id);
   } catch (error) {
     // Another gateway was first.
     if ((await isRunning(client, id)) !== true) throw error;
   }
-  return false;
 }

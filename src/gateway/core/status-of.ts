@@ -1,5 +1,5 @@
 /** What a conversation does now, where a worker is there to say it. */
-import type { ClientError, PerduraClient } from '../../client.js';
+import type { ClientError, Description, PerduraClient } from '../../client.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 
 /** Of a worker that is not there: what Temporal and the store know is answered without it. */
@@ -18,8 +18,14 @@ export async function statusOf(client: Pick<PerduraClient, 'status'>, id: string
 
 /** As Temporal says, with a worker or without; undefined where there is no such conversation. */
 export async function isRunning(client: Pick<PerduraClient, 'describe'>, id: string): Promise<boolean | undefined> {
+  const description = await describedOf(client, id);
+  return description && description.state === 'running';
+}
+
+/** Undefined where there is no such conversation. */
+export async function describedOf(client: Pick<PerduraClient, 'describe'>, id: string): Promise<Description | undefined> {
   try {
-    return (await client.describe(id)).state === 'running';
+    return await client.describe(id);
   } catch (error) {
     if ((error as Partial<ClientError>).kind === 'not-found') return undefined;
     throw error;

@@ -1,22 +1,18 @@
 /**
- * Live events in a Redis stream; cursors are its ids, made by us (feed-cursor.ts).
- *
- * E1  A reader has a connection of its own: a blocking XREAD holds back everything behind it, and waits longer than a command may.
- * E2  A reader outlives an outage: it reads on from its cursor with a new connection until its signal aborts.
- * E3  A feed without news for a day is dropped; a cursor into it gets a resync.
+ * Live events in a Redis stream; cursors are its ids, made by us (feed-cursor.ts). All readers share one connection (follower.ts).
+ * A feed without news for a day is dropped; a cursor into it gets a resync.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { JsonValue } from '../../records/message.js';
-import { decodeJson } from '../codecs/entry-codec.js';
-import { createFeedPosition, cursorBefore, OLDEST, RESYNC, type FeedPosition } from '../feed-cursor.js';
+import { OLDEST } from '../feed-cursor.js';
+import { readFeed } from '../feed-tail.js';
 import { mayPass, messageOf } from './errors.js';
+import { createRedisFollower, toEvents } from './follower.js';
 import { deletedKeyOf, keyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { ConversationKey, Feed, LiveEvent } from '../store.js';
 
-const BLOCK_MS = 5000;
 const EVENTS_PER_READ = 256;
 const SECONDS_TO_LIVE = 24 * 3600;
 
@@ -24,8 +20,6 @@ export interface RedisFeedOptions {
   readonly maxLength: number;
   readonly log?: (line: string) => void;
 }
-
-type FeedEvent = { readonly cursor: string; readonly event: JsonValue };
 
 export interface RedisFeed extends Feed {
   /** What the scripts take before events: batch id, now, most events kept, seconds to live. */
@@ -36,6 +30,7 @@ export interface RedisFeed extends Feed {
 
 export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOptions): RedisFeed {
   const closing = new AbortController();
+  const follower = createRedisFollower(link, log);
   const settings = (events: readonly LiveEvent[]): string[] => {
     if (events.length === 0) return ['', '', '', ''];
     const batch = events.every(({ id }) => id !== undefined) ? '' : randomUUID();
@@ -60,37 +55,62 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
 
     async *read(key, after, signal) {
       const stop = AbortSignal.any([signal, closing.signal]);
-      const position = createFeedPosition(after);
-      for (let failures = 0; !stop.aborted; failures += 1) {
-        const reader = link.redis.duplicate({
-          retryStrategy: () => null,
-          commandTimeout: BLOCK_MS + (link.redis.options.commandTimeout ?? 0),
-          socketTimeout: undefined,
+      const feed = keyOf(key, 'feed');
+      const attempt = `read the feed of ${key.conversation}`;
+      const ask = <T>(command: (redis: Redis) => Promise<T>, unread: T): Promise<T> =>
+        untilAnswered(() => command(link.redis), {
+          unread,
+          stop,
+          log: (reason) => log?.(`cannot ${attempt}: ${reason}; trying again until it answers`),
         });
-        reader.on('error', (error: Error) => {
-          if (failures === 0) log?.(`reading the feed of ${key.conversation}: ${error.message}; trying again until it answers`);
+      try {
+        yield* readFeed(after, stop, {
+          newest: async () => (await ask((redis) => redis.xrevrange(feed, '+', '-', 'COUNT', 1), []))[0]?.[0],
+          async page(from) {
+            const reply = await ask((redis) => redis.xread('COUNT', EVENTS_PER_READ, 'STREAMS', feed, from), null);
+            return toEvents(reply?.[0]?.[1] ?? [])[0];
+          },
+          join: (newest) => follower.join(feed, newest),
+          leave: (tail) => follower.leave(feed, tail),
         });
-        const disconnect = () => reader.disconnect();
-        stop.addEventListener('abort', disconnect, { once: true });
-        try {
-          for await (const event of follow(reader, keyOf(key, 'feed'), position)) {
-            failures = 0;
-            yield event;
-          }
-        } catch (error) {
-          if (stop.aborted) return;
-          if (!mayPass(error)) throw link.unavailable(`read the feed of ${key.conversation}`, error);
-          if (failures === 0) log?.(`reading the feed of ${key.conversation}: ${messageOf(error)}; trying again until it answers`);
-        } finally {
-          stop.removeEventListener('abort', disconnect);
-          disconnect();
-        }
-        await delay(Math.min(100 * (failures + 1), 1000), undefined, { signal: stop }).catch(() => undefined);
+      } catch (error) {
+        throw link.unavailable(attempt, error);
       }
     },
 
-    close: () => closing.abort(),
+    close() {
+      closing.abort();
+      follower.close();
+    },
   };
+}
+
+interface Asking<T> {
+  /** What stands for the answer once it is given up. */
+  readonly unread: T;
+  readonly stop: AbortSignal;
+  readonly log: (reason: string) => void;
+}
+
+/** A reader outlives an outage: it asks until there is an answer, or `stop` aborts. */
+async function untilAnswered<T>(command: () => Promise<T>, { unread, stop, log }: Asking<T>): Promise<T> {
+  let leave!: () => void;
+  const stopped = new Promise<T>((resolve) => (leave = () => resolve(unread)));
+  stop.addEventListener('abort', leave, { once: true });
+  try {
+    for (let failures = 0; !stop.aborted; failures += 1) {
+      try {
+        return await Promise.race([command(), stopped]);
+      } catch (error) {
+        if (!mayPass(error)) throw error;
+        if (failures === 0) log(messageOf(error));
+        await delay(Math.min(100 * (failures + 1), 1000), undefined, { signal: stop }).catch(() => undefined);
+      }
+    }
+    return unread;
+  } finally {
+    stop.removeEventListener('abort', leave);
+  }
 }
 
 export function feedKeys(key: ConversationKey): string[] {
@@ -100,24 +120,4 @@ export function feedKeys(key: ConversationKey): string[] {
 /** As the scripts take them: id or '', JSON. */
 export function toEventArguments(events: readonly LiveEvent[]): string[] {
   return events.flatMap(({ id = '', event }) => [id, JSON.stringify(event)]);
-}
-
-/** Endless; throws when the connection ends. */
-async function* follow(reader: Redis, feed: string, position: FeedPosition): AsyncGenerator<FeedEvent> {
-  for (;;) {
-    // Asked at the start and after each silence: a feed that was lost in between would otherwise be waited for in vain (C3).
-    const [newest] = await reader.xrevrange(feed, '+', '-', 'COUNT', 1);
-    if (position.settle(newest?.[0])) yield { cursor: OLDEST, event: RESYNC };
-
-    for (;;) {
-      const reply = await reader.xread('COUNT', EVENTS_PER_READ, 'BLOCK', BLOCK_MS, 'STREAMS', feed, position.from());
-      if (reply === null) break;
-      for (const [cursor, fields] of reply[0]?.[1] ?? []) {
-        const step = position.step(cursor);
-        if (step === 'gap') yield { cursor: cursorBefore(cursor), event: RESYNC };
-        const event = decodeJson(fields[1]);
-        if (step !== 'seen' && event !== undefined) yield { cursor, event: event as JsonValue };
-      }
-    }
-  }
 }

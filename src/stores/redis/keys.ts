@@ -35,11 +35,13 @@
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
- * `perdura:store` is the name that the store gave itself.
+ * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is gone
+ * in a minute.
  */
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
+export const WAKE_KEY = 'perdura:wake';
 
 /** All that there is of one life. */
 export const KEY_NAMES = [
