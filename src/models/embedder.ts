@@ -20,6 +20,9 @@ export interface Embedded {
   readonly tokens: number;
 }
 
+/** `ollama/<model>` or `openai/<model>`, as `embedder` names a built-in one. */
+export const EMBEDDER_PATTERN = /^(ollama|openai)\/[\w.:/-]{1,100}$/;
+
 /** In one request. */
 export const MAX_TEXTS = 64;
 /** Characters of one text that are looked at: what any of today's models takes, of any language. */

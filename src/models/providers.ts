@@ -45,9 +45,6 @@ export function createModels(options: ProviderOptions): Models {
   return Object.assign(choose, { limits: createModelLimits(options.declared) });
 }
 
-/** `ollama/<model>` or `openai/<model>`, as `embedder` names a built-in one. */
-export const EMBEDDER_PATTERN = /^(ollama|openai)\/[\w.:/-]{1,100}$/;
-
 /** The one that turns texts into vectors, where somebody wants it; `wanted` fits EMBEDDER_PATTERN where it is a name. */
 export function createEmbedder(
   wanted: string | Embedder | undefined,
