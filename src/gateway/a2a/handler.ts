@@ -134,7 +134,11 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
       return following(name, untilAsked);
     }
     if (wasTaken(said, facts.entries)) return following(name, untilAsked);
-    if (isTerminal(facts)) throw unsupported('the task has ended: send the message with its contextId and without its taskId');
+    if (isTerminal(facts)) {
+      const taken = (await client.history(name.conversation)).find(({ messageId }) => messageId === said.messageId);
+      if (taken) return following(taskName(name.context, taken.turn), untilAsked);
+      throw unsupported('the task has ended: send the message with its contextId and without its taskId');
+    }
     if (state === 'TASK_STATE_SUBMITTED') throw unsupported('the task has not begun: send the message without its taskId, or later');
     return submit(name.context, { ...said, message: { ...said.message, delivery: 'steer' } }, {}, untilAsked);
   };

@@ -226,14 +226,17 @@ test('what is said to a task that works reaches the model in the same turn where
     held = gate();
     const begun = (await client.sendMessage(request(message(said), { returnImmediately: true }))) as Task;
     await held.reached;
-    const steered = send(message('and this', { taskId: begun.id }));
+    const own = message('and this', { taskId: begun.id });
+    const steered = send(own);
     await waitFor(
       () => world.client.queue(begun.contextId),
       (queue) => queue.length > 0,
     );
     held.release();
     held = undefined;
-    return { before: begun.id, task: await steered, conversation: begun.contextId };
+    const task = await steered;
+    expect(await send(own)).toEqual(task);
+    return { before: begun.id, task, conversation: begun.contextId };
   };
   const goesOn = await steer('work');
   expect(goesOn.task.id).toBe(goesOn.before);

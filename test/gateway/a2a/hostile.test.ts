@@ -31,8 +31,11 @@ const post = (body: string, headers: Record<string, string> = {}): Promise<Respo
       body,
     }),
   );
-const call = async (method: string, params: unknown, headers?: Record<string, string>): Promise<Answer> =>
-  (await (await post(JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params }), headers)).json()) as Answer;
+/** A stream that is refused late has the refusal as its only event. */
+const call = async (method: string, params: unknown, headers?: Record<string, string>): Promise<Answer> => {
+  const body = await (await post(JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params }), headers)).text();
+  return JSON.parse(body.replace(/^data: /, '')) as Answer;
+};
 
 interface Answer {
   readonly id: unknown;
