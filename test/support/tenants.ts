@@ -3,6 +3,7 @@ import { createGateway } from '../../src/gateway/app.js';
 import type { Authenticate } from '../../src/gateway/access/tokens.js';
 import type { Role } from '../../src/gateway/access/principal.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
+import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 import type { World } from './world.js';
 
 export const TENANT_KEY = 'a-key-that-only-tests-have-0123456789';
@@ -35,7 +36,7 @@ export interface Answer {
 export async function ask(app: GatewayApp, token: string, method: string, path: string, asked: Asked = {}): Promise<Answer> {
   const { body, bytes, headers } = asked;
   // A stream that should have been refused would never end.
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = timeoutSignal(PATIENCE_MS);
   const response = await app.request(`http://localhost${path}`, {
     method,
     signal,
