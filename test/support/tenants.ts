@@ -3,6 +3,7 @@ import { createGateway } from '../../src/gateway/app.js';
 import type { Authenticate } from '../../src/gateway/access/tokens.js';
 import type { Role } from '../../src/gateway/access/principal.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
+import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 import type { World } from './world.js';
 
 export const TENANT_KEY = 'a-key-that-only-tests-have-0123456789';
@@ -18,6 +19,8 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   return createGateway({ client, authenticate: byName, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
 }
 
+const PATIENCE_MS = 30_000;
+
 export interface Asked {
   readonly body?: unknown;
   readonly bytes?: Uint8Array;
@@ -32,8 +35,11 @@ export interface Answer {
 
 export async function ask(app: GatewayApp, token: string, method: string, path: string, asked: Asked = {}): Promise<Answer> {
   const { body, bytes, headers } = asked;
+  // A stream that should have been refused would never end.
+  const signal = timeoutSignal(PATIENCE_MS);
   const response = await app.request(`http://localhost${path}`, {
     method,
+    signal,
     headers: { host: 'localhost', authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(bytes && { body: Buffer.from(bytes) }),

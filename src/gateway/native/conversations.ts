@@ -112,7 +112,7 @@ export function addConversations(app: GatewayApp): void {
     summary: 'What has been spent',
     role: 'operator',
     query: z.object({
-      by: z.enum(['agent', 'scope', 'model', 'day', 'conversation']).default('model'),
+      by: z.enum(['agent', 'scope', 'tenant', 'model', 'day', 'conversation']).default('model'),
       since: z.iso.datetime({ offset: true }).optional(),
     }),
     answer: anything,

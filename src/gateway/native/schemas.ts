@@ -94,6 +94,8 @@ export const listed = z
     running: z.boolean(),
     state: z.string(),
     agent: z.string().nullable(),
+    tenant: z.string().nullable(),
+    publicId: z.string().nullable().openapi({ description: 'by which its tenant knows it, where that is another id; null for the tenant' }),
     title: z.string().nullable(),
     startedAt: z.string(),
     closedAt: z.string().nullable(),

@@ -37,6 +37,9 @@ const ELSEWHERE = [
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
 ];
 
+/** Routes that are wrong, of which the rest need not be asked: a stream that is not refused takes its time. */
+const ENOUGH = 4;
+
 let world: World;
 let app: GatewayApp;
 /** Acme's, by its own name, by the one that Temporal knows, and by the response of its turn; and the operator's. */
@@ -97,6 +100,7 @@ test('another’s conversation is as one that there is not, by any id', async ()
   const before = [await world.client.history(hidden), await world.client.history(operators)];
   const wrong: string[] = [];
   for (const route of ofOne()) {
+    if (wrong.length >= ENOUGH) break;
     const [method = '', path = ''] = route.split(' ');
     const isResponse = path.startsWith('/v1/responses');
     const never = isResponse ? `resp_${Buffer.from(`no-${randomUUID()}:turn_0001`).toString('base64url')}` : `no-${randomUUID()}`;

@@ -54,7 +54,7 @@ test('what one does shows in nothing of the other', async () => {
         for (const id of IDS.map((name) => `${name}-${run}`)) await entriesAsKnown(tenant, id, model[tenant].get(id));
       }
     }),
-    { numRuns: 8, ...(process.env['SEED'] !== undefined && { seed: Number(process.env['SEED']) }) },
+    { numRuns: 8, endOnFailure: true, ...(process.env['SEED'] !== undefined && { seed: Number(process.env['SEED']) }) },
   );
 });
 
