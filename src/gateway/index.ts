@@ -14,6 +14,9 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 export { serveGateway, type ServedGateway, type ServeOptions } from './serve.js';
+export { createEntrance, type Browsers, type Entrance, type EntranceOptions } from './access/entrance.js';
+export { watchAuthFile, type AuthFile, type AuthSource } from './access/auth-file.js';
+export { createLimits, type SharedCounts } from './access/limits.js';
 export { keptToken, oneToken, type Authenticate } from './access/tokens.js';
 export { ROLES, type Principal, type Role } from './access/principal.js';
 export type { GatewayOptions } from './app.js';

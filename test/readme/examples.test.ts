@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
+import { parseAuthFile } from '../../src/gateway/access/auth-file.js';
 import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
 import { fencedBlocks, ROOT } from './commands.js';
 
@@ -19,8 +20,12 @@ const samples = pages.flatMap((page) =>
     .map(({ text }, at) => [page, at + 1, text] as const),
 );
 
-test.each(samples)('%s, sample %i is read as it stands', (_page, _at, text) => {
+test.each(samples)('%s, sample %i is read as it stands', (page, _at, text) => {
   const sample: unknown = JSON.parse(text);
+  if (text.includes('"jwt"')) {
+    expect(parseAuthFile(text, page)).toMatchObject(sample as object);
+    return;
+  }
   const schema = text.includes('"mcpServers"') ? mcpConfigSchema.strict() : agentConfigSchema;
   expect(schema.safeParse(sample).error?.issues ?? []).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { describeSettings, loadVariables, secretsOf, type Config } from '../../c
 import { isBroken, pasteable, renderReport, type Report } from './finding.js';
 import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { agentsFolder } from '../../agents/agents-folder.js';
+import { checkAuth } from './gateway.js';
 import { checkSettingPackages } from './packages.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';
@@ -18,9 +19,10 @@ export interface DoctorOptions {
 export async function doctor(config: Config, options: DoctorOptions, output: Output): Promise<number> {
   // Alone, since it measures time.
   const server = await checkServer(config);
-  const [store, provider, agents, workspace, disk] = await Promise.all([
+  const [store, provider, auth, agents, workspace, disk] = await Promise.all([
     checkStore(config),
     checkProvider(config),
+    checkAuth(config),
     checkAgents(agentsFolder(config), loadVariables(config.cwd), config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
@@ -32,6 +34,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
       ...store,
       provider,
       ...checkSettingPackages(config),
+      ...auth,
       ...checkCircuits(config.cwd, Date.now()),
       ...agents,
       workspace,

@@ -7,10 +7,9 @@ import { SIGN_IN_SECONDS } from './sign-in.js';
 const SESSION = 'perdura';
 const SIGN_IN = 'perdura-sign-in';
 
-/** With `__Host-`, which is for https alone, no other name of a domain can set it. */
+/** `__Host-` makes it Secure, and no other name of a domain can set it. */
 const prefixed = (context: GatewayContext): 'host' | undefined => (context.get('seen').isSecure ? 'host' : undefined);
-const common = (context: GatewayContext) =>
-  ({ path: '/', httpOnly: true, secure: context.get('seen').isSecure, prefix: prefixed(context) }) as const;
+const common = (context: GatewayContext) => ({ path: '/', httpOnly: true, prefix: prefixed(context) }) as const;
 
 export function readSessionCookie(context: GatewayContext): string | undefined {
   return getCookie(context, SESSION, prefixed(context));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describeSettings, loadConfig } from '../../../src/config.js';
 import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
 import { checkFolder, checkListedModels, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
+import { checkAuth } from '../../../src/cli/doctor/gateway.js';
 import { speedFinding, storeFinding } from '../../../src/cli/doctor/temporal.js';
 
 let dir: string;
@@ -125,4 +126,28 @@ test('each model of an agent’s list needs the key of its provider, or is named
     'gemini/x cannot answer here: GEMINI_API_KEY is not set',
   ]);
   expect(checkListedModels({ id: 'one', config: {} as never }, config)).toEqual([]);
+});
+
+test('who may open the gateway is looked at where a file says it: what it cannot read, what is over, what is not installed', async () => {
+  const authFile = join(dir, 'auth.json');
+  expect(await checkAuth({})).toEqual([]);
+  expect(await checkAuth({ authFile })).toMatchObject([{ health: 'broken', found: expect.stringContaining('auth.json') }]);
+  const token = {
+    name: 'old',
+    hash: `sha256:${'0'.repeat(64)}`,
+    role: 'user',
+    created: '2026-01-01T00:00:00Z',
+    expires: '2026-01-02T00:00:00Z',
+  };
+  const jwt = { issuer: 'https://id.example', audience: 'perdura', defaultRole: 'user' };
+  writeFileSync(authFile, JSON.stringify({ tokens: [token], jwt }));
+  expect(await checkAuth({ authFile }, () => true)).toEqual([
+    ok('Gateway', '1 tokens, users of id.example'),
+    warning('Gateway', 'old opens nothing any more: its time is over', 'perdura token revoke old'),
+  ]);
+  expect((await checkAuth({ authFile }, (name) => name !== 'jose')).at(-1)).toMatchObject({
+    health: 'broken',
+    found: expect.stringContaining('the package jose, which is not installed'),
+    mend: 'npm install jose@6',
+  });
 });

@@ -106,6 +106,14 @@ test('what was sealed for something else, by another key, or changed, opens noth
   }
 });
 
+test('a code is no cookie and a cookie is no code, whatever stands in them', () => {
+  const uses = ['code', 'session', 'sign-in'] as const;
+  for (const use of uses) {
+    const sealed = createSeal(TOKEN, use).close({ some: 'thing' }, 60);
+    expect(uses.filter((other) => createSeal(TOKEN, other).open(sealed) !== undefined)).toEqual([use]);
+  }
+});
+
 test.each([{}, { code: 1 }, { code: 'x'.repeat(2_000) }, { code: '' }, { code: 'x', more: 1 }, [], null])(
   '%j is no body of /auth/code',
   async (body) => {

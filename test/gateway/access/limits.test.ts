@@ -57,8 +57,14 @@ test('one that dies in between is done without, and counts again when it is back
   expect(await taken(limiter, 'ada', 5)).toBe(3);
   const again = await startRedis({ port: own.port });
   try {
-    // In the new one nothing is counted yet: that it takes more than the memory did shows that it is asked.
-    await waitFor(() => limiter.isTaken('ada'), Boolean, 20_000);
+    // What it counts is in the new one, where another gateway sees it.
+    const other = await gateway('d', 3, again.url);
+    let round = 0;
+    const isShared = async (): Promise<boolean> => {
+      const key = `eve-${(round += 1)}`;
+      return (await limiter.isTaken(key)) && (await other.has(key));
+    };
+    await waitFor(isShared, Boolean, 20_000);
   } finally {
     await again.stop();
     await own.stop().catch(() => undefined);

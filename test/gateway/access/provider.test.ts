@@ -172,6 +172,8 @@ describe('keys by an address of their own', () => {
       }
       expect(asked).toBe(1);
       expect(logged.join()).not.toContain('eyJ');
+      // A token of somebody else is wrong all the same.
+      expect(await verifier.principalOf(await sign({ iss: 'https://evil.example' }))).toBeUndefined();
       status = 200;
       const later = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2_001);
       try {
