@@ -1,8 +1,7 @@
 /** What clients of Anthropic's API say: texts, and pictures in the newest message. */
 import { z } from 'zod';
-import type { JsonObject, JsonValue, MediaSource } from '../../records/message.js';
+import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
 import { invalid, unsupported } from '../core/read-body.js';
-import type { ClientTool } from '../../conversation/protocol/client-tools.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { checkedTools } from '../core/client-tools.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';

@@ -1,5 +1,6 @@
 /** Tools that a request brings, checked before anything is sent. */
-import { readClientTools, type ClientTool } from '../../conversation/protocol/client-tools.js';
+import type { ClientTool } from '../../records/message.js';
+import { readClientTools } from '../../conversation/protocol/client-tools.js';
 import { clientToolsRefusal } from '../../tools/client-tools.js';
 import { invalid } from './read-body.js';
 

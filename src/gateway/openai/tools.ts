@@ -1,7 +1,6 @@
 /** Tools that a request of OpenAI's clients brings. */
 import { z } from 'zod';
-import type { ClientTool } from '../../conversation/protocol/client-tools.js';
-import type { JsonObject } from '../../records/message.js';
+import type { ClientTool, JsonObject } from '../../records/message.js';
 import { checkedTools } from '../core/client-tools.js';
 import { optional, unsupported } from '../core/read-body.js';
 
