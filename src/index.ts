@@ -28,13 +28,14 @@ export type {
   ToolResultContext,
   ToolResultProcessor,
 } from './memory/processors.js';
-export type { ClientTool } from './conversation/protocol/client-tools.js';
+
 export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/protocol/contract.js';
 export type {
   AssistantBlock,
   AssistantMessage,
   Body,
   BodyRef,
+  ClientTool,
   ConversationMessage,
   Entry,
   JsonObject,

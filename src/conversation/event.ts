@@ -2,9 +2,8 @@
 import type { Consolidation, Delivery, QueueEdit, AgentStatus } from './protocol/contract.js';
 import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './effect.js';
-import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
+import type { ClientTool, JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
-import type { ClientTool } from './protocol/client-tools.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
 import type { ChosenChunks } from './state/compaction-state.js';

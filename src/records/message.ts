@@ -216,3 +216,11 @@ export function addUsage(a: Usage, b: Usage): Usage {
     costUsd: a.costUsd === null || b.costUsd === null ? null : a.costUsd + b.costUsd,
   };
 }
+
+/** A tool that comes with a message: the program that sent it runs it. */
+export interface ClientTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of its arguments, an object. */
+  readonly inputSchema: JsonObject;
+}

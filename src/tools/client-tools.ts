@@ -2,8 +2,9 @@
  * Tools of the program that sent a message, as the model is offered them. They never run here: a call waits for their program, which is
  * trusted with no more than what they answer.
  */
+import type { ClientTool } from '../records/message.js';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { toPrefixed, type ClientTool } from '../conversation/protocol/client-tools.js';
+import { toPrefixed } from '../conversation/protocol/client-tools.js';
 import { beginningOf } from '../records/text.js';
 import { hasHidden, withoutHidden } from './hidden-text.js';
 import { readSchema } from './mcp/server-tool.js';

@@ -142,7 +142,7 @@ export const ARROWS: readonly Row[] = [
   // Other programs' ways to conversations.
   {
     place: 'gateway/',
-    may: ['records/', 'conversation/', 'platform/', 'memory/', 'client.ts', 'client/', 'stores/feed-cursor.ts'],
+    may: ['records/', 'conversation/', 'platform/', 'memory/', 'tools/client-tools.ts', 'client.ts', 'client/', 'stores/feed-cursor.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
   {

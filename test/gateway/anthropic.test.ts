@@ -117,10 +117,10 @@ test.each([
     () => client.messages.create({ ...base, model: 'claude-9', messages: [user('x')] }),
   ],
   [
-    'tools',
+    'tools of Anthropic’s own',
     400,
     'invalid_request_error',
-    () => client.messages.create({ ...base, messages: [user('x')], tools: [{ name: 'f', input_schema: { type: 'object' } }] }),
+    () => client.messages.create({ ...base, messages: [user('x')], tools: [{ type: 'bash_20250124', name: 'bash' }] }),
   ],
   [
     'an answer last',

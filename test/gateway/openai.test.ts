@@ -306,13 +306,13 @@ describe('what cannot be done', () => {
       (): Promise<unknown> => new OpenAI({ apiKey: 'wrong', baseURL: `${gateway.url}/v1` }).responses.create({ model, input: 'x' }),
     ],
     [
-      'tools',
-      { status: 400, type: 'invalid_request_error', param: 'tools', code: 'unsupported_parameter' },
+      'tools of OpenAI’s own',
+      { status: 400, type: 'invalid_request_error', param: 'tools.0.type', code: 'unsupported_parameter' },
       () =>
         client.chat.completions.create({
           model,
           messages: [{ role: 'user', content: 'x' }],
-          tools: [{ type: 'function', function: { name: 'f' } }],
+          tools: [{ type: 'custom', custom: { name: 'f' } }],
         }),
     ],
     [

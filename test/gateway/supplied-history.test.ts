@@ -74,5 +74,5 @@ test('a family is of one token, one user, one agent, the same instructions and t
 });
 
 test('what one side said in a row is one message', () => {
-  expect(inTurns([...said('q1'), ...said('q2', 'a2')])).toEqual(said('q1\n\nq2', 'a2'));
+  expect(inTurns([...said('q1'), ...said('q2', 'a2')])).toEqual({ said: said('q1\n\nq2', 'a2') });
 });

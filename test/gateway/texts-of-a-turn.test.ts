@@ -14,6 +14,7 @@ const resync: Live = { kind: 'resync' };
 const whole = (texts: readonly string[], stopReason: StopReason = 'end'): Whole => ({
   kind: 'whole',
   texts,
+  calls: [],
   result: { turnId: 'turn_0001', text: texts.at(-1) ?? '', stopReason, usage: NO_USAGE, toolCalls: 0 },
 });
 

@@ -79,7 +79,8 @@ export async function prepareRequest(
     loadBase(dependencies, { ref: base, forgotten: input.memory.forgotten }, loading),
     loadMemory(dependencies, input.memory.version),
     input.output === undefined ? undefined : store.bodies.get(key, input.output),
-    input.tools === undefined ? undefined : store.bodies.get(key, input.tools),
+    // A store that has lost them is healed while the context is read.
+    input.tools === undefined ? undefined : loading.then(() => store.bodies.get(key, input.tools ?? '')),
     tokenCounterFor(input.model),
   ]);
   const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));

@@ -1,7 +1,6 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Fallback, FeedEvent, TurnError } from '../protocol/contract.js';
-import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
-import type { ClientTool } from '../protocol/client-tools.js';
+import type { ClientTool, AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';

@@ -4,15 +4,8 @@
  */
 import { LIMITS } from './limits.js';
 import { isObject, nameOf, readFields, refuse, type Checked } from './fields.js';
-import type { JsonObject, JsonValue } from '../../records/message.js';
+import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
-
-export interface ClientTool {
-  readonly name: string;
-  readonly description?: string;
-  /** JSON Schema of its arguments, an object. */
-  readonly inputSchema: JsonObject;
-}
 
 /**
  * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/registry.ts), so that none is ever shadowed, and

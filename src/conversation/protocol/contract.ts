@@ -1,8 +1,7 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
 import type { AppContextRef } from '../activity-io/tool-effects.js';
 import type { Budget, ParentLink } from '../../records/identity.js';
-import type { BodyRef, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
-import type { ClientTool } from './client-tools.js';
+import type { ClientTool, BodyRef, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
 import type { ControlMode, ControlOrder, SubAgent } from './stepping.js';
 import type { Origin } from './lineage.js';
 

@@ -4,8 +4,16 @@
  */
 import { ID_PATTERN, LIFE_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract.js';
 import { isShortText, nameOf, readFields, refuse, type Checked } from './fields.js';
-import { type JsonObject, type Media, type MediaSource, MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/message.js';
-import { readClientTools, type ClientTool } from './client-tools.js';
+import {
+  type ClientTool,
+  type JsonObject,
+  type Media,
+  type MediaSource,
+  MEDIA_KINDS,
+  mediaBytes,
+  type MediaKind,
+} from '../../records/message.js';
+import { readClientTools } from './client-tools.js';
 import { readMode } from './control-input.js';
 import { isTenant, TENANT_PATTERN } from './tenant.js';
 import { qualifiedScope } from '../../records/scope.js';

@@ -1,8 +1,7 @@
 /** What waits its turn, as state. */
 import type { Turn } from './turn-state.js';
-import type { ClientTool } from '../protocol/client-tools.js';
 import type { Delivery } from '../protocol/contract.js';
-import type { JsonObject, JsonValue, MediaSource } from '../../records/message.js';
+import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { Writes } from '../activity-io/effects.js';
 

@@ -85,7 +85,7 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
 
 /** Each text that the model has said is one, as it said it; an answer that had to be of a schema is data. */
 export function artifactsOf({ name, entries, end }: TaskFacts): readonly Artifact[] {
-  const said = textsOf(entries, name.turn);
+  const said = textsOf(entries.filter(({ turn }) => turn === name.turn));
   const texts = said.length === 0 && end !== undefined && end.text !== '' ? [end.text] : said;
   const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
   return texts.map((text, at) => {

@@ -1,6 +1,7 @@
 /** Errors as Anthropic's clients read them. */
 import type { Context } from 'hono';
 import { isUntaken, type Problem } from '../core/errors.js';
+import { THREAD_NOT_FOUND } from './thread.js';
 
 const TYPES: Partial<Record<Problem['status'], string>> = {
   401: 'authentication_error',
@@ -12,8 +13,9 @@ const TYPES: Partial<Record<Problem['status'], string>> = {
   503: 'overloaded_error',
 };
 
-export function toAnthropicError({ status, message }: Problem): object {
-  return { type: 'error', error: { type: TYPES[status] ?? 'invalid_request_error', message } };
+export function toAnthropicError({ status, type, message }: Problem): object {
+  const details = type === THREAD_NOT_FOUND && { details: { error_code: 'thread_not_found' } };
+  return { type: 'error', error: { type: TYPES[status] ?? 'invalid_request_error', message, ...details } };
 }
 
 export function answerAnthropicProblem(context: Context, problem: Problem): Response {

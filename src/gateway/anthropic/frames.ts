@@ -1,15 +1,18 @@
 /** Messages: a turn as a message, and as its events. Pure. */
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import { publicCallId, type ClientCall } from '../core/client-calls.js';
 import { joined, type Whole } from '../core/turn-texts.js';
 
 export interface MessageHead {
   readonly id: string;
   readonly model: string;
+  readonly conversation: string;
 }
 
 const STOP: Partial<Record<StopReason, string>> = { 'tool-limit': 'max_tokens', budget: 'max_tokens', refused: 'refusal' };
 
-function stopReason(result: TurnResult): string {
+function stopReason({ result, calls }: Whole): string {
+  if (calls.length > 0) return 'tool_use';
   return STOP[result.stopReason] ?? 'end_turn';
 }
 
@@ -22,18 +25,26 @@ function usageOf({ usage }: TurnResult): object {
   };
 }
 
-export function message({ id, model }: MessageHead, { result, texts }: Whole): object {
-  const text = joined(texts);
+export function message(head: MessageHead, whole: Whole): object {
+  const { id, model } = head;
+  const text = joined(whole.texts);
   return {
     id,
     type: 'message',
     role: 'assistant',
     model,
-    content: text === '' ? [] : [{ type: 'text', text, citations: null }],
-    stop_reason: stopReason(result),
+    content: [
+      ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
+      ...whole.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
+    ],
+    stop_reason: stopReason(whole),
     stop_sequence: null,
-    usage: usageOf(result),
+    usage: usageOf(whole.result),
   };
+}
+
+function toolUse({ conversation }: MessageHead, { callId, name }: ClientCall): object {
+  return { type: 'tool_use', id: publicCallId(conversation, callId, 'toolu_'), name, caller: { type: 'direct' } };
 }
 
 export interface MessageEvent {
@@ -58,7 +69,25 @@ export function textDelta(text: string): MessageEvent {
   return { type: 'content_block_delta', ...AT, ...{ delta: { type: 'text_delta', text } } };
 }
 
-export function messageEnd(result: TurnResult): readonly MessageEvent[] {
-  const delta = { stop_reason: stopReason(result), stop_sequence: null };
-  return [{ type: 'message_delta', ...{ delta, usage: usageOf(result) } }, { type: 'message_stop' }];
+/** Calls after the text, one block each; `first`: the number of the first. */
+function callBlocks(head: MessageHead, { calls }: Whole, first: number): readonly MessageEvent[] {
+  return calls.flatMap((call, at) => {
+    const index = first + at;
+    const delta = { type: 'input_json_delta', partial_json: JSON.stringify(call.input) };
+    return [
+      { type: 'content_block_start', ...{ index, content_block: { ...toolUse(head, call), input: {} } } },
+      { type: 'content_block_delta', ...{ index, delta } },
+      { type: 'content_block_stop', ...{ index } },
+    ];
+  });
+}
+
+/** `hasText`: a text block came before. */
+export function messageEnd(head: MessageHead, whole: Whole, hasText: boolean): readonly MessageEvent[] {
+  const delta = { stop_reason: stopReason(whole), stop_sequence: null };
+  return [
+    ...callBlocks(head, whole, hasText ? 1 : 0),
+    { type: 'message_delta', ...{ delta, usage: usageOf(whole.result) } },
+    { type: 'message_stop' },
+  ];
 }

@@ -12,6 +12,7 @@ import { turnPieces, type TurnPiece } from '../core/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './content.js';
 import { toAnthropicError } from './errors.js';
+import { continueThread, thread } from './thread.js';
 import { blockStart, blockStop, message, messageEnd, messageStart, textDelta, type MessageEvent, type MessageHead } from './frames.js';
 
 export { answerAnthropicProblem } from './errors.js';
@@ -20,6 +21,7 @@ const request = z.looseObject({
   ...prompt,
   max_tokens: z.number().int().min(1),
   stream: z.boolean().optional(),
+  thread: optional(thread),
   metadata: optional(z.looseObject({ user_id: optional(z.string().max(512)) })),
 });
 
@@ -28,18 +30,26 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = signalOf(context);
-    const { images, ...supplied } = readPrompt(body);
-    const submitted = await submitSupplied(core, {
-      principal: context.get('principal').name,
-      user: body.metadata?.user_id ?? '',
-      agent: await agentOf(context, body.model),
-      supplied,
-      key: idempotencyKey(context),
-      beside: images.length > 0 ? { images } : {},
-      signal,
-    });
-    const head = { id: `msg_${submitted.conversation}-${submitted.turn ?? 'reset'}`, model: body.model };
-    const pieces = (gone: AbortSignal): AsyncGenerator<TurnPiece> => turnPieces(core, submitted.conversation, core.answer(submitted, gone));
+    const { images, tools, ...supplied } = readPrompt(body);
+    const key = idempotencyKey(context);
+    const beside = { ...(images.length > 0 && { images }), ...(tools.length > 0 && { tools }) };
+    const continued = await continueThread(core, body.thread, { supplied, key, beside, signal });
+    const going =
+      continued ??
+      (await submitSupplied(core, {
+        principal: context.get('principal').name,
+        user: body.metadata?.user_id ?? '',
+        agent: await agentOf(context, body.model),
+        supplied,
+        key,
+        beside,
+        signal,
+      }));
+    const { conversation, turn, after } = going;
+    const id = `msg_${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
+    const head = { id, model: body.model, conversation };
+    const mayPause = after !== undefined || tools.length > 0;
+    const pieces = (gone: AbortSignal): AsyncGenerator<TurnPiece> => turnPieces(core, { ...going, mayPause }, going.follow(core, gone));
     if (body.stream === true) {
       const failed = (error: unknown): ServerEvent => ({ event: 'error', data: JSON.stringify(toAnthropicError(toProblem(error))) });
       return sendEvents(context, (gone) => events(head, pieces(gone)), failed);
@@ -53,8 +63,9 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   });
 
   app.post('/v1/messages/count_tokens', async (context) => {
-    const { images: _, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
-    return context.json({ input_tokens: estimateTokens(firstMessage(supplied).length) });
+    const { images: _, tools, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
+    const described = tools.length === 0 ? 0 : JSON.stringify(tools).length;
+    return context.json({ input_tokens: estimateTokens(firstMessage(supplied).length + described) });
   });
 }
 
@@ -73,6 +84,6 @@ async function* events(head: MessageHead, pieces: AsyncIterable<TurnPiece>): Asy
     if (piece.kind !== 'whole') continue;
     refuseFailed(piece.result);
     if (isOpen) yield sse(blockStop);
-    for (const event of messageEnd(piece.result)) yield sse(event);
+    for (const event of messageEnd(head, piece, isOpen)) yield sse(event);
   }
 }

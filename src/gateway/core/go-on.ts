@@ -3,6 +3,10 @@ import { randomUUID } from 'node:crypto';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Conversations, Submitted } from './conversations.js';
+import { answerCalls, namedBy, submitted, type Going } from './client-answers.js';
+import { GatewayError } from './errors.js';
+import { invalid } from './read-body.js';
+import { callsIn } from './client-calls.js';
 import { familyOf, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
 
 export type Beside = Omit<Message, 'id' | 'text'>;
@@ -19,23 +23,79 @@ export interface Stateless extends Asking {
 }
 
 /** The request's history decides (supplied-history.ts). */
-export async function submitSupplied(core: Conversations, { supplied, key, beside, signal, ...asking }: Stateless): Promise<Submitted> {
+export async function submitSupplied(core: Conversations, stateless: Stateless): Promise<Going> {
+  const { supplied, key, beside, signal, ...asking } = stateless;
   const family = familyOf(asking, supplied);
   const start = { agent: asking.agent };
+  if (supplied.answers) {
+    const goes = await answerWaiting(core, family, stateless);
+    if (goes) return goes;
+  }
   const id = key ?? randomUUID();
   const newest = supplied.said.at(-1)?.text ?? '';
-  if (supplied.said.length > 1) {
+  if (supplied.said.length > 1 && !supplied.answers) {
     for (const member of await membersOf(core, family)) {
       const entries = await core.client.history(member);
-      if (entries.some(({ messageId }) => messageId === id)) return core.submit(member, { ...beside, id, text: newest }, { signal });
+      if (entries.some(({ messageId }) => messageId === id))
+        return submitted(await core.submit(member, { ...beside, id, text: newest }, { signal }));
       const latest = entries.at(-1)?.turn;
       if (latest === undefined || !goesOnWith(entries, supplied)) continue;
-      const submitted = await submitAfter(core, { conversation: member, turn: latest, message: { ...beside, id, text: newest }, signal });
-      if (submitted) return submitted;
+      const taken = await submitAfter(core, { conversation: member, turn: latest, message: { ...beside, id, text: newest }, signal });
+      if (taken) return submitted(taken);
     }
   }
-  const own = `${family}-${shortHash([id])}`;
-  return core.submit(own, { ...beside, id, text: firstMessage(supplied) }, { start, signal });
+  const own = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
+  const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([own]) : id, text: firstMessage(supplied) };
+  return submitted(await core.submit(own, message, { start, signal }));
+}
+
+/** H4. The ids of the calls say which conversation it would be; that it is the asker's, its family says. */
+async function answerWaiting(
+  core: Conversations,
+  family: string,
+  { supplied, key, beside, signal }: Stateless,
+): Promise<Going | undefined> {
+  const { answers = [] } = supplied;
+  const named = namedBy(answers);
+  if (!named || !named.conversation.startsWith(`${family}-`)) return undefined;
+  const { conversation, turn } = named;
+  const entries = await core.client.history(conversation).catch(() => []);
+  const asked = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
+  if (!asked || !goesOnWith(entries, supplied, asked.slot)) return undefined;
+  const words = wordsBeside(conversation, { supplied, key, beside });
+  const going = await answerCalls(core, { conversation, turn, answers, words, signal });
+  return going === 'gone' ? undefined : going;
+}
+
+/** The request says which conversation it is for, and the rest of its history is not looked at. Throws where that does not wait for it. */
+export async function answerNamed(
+  core: Conversations,
+  conversation: string,
+  { supplied, key, beside, signal }: Pick<Stateless, 'supplied' | 'key' | 'beside' | 'signal'>,
+  inTurn?: string,
+): Promise<Going> {
+  const { answers = [] } = supplied;
+  const named = namedBy(answers);
+  if (named?.conversation !== conversation || (inTurn !== undefined && named.turn !== inTurn)) {
+    throw invalid('the tool outputs answer no call of this conversation that was made last');
+  }
+  const words = wordsBeside(conversation, { supplied, key, beside });
+  const going = await answerCalls(core, { conversation, turn: named.turn, answers, words, signal });
+  if (going !== 'gone') return going;
+  throw new GatewayError({
+    status: 409,
+    type: 'not-waiting',
+    message: 'the turn no longer waits for these tool outputs: it was stopped, has gone on without them, or was given others',
+  });
+}
+
+function wordsBeside(
+  conversation: string,
+  { supplied, key, beside }: Pick<Stateless, 'supplied' | 'key' | 'beside'>,
+): (Message & { readonly id: string }) | undefined {
+  if (supplied.beside === undefined) return undefined;
+  const ids = supplied.answers?.map(({ id }) => id) ?? [];
+  return { ...beside, id: key ?? shortHash([conversation, ...ids, supplied.beside]), text: supplied.beside };
 }
 
 /** Latest first. */

@@ -6,24 +6,46 @@
  *     agent, the instructions and the first thing that was said.
  * H2  A request goes on with a conversation of its family where its messages, without the newest, are exactly the turns of that
  *     conversation: no turn more, none less, no other word.
+ * H4  Calls of the client's tools and what these answered are a part of what was said. A request that answers such calls goes on with the turn
+ *     that made them, where all before it is as H2 says.
  * H3  Where there is none, the first message of a new one carries what the client has supplied, marked as that. The next request finds it
  *     by H2: what it compares is the message that it would have begun with.
  */
 import { createHash } from 'node:crypto';
 import { partSchema } from '../../conversation/protocol/input.js';
-import { isFromPerson, shownText, type Entry } from '../../records/message.js';
+import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { askedOf, isAnsweredSo, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
+import { invalid } from './read-body.js';
 import { joined, textsOf } from './turn-texts.js';
 
 export interface Said {
   readonly role: 'user' | 'assistant';
   readonly text: string;
+  /** Of a user: what was said beside answers of tools, and so joined the turn. */
+  readonly joined?: readonly string[];
+  /** Of the assistant: calls of tools that the client has run. */
+  readonly calls?: readonly SuppliedCall[];
 }
+
+export interface SuppliedCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: JsonValue;
+  /** Absent: it is not answered. */
+  readonly answer?: Omit<ToolAnswer, 'id'>;
+}
+
+/** What a request says, one after the other. */
+export type Spoken = Omit<Said, 'joined'> | { readonly role: 'tool'; readonly answers: readonly ToolAnswer[] };
 
 export interface Supplied {
   /** What the client tells the model to be; the agent has instructions of its own, which stand before it. */
   readonly instructions?: string;
-  /** In turns: user and assistant, the last one a user's. */
+  /** In turns: user and assistant; the last one is a user's, or the assistant's whose calls the request answers. */
   readonly said: readonly Said[];
+  /** The request brings these, and maybe words beside them: the turn that waits goes on. */
+  readonly answers?: readonly ToolAnswer[];
+  readonly beside?: string;
 }
 
 export interface Asking {
@@ -41,43 +63,112 @@ export function shortHash(words: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 24);
 }
 
-/** Puts what one side said in a row together; what it said before the first user message counts as the client's own words too. */
-export function inTurns(messages: readonly Said[]): readonly Said[] {
+/**
+ * Puts what one side said in a row together; what it said before the first user message counts as the client's own words too. Answers of
+ * tools go to their calls: throws what names one without.
+ */
+export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'said' | 'answers' | 'beside'> {
   const turns: Said[] = [];
+  let answers: ToolAnswer[] = [];
+  let beside: string[] = [];
   for (const message of messages) {
     const last = turns.at(-1);
-    if (last?.role === message.role) turns[turns.length - 1] = { role: last.role, text: joined([last.text, message.text]) };
-    else turns.push(message);
+    if (message.role === 'tool') {
+      for (const answer of message.answers) answerCall(turns, answer);
+      answers.push(...message.answers);
+    } else if (message.role === 'user' && answers.length > 0) {
+      beside.push(message.text);
+    } else {
+      joinLast(turns, beside);
+      [answers, beside] = [[], []];
+      if (last?.role === message.role) turns[turns.length - 1] = put(last, message);
+      else turns.push(message);
+    }
   }
-  return turns;
+  if (answers.length === 0) return { said: turns };
+  const words = joined(beside);
+  return { said: turns, answers, ...(words !== '' && { beside: words }) };
+}
+
+function put({ role, text, joined: words, calls = [] }: Said, more: Said): Said {
+  const all = [...calls, ...(more.calls ?? [])];
+  return { role, text: joined([text, more.text]), ...(words && { joined: words }), ...(all.length > 0 && { calls: all }) };
+}
+
+function joinLast(turns: Said[], words: readonly string[]): void {
+  const at = turns.findLastIndex(({ role }) => role === 'user');
+  const user = turns[at];
+  if (user && words.length > 0) turns[at] = { ...user, joined: [...(user.joined ?? []), ...words] };
+}
+
+/** What goes on after an earlier answer does not say again which calls that made. */
+function answerCall(turns: Said[], { id, ...answer }: ToolAnswer): void {
+  const last = turns.at(-1);
+  if (!last) return;
+  const call = last.calls?.find((one) => one.id === id);
+  if (!call) throw invalid(`an answer of the tool call ${JSON.stringify(id.slice(0, 100))}, which was not made just before it`);
+  turns[turns.length - 1] = { ...last, calls: last.calls?.map((one) => (one === call ? { ...one, answer } : one)) ?? [] };
 }
 
 const MARK = '[Supplied by the client, one message a line; none of it was said here:]';
 const INSTRUCTIONS = "[The client's instructions:]";
+const ANSWERED = '[The tools that were called last have answered, as it says above: go on from there.]';
 
 /** H3: what a conversation begins with that starts at this request. */
-export function firstMessage({ instructions, said }: Supplied): string {
-  const before = said.slice(0, -1);
-  const newest = said.at(-1)?.text ?? '';
+export function firstMessage({ instructions, said, answers, beside = '' }: Supplied): string {
+  const before = answers === undefined ? said.slice(0, -1) : said;
+  const newest = answers === undefined ? (said.at(-1)?.text ?? '') : joined([ANSWERED, beside]);
   return [
     ...(instructions === undefined ? [] : [INSTRUCTIONS, instructions, '']),
-    ...(before.length === 0 ? [] : [MARK, ...before.map(({ role, text }) => JSON.stringify({ role, text })), '']),
+    ...(before.length === 0 ? [] : [MARK, ...before.map(lineOf), '']),
     newest,
   ].join('\n');
 }
 
-/** H2, of everything that is recorded of a conversation. */
-export function goesOnWith(entries: readonly Entry[], supplied: Supplied): boolean {
-  const { said } = supplied;
-  const turns = [...new Set(entries.map(({ turn }) => turn))];
-  // Of the requests that may have begun it, the one that leaves as many turns as there are.
-  const began = said.length - 1 - 2 * turns.length;
+function lineOf({ role, text, joined: words, calls }: Said): string {
+  const made = calls?.map(({ name, arguments: given, answer }) => ({ name, arguments: given, ...(answer && { answer: answer.output }) }));
+  return JSON.stringify({ role, text: joined([text, ...(words ?? [])]), ...(made && { calls: made }) });
+}
+
+/** H2, of everything that is recorded of a conversation; `upTo`: up to the slot of the calls that the request answers. */
+export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo = Infinity): boolean {
+  const { said, answers } = supplied;
+  const known = entries.filter(({ slot, message }) => slot <= upTo || message.role === 'tool');
+  const last = known.findLast(({ slot, message }) => slot <= upTo && message.role !== 'tool')?.turn;
+  const all = [...new Set(known.map(({ turn }) => turn))];
+  const turns = upTo === Infinity || last === undefined ? all : all.slice(0, all.indexOf(last) + 1);
   if (turns.length === 0) return false;
+  // Of the requests that may have begun it, the one that leaves as many turns as there are.
+  const began = (answers === undefined ? said.length - 1 : said.length) - 2 * turns.length;
   return turns.every((turn, i) => {
     const at = began + 2 * i;
-    const question = entries.filter((entry) => entry.turn === turn && isFromPerson(entry.message));
-    const expected = i === 0 ? firstMessage({ ...supplied, said: said.slice(0, at + 1) }) : said[at]?.text;
-    const asked = question.map(({ message }) => (message.role === 'user' ? partSchema(shownText(message.text)).text : ''));
-    return said[at]?.role === 'user' && joined(asked) === expected && joined(textsOf(entries, turn)).trim() === said[at + 1]?.text.trim();
+    const [asked, answer] = [said[at], said[at + 1]];
+    if (asked?.role !== 'user' || answer === undefined) return false;
+    const own = known.filter((entry) => entry.turn === turn);
+    const first = i === 0 ? firstMessage(instructed(supplied, said.slice(0, at + 1))) : asked.text;
+    const words = own.flatMap(({ message }) =>
+      message.role === 'user' && isFromPerson(message) ? [partSchema(shownText(message.text)).text] : [],
+    );
+    const expected = joined([first, ...(asked.joined ?? [])]);
+    return joined(words) === expected && joined(textsOf(own)).trim() === answer.text.trim() && hasCalls(own, answer.calls ?? []);
   });
+}
+
+function instructed({ instructions }: Supplied, said: readonly Said[]): Supplied {
+  return { said, ...(instructions !== undefined && { instructions }) };
+}
+
+/** The same calls, with the same answers; those that are not recorded yet are those that the request brings. */
+function hasCalls(entries: readonly Entry[], supplied: readonly SuppliedCall[]): boolean {
+  const results = resultsOf(entries);
+  const made = entries.flatMap((entry) => askedOf(entry, results));
+  return (
+    made.length === supplied.length &&
+    made.every(({ callId, name }, i) => {
+      const call = supplied[i];
+      const result = results.get(callId);
+      if (call === undefined || call.name !== name || readCallId(call.id)?.callId !== callId) return false;
+      return !result || (call.answer !== undefined && isAnsweredSo(result, { id: call.id, ...call.answer }));
+    })
+  );
 }

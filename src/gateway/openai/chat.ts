@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import type { Conversations, Submitted } from '../core/conversations.js';
-import { submitSupplied, type Beside } from '../core/go-on.js';
+import { refuseWhileWaiting, submitted, type Going } from '../core/client-answers.js';
+import type { Conversations } from '../core/conversations.js';
+import { answerNamed, submitSupplied, type Beside } from '../core/go-on.js';
 import { createOneText } from '../core/one-text.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
@@ -12,24 +13,34 @@ import { firstMessage } from '../core/supplied-history.js';
 import { refuseFailed } from '../core/turn-failure.js';
 import { turnPieces, type TurnPiece } from '../core/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { chunk, completion, finishReason, usageChunk, type Completion } from './chat-frames.js';
-import { content, readMessages } from './content.js';
+import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion } from './chat-frames.js';
+import { argumentsOf, content, readMessages } from './content.js';
 import { openaiErrorOf } from './errors.js';
+import { toolFields, toolsOf } from './tools.js';
 
 /** Names the conversation: then only the newest message of a request counts. */
 export const CONVERSATION_HEADER = 'x-perdura-conversation';
 
+const toolCall = z.looseObject({ id: z.string(), function: optional(z.looseObject({ name: z.string(), arguments: z.string() })) });
+
 const request = z.looseObject({
   model: z.string().min(1).max(128),
   messages: z
-    .array(z.looseObject({ role: z.string(), content: optional(content) }))
+    .array(
+      z.looseObject({
+        role: z.string(),
+        content: optional(content),
+        tool_calls: optional(z.array(toolCall)),
+        tool_call_id: optional(z.string()),
+      }),
+    )
     .min(1)
     .max(10_000),
   stream: optional(z.boolean()),
   stream_options: optional(z.looseObject({ include_usage: z.boolean().optional() })),
   user: optional(z.string().max(512)),
   n: optional(z.number()),
-  tools: optional(z.array(z.unknown())),
+  ...toolFields,
   functions: optional(z.array(z.unknown())),
   response_format: optional(
     z.looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional() }),
@@ -41,11 +52,13 @@ export function addChatCompletions(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = signalOf(context);
-    const submitted = await submit(context, body, signal);
-    const id = `chatcmpl-${submitted.conversation}-${submitted.turn ?? 'reset'}`;
-    const of = { id, created: Math.floor(Date.now() / 1000), model: body.model };
-    context.header(CONVERSATION_HEADER, submitted.conversation);
-    const pieces = (gone: AbortSignal): AsyncGenerator<TurnPiece> => turnPieces(core, submitted.conversation, core.answer(submitted, gone));
+    const going = await submit(context, body, signal);
+    const { conversation, turn, after } = going;
+    const id = `chatcmpl-${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
+    const of = { id, created: Math.floor(Date.now() / 1000), model: body.model, conversation };
+    context.header(CONVERSATION_HEADER, conversation);
+    const mayPause = after !== undefined || (body.tools ?? []).length > 0;
+    const pieces = (gone: AbortSignal): AsyncGenerator<TurnPiece> => turnPieces(core, { ...going, mayPause }, going.follow(core, gone));
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
       return sendEvents(
@@ -63,15 +76,21 @@ export function addChatCompletions(app: GatewayApp): void {
   });
 }
 
-async function submit(context: GatewayContext, body: z.output<typeof request>, signal: AbortSignal): Promise<Submitted> {
+async function submit(context: GatewayContext, body: z.output<typeof request>, signal: AbortSignal): Promise<Going> {
   const core: Conversations = context.get('conversations');
-  if ((body.tools ?? body.functions ?? []).length > 0) throw unsupported("tools of the client's own (an agent has its own)", 'tools');
+  if ((body.functions ?? []).length > 0) throw unsupported('functions (send them as tools)', 'functions');
+  const tools = toolsOf(body);
   if ((body.n ?? 1) !== 1) throw unsupported('more than one answer', 'n');
-  const messages = body.messages.map(({ role, content: given }) => ({ role, content: given ?? '' }));
+  const messages = body.messages.map(({ role, content: given, tool_calls: calls = [], tool_call_id: callId }) => ({
+    role,
+    content: given ?? '',
+    calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: argumentsOf(made?.arguments ?? '') })),
+    ...(callId !== undefined && { callId }),
+  }));
   const { images, ...supplied } = readMessages(messages, 'messages');
   const agent = await agentOf(context, body.model);
   const output = outputOf(body.response_format);
-  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }) };
+  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const named = context.req.header(CONVERSATION_HEADER);
   if (named === undefined) {
@@ -79,8 +98,12 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
     return submitSupplied(core, { ...asking, supplied, key, beside, signal });
   }
   if (named === '' || named.length > 512) throw invalid(`${CONVERSATION_HEADER} must have 1 to 512 characters`);
+  const conversation = workflowIdOf(named);
+  if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
+  const id = key ?? randomUUID();
+  if (tools.length > 0) await refuseWhileWaiting(core, conversation, id);
   const newest = firstMessage({ said: supplied.said.slice(-1) });
-  return core.submit(workflowIdOf(named), { ...beside, id: key ?? randomUUID(), text: newest }, { start: { agent }, signal });
+  return submitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
 }
 
 function outputOf(format: z.output<typeof request>['response_format']): JsonObject | undefined {
@@ -100,7 +123,8 @@ async function* chunks(of: Completion, withUsage: boolean, pieces: AsyncIterable
     if (more !== '') yield frame(chunk(of, { content: more }, null, noUsage));
     if (piece.kind !== 'whole') continue;
     refuseFailed(piece.result);
-    yield frame(chunk(of, {}, finishReason(piece.result), noUsage));
+    for (const delta of callDeltas(of, piece)) yield frame(chunk(of, delta, null, noUsage));
+    yield frame(chunk(of, {}, finishReason(piece), noUsage));
     if (withUsage) yield frame(usageChunk(of, piece.result));
     yield { data: '[DONE]' };
   }

@@ -1,8 +1,9 @@
 /** What clients of OpenAI's API say: texts, and pictures in the newest message. */
 import { z } from 'zod';
-import type { MediaSource } from '../../records/message.js';
+import type { JsonValue, MediaSource } from '../../records/message.js';
 import { invalid, unsupported } from '../core/read-body.js';
-import { inTurns, type Said, type Supplied } from '../core/supplied-history.js';
+import type { ToolAnswer } from '../core/client-calls.js';
+import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const imageUrl = z.looseObject({ url: z.string() });
 const part = z.looseObject({
@@ -28,6 +29,10 @@ const TYPES: Readonly<Record<string, string>> = {
 export interface Message {
   readonly role: string;
   readonly content: Content;
+  /** Of the assistant. */
+  readonly calls?: readonly SuppliedCall[];
+  /** Of a tool: which call it answers. */
+  readonly callId?: string;
 }
 
 export interface Conversed extends Supplied {
@@ -38,19 +43,37 @@ export interface Conversed extends Supplied {
 /** Instructions are apart, wherever they stand. */
 export function readMessages(messages: readonly Message[], param: string): Conversed {
   const instructions: string[] = [];
-  const said: Said[] = [];
+  const spoken: Spoken[] = [];
   let images: readonly MediaSource[] = [];
   for (const [at, message] of messages.entries()) {
     const where = `${param}.${at}`;
     const text = textOf(message.content, where);
     if (message.role === 'system' || message.role === 'developer') instructions.push(text);
-    else if (message.role === 'user' || message.role === 'assistant') said.push({ role: message.role, text });
+    else if (message.role === 'user') spoken.push({ role: message.role, text });
+    else if (message.role === 'assistant')
+      spoken.push({ role: message.role, text, ...(message.calls?.length && { calls: message.calls }) });
+    else if (message.role === 'tool') spoken.push({ role: 'tool', answers: [answerOf(message, text, where)] });
     else throw unsupported(`a message of the role ${JSON.stringify(message.role.slice(0, 40))}`, `${where}.role`);
     if (at === messages.length - 1) images = imagesOf(message.content, where);
   }
-  if (said.at(-1)?.role !== 'user') throw invalid('the last message must be of the user', param);
+  const turns = inTurns(spoken);
+  if (!turns.answers && turns.said.at(-1)?.role !== 'user') throw invalid('the last message must be of the user, or of a tool', param);
   const joined = instructions.join('\n\n');
-  return { said: inTurns(said), images, ...(joined !== '' && { instructions: joined }) };
+  return { ...turns, images, ...(joined !== '' && { instructions: joined }) };
+}
+
+function answerOf({ callId }: Message, output: string, where: string): ToolAnswer {
+  if (callId === undefined) throw invalid('a message of a tool needs the id of the call that it answers', where);
+  return { id: callId, output, isError: false };
+}
+
+/** Arguments as models write them: JSON, or else as they are. */
+export function argumentsOf(given: string): JsonValue {
+  try {
+    return JSON.parse(given) as JsonValue;
+  } catch {
+    return given;
+  }
 }
 
 function textOf(given: Content, where: string): string {

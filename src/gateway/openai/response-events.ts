@@ -7,7 +7,17 @@
  * R3  Where live events were lost, nothing more is shown until the last event.
  */
 import type { TurnPiece, Whole } from '../core/turn-texts.js';
-import { endedResponse, itemId, messageItem, runningResponse, statusOf, textPart, type ResponseHead } from './response-object.js';
+import {
+  callItem,
+  callItemId,
+  endedResponse,
+  itemId,
+  messageItem,
+  runningResponse,
+  statusOf,
+  textPart,
+  type ResponseHead,
+} from './response-object.js';
 
 export interface ResponseEvent {
   readonly type: string;
@@ -80,8 +90,21 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     return [event('response.output_item.done', { output_index: output, item })];
   };
 
+  const called = ({ calls }: Whole): ResponseEvent[] =>
+    calls.flatMap((call, at) => {
+      const place = { item_id: callItemId(head, at), output_index: outputs++ };
+      const given = JSON.stringify(call.input);
+      return [
+        event('response.output_item.added', { output_index: place.output_index, item: callItem(head, at, call, 'in_progress') }),
+        event('response.function_call_arguments.delta', { ...place, delta: given }),
+        event('response.function_call_arguments.done', { ...place, name: call.name, arguments: given }),
+        event('response.output_item.done', { output_index: place.output_index, item: callItem(head, at, call, 'completed') }),
+      ];
+    });
+
   /** R1. What streaming has missed comes as items of its own. */
-  const finish = ({ result, texts: whole }: Whole): ResponseEvent[] => {
+  const finish = (ended: Whole): ResponseEvent[] => {
+    const { result, texts: whole } = ended;
     const shown = [...texts, ...(open ? [open.text] : [])];
     const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
     const rest: ResponseEvent[] = [];
@@ -89,9 +112,10 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
       if (open) rest.push(...grow(whole[open.at]?.slice(open.text.length) ?? ''), ...close());
       for (const text of whole.slice(texts.length)) rest.push(...grow(text), ...close());
     } else rest.push(...takeBack());
+    rest.push(...called(ended));
     const status = statusOf(result);
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
-    return [...rest, event(`response.${type}`, { response: endedResponse(head, result, whole, retakes) })];
+    return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, retakes) })];
   };
 
   return {

@@ -1,4 +1,6 @@
 /** A response as an object. Pure. */
+import { publicCallId, type ClientCall } from '../core/client-calls.js';
+import type { Whole } from '../core/turn-texts.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 
 export interface ResponseHead {
@@ -11,6 +13,8 @@ export interface ResponseHead {
   readonly background?: boolean;
   readonly store?: boolean;
   readonly metadata?: unknown;
+  /** As the request had them. */
+  readonly tools?: readonly unknown[];
 }
 
 export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
@@ -41,12 +45,22 @@ export function messageItem(head: ResponseHead, at: number, text: string | undef
   return { id: itemId(head, at, retake), type: 'message', status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] };
 }
 
+export function callItem(head: ResponseHead, at: number, { callId, name, input }: ClientCall, status: 'in_progress' | 'completed'): object {
+  const given = status === 'completed' ? JSON.stringify(input) : '';
+  const call = { call_id: publicCallId(head.conversation, callId), name, arguments: given, status };
+  return { id: callItemId(head, at), type: 'function_call', ...call };
+}
+
+export function callItemId({ id }: ResponseHead, at: number): string {
+  return `fc_${id.slice('resp_'.length)}_${at + 1}`;
+}
+
 /** One that has not ended. */
 export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in_progress'): object {
   return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
 }
 
-export function endedResponse(head: ResponseHead, result: TurnResult, texts: readonly string[], retakes: readonly number[] = []): object {
+export function endedResponse(head: ResponseHead, { result, texts, calls }: Whole, retakes: readonly number[] = []): object {
   const status = statusOf(result);
   const { usage, error } = result;
   return {
@@ -58,9 +72,12 @@ export function endedResponse(head: ResponseHead, result: TurnResult, texts: rea
         : null,
     incomplete_details:
       status === 'incomplete' ? { reason: result.stopReason === 'refused' ? 'content_filter' : 'max_output_tokens' } : null,
-    output: texts.map((text, at) =>
-      messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete', retakes[at]),
-    ),
+    output: [
+      ...texts.map((text, at) =>
+        messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete', retakes[at]),
+      ),
+      ...calls.map((call, at) => callItem(head, at, call, 'completed')),
+    ],
     usage: {
       input_tokens: usage.inputTokens,
       input_tokens_details: { cached_tokens: usage.cachedTokens },
@@ -71,7 +88,17 @@ export function endedResponse(head: ResponseHead, result: TurnResult, texts: rea
   };
 }
 
-function fields({ id, created_at, model, conversation, previous, background = false, store = true, metadata }: ResponseHead): object {
+function fields({
+  id,
+  created_at,
+  model,
+  conversation,
+  previous,
+  background = false,
+  store = true,
+  metadata,
+  tools = [],
+}: ResponseHead): object {
   return {
     id,
     object: 'response',
@@ -85,7 +112,7 @@ function fields({ id, created_at, model, conversation, previous, background = fa
     instructions: null,
     parallel_tool_calls: true,
     tool_choice: 'auto',
-    tools: [],
+    tools,
     temperature: null,
     top_p: null,
     text: { format: { type: 'text' } },

@@ -5,22 +5,33 @@ import { turnNumber } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
+import { refuseWhileWaiting, submitted, type Going } from '../core/client-answers.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
-import { submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
+import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { END_PATIENCE_MS, endOf, stopTurn } from '../core/one-turn.js';
 import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
-import { textsAtEnd, turnPieces, type TurnPiece } from '../core/turn-texts.js';
+import { lookForPause, turnPieces, wholeAtEnd, type Part, type TurnPiece } from '../core/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { content, readMessages, schemaFormat, type Message } from './content.js';
+import { argumentsOf, content, readMessages, schemaFormat, type Message } from './content.js';
 import { openaiErrorOf } from './errors.js';
 import { createResponseEvents } from './response-events.js';
 import { noResponse, readResponseId, responseId, type ResponseName } from './response-id.js';
 import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
+import { toolFields, toolsOf } from './tools.js';
 
-const item = z.looseObject({ type: z.string().optional(), role: z.string().optional(), content: content.optional() });
+const item = z.looseObject({
+  type: z.string().optional(),
+  role: z.string().optional(),
+  content: content.optional(),
+  /** Of a call, and of what it was answered. */
+  call_id: z.string().max(500).optional(),
+  name: z.string().max(500).optional(),
+  arguments: z.string().optional(),
+  output: content.optional(),
+});
 
 const request = z.looseObject({
   model: optional(z.string().min(1).max(128)),
@@ -32,7 +43,7 @@ const request = z.looseObject({
   background: optional(z.boolean()),
   store: optional(z.boolean()),
   user: optional(z.string().max(512)),
-  tools: optional(z.array(z.unknown())),
+  ...toolFields,
   text: optional(z.looseObject({ format: schemaFormat.optional() })),
   metadata: optional(z.record(z.string(), z.string())),
 });
@@ -45,10 +56,10 @@ export function addResponses(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = signalOf(context);
-    const submitted = await submit(context, body, signal);
-    const { conversation, turn } = submitted;
+    const going = await submit(context, body, signal);
+    const { conversation, turn, after } = going;
     const head: ResponseHead = {
-      id: responseId(conversation, turn),
+      id: responseId(conversation, turn, after),
       created_at: Math.floor(Date.now() / 1000),
       model: body.model ?? DEFAULT_AGENT,
       conversation,
@@ -56,14 +67,16 @@ export function addResponses(app: GatewayApp): void {
       background: body.background === true,
       store: body.store ?? true,
       ...(body.metadata !== undefined && { metadata: body.metadata }),
+      ...(body.tools !== undefined && { tools: body.tools }),
     };
+    const part: Part = { conversation, turn, after, mayPause: after !== undefined || (body.tools ?? []).length > 0 };
     if (body.stream === true) {
       // From the turn's first event on, as a client that comes back reads it.
-      return streamed(context, head, (gone) => core.answer({ ...submitted, after: turn === null ? submitted.after : OLDEST }, gone));
+      return streamed(context, head, part, (gone) => fromItsBeginning(core, going, gone));
     }
-    if (body.background === true) return context.json(runningResponse(head, submitted.position > 0 ? 'queued' : 'in_progress'));
-    for await (const piece of turnPieces(core, conversation, core.answer(submitted, signal))) {
-      if (piece.kind === 'whole') return context.json(endedResponse(head, piece.result, piece.texts));
+    if (body.background === true) return context.json(runningResponse(head, going.position > 0 ? 'queued' : 'in_progress'));
+    for await (const piece of turnPieces(core, part, going.follow(core, signal))) {
+      if (piece.kind === 'whole') return context.json(endedResponse(head, piece));
     }
     throw signal.reason;
   });
@@ -79,6 +92,7 @@ export function addResponses(app: GatewayApp): void {
     return streamed(
       context,
       head,
+      { ...name, mayPause: true },
       (gone) => core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: gone }),
       after.data,
     );
@@ -94,26 +108,38 @@ export function addResponses(app: GatewayApp): void {
   });
 }
 
-async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<Submitted> {
+/** As a client that comes back reads it. */
+function fromItsBeginning(core: Conversations, going: Going, gone: AbortSignal): ReturnType<Conversations['attach']> {
+  const { submitted: taken, turn } = going;
+  return taken && turn !== null ? core.answer({ ...taken, after: OLDEST }, gone) : going.follow(core, gone);
+}
+
+async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<Going> {
   const core = context.get('conversations');
-  if ((body.tools ?? []).length > 0) throw unsupported("tools of the client's own (an agent has its own)", 'tools');
+  const tools = toolsOf(body);
   if (body.previous_response_id !== undefined && body.conversation !== undefined) {
     throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
   }
   const { images, ...given } = readMessages(messagesOf(body.input), 'input');
   const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
-  const supplied: Supplied = { said: given.said, ...(instructions !== '' && { instructions }) };
+  const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
   const output = outputOf(body);
-  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }) };
+  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const agent = await agentOf(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
+  const answering = supplied.answers && { supplied, key, beside, signal };
   if (body.previous_response_id !== undefined) {
-    return submitFrom(core, readResponseId(body.previous_response_id, 'previous_response_id'), message, signal);
+    const before = readResponseId(body.previous_response_id, 'previous_response_id');
+    if (answering) return answerNamed(core, before.conversation, answering, before.turn);
+    return submitted(await submitFrom(core, before, message, signal));
   }
   if (body.conversation !== undefined) {
     const id = typeof body.conversation === 'string' ? body.conversation : body.conversation.id;
-    return core.submit(workflowIdOf(id), message, { start: { agent }, signal });
+    const conversation = workflowIdOf(id);
+    if (answering) return answerNamed(core, conversation, answering);
+    if (tools.length > 0) await refuseWhileWaiting(core, conversation, message.id);
+    return submitted(await core.submit(conversation, message, { start: { agent }, signal }));
   }
   const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
   return submitSupplied(core, { ...asking, supplied, key, beside, signal });
@@ -131,6 +157,7 @@ async function submitFrom(
   const status = await client.status(conversation).catch((error: unknown) => {
     throw toProblem(error).type === 'not-found' ? noResponse(param) : error;
   });
+  if (status.waiting?.kind === 'client-tool') await refuseWhileWaiting(core, conversation, message.id);
   if (turnNumber(turn) > status.turn + status.queued || turnNumber(turn) === 0) throw noResponse(param);
   if (turnNumber(turn) >= status.turn) {
     const submitted = await submitAfter(core, { conversation, turn, message, signal });
@@ -154,7 +181,11 @@ async function submitFrom(
 
 function messagesOf(input: Request['input']): readonly Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
-  return input.map(({ type = 'message', role, content: said }, at) => {
+  return input.map(({ type = 'message', role, content: said, call_id: callId, name = '', arguments: given = '', output }, at) => {
+    if (type === 'function_call' && callId !== undefined) {
+      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: argumentsOf(given) }] };
+    }
+    if (type === 'function_call_output' && callId !== undefined) return { role: 'tool', content: output ?? '', callId };
     if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
     if (role === undefined || said === undefined) throw invalid('a message needs a role and content', `input.${at}`);
     return { role, content: said };
@@ -168,12 +199,12 @@ function outputOf({ text }: Request): JsonObject | undefined {
   throw unsupported(`the format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'text.format');
 }
 
-async function headOf({ client }: Conversations, { conversation, turn }: ResponseName): Promise<ResponseHead> {
+async function headOf({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
   const { agent, startedAt } = await client.describe(conversation).catch((error: unknown) => {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
   });
   const created_at = Math.floor(new Date(startedAt).getTime() / 1000);
-  return { id: responseId(conversation, turn), created_at, model: agent ?? DEFAULT_AGENT, conversation };
+  return { id: responseId(conversation, turn, after), created_at, model: agent ?? DEFAULT_AGENT, conversation };
 }
 
 async function look(
@@ -183,15 +214,22 @@ async function look(
   signal: AbortSignal,
   patienceMs?: number,
 ): Promise<object> {
-  const result = await endOf(core, name, signal, patienceMs).catch((error: unknown) => {
+  const part: Part = { ...name, mayPause: true };
+  try {
+    const result = await endOf(core, name, signal, patienceMs);
+    if (result !== undefined) return endedResponse(head, await wholeAtEnd(core, part, result));
+    // What goes on may wait for its client.
+    const paused = patienceMs === undefined ? await lookForPause(core, part) : undefined;
+    return paused === undefined ? runningResponse(head) : endedResponse(head, paused);
+  } catch (error) {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
-  });
-  return result === undefined ? runningResponse(head) : endedResponse(head, result, await textsAtEnd(core, name.conversation, result));
+  }
 }
 
 function streamed(
   context: GatewayContext,
   head: ResponseHead,
+  part: Part,
   followed: (gone: AbortSignal) => ReturnType<Conversations['attach']>,
   after = -1,
 ): Promise<Response> {
@@ -200,7 +238,7 @@ function streamed(
   return sendEvents(
     context,
     async function* (gone) {
-      for await (const event of eventsAfter(head, turnPieces(core, head.conversation, followed(gone)), after)) {
+      for await (const event of eventsAfter(head, turnPieces(core, part, followed(gone)), after)) {
         last = event.sequence_number;
         yield { event: event.type, data: JSON.stringify(event) };
       }

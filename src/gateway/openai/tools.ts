@@ -1,0 +1,36 @@
+/** Tools that a request of OpenAI's clients brings. */
+import { z } from 'zod';
+import type { ClientTool, JsonObject } from '../../records/message.js';
+import { checkedTools } from '../core/client-tools.js';
+import { optional, unsupported } from '../core/read-body.js';
+
+const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };
+
+/** Of Chat Completions a function stands in a field of its own, of Responses in the tool itself. */
+const tool = z.looseObject({
+  type: z.string(),
+  function: z.looseObject(described).optional(),
+  ...described,
+  name: z.string().optional(),
+});
+
+export const toolFields = {
+  tools: optional(z.array(tool)),
+  tool_choice: optional(z.union([z.string(), z.looseObject({ type: z.string() })])),
+  parallel_tool_calls: optional(z.boolean()),
+};
+
+type Wanted = z.output<z.ZodObject<typeof toolFields>>;
+
+export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_tool_calls: parallel = true }: Wanted): readonly ClientTool[] {
+  if (choice === 'none' || tools.length === 0) return [];
+  if (choice !== 'auto') throw unsupported('a tool_choice other than "auto" and "none"', 'tool_choice');
+  if (!parallel) throw unsupported('a model that calls one tool at a time', 'parallel_tool_calls');
+  return checkedTools(
+    tools.map(({ type, function: nested, ...own }, at) => {
+      if (type !== 'function') throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
+      const { name = '', description, parameters } = nested ?? own;
+      return { name, ...(description !== undefined && { description }), inputSchema: (parameters ?? {}) as JsonObject };
+    }),
+  );
+}
