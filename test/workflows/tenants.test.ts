@@ -138,6 +138,17 @@ test('what comes of a conversation is its tenant’s: sub-agent, fork, resumed l
   expect(listed.find((row) => row.id === id)).toMatchObject({ publicId: 'my-chat' });
 });
 
+test('a hand-over keeps whose it is', async () => {
+  const id = world.id();
+  await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
+  stage.play(id, ...['one', 'two', 'three', 'four', 'five', 'six'].map((word) => text(word)));
+  for (const word of ['1', '2', '3', '4', '5', '6']) await ask(id, word, { agent: 'brief', tenant: 'acme' });
+  const { life, runId, scope, tenant } = await world.client.describe(id);
+  expect(runId).not.toBe(life);
+  expect({ scope, tenant }).toEqual({ scope: 'acme.brief', tenant: 'acme' });
+  expect(await world.client.status(id)).toMatchObject({ scope: 'acme.brief', tenant: 'acme', turns: 6 });
+});
+
 test('what was spent is summed by tenant', async () => {
   const { sums } = await world.client.usage({ by: 'tenant' });
   expect(sums.map(({ of }) => of).sort()).toEqual(expect.arrayContaining(['(none)', 'acme', 'globex']));
