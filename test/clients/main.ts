@@ -1,0 +1,44 @@
+/** `npm run test:clients` (scripts/test-clients.mjs): suites of other people's clients against the real thing, one after the other. */
+import { MCP_SUITES } from './mcp.js';
+import { openPlace } from './place.js';
+import { PYTHON_SUITES } from './python.js';
+import { MissingProgram, type Outcome, type Suite } from './suite.js';
+
+export interface Tried {
+  readonly name: string;
+  readonly client: string;
+  readonly outcomes: readonly Outcome[];
+  /** Not tried: what is not there. */
+  readonly missing?: string;
+}
+
+const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...MCP_SUITES];
+
+/** `wanted`: words of their names; all without. `done` is called after each. */
+export async function tryClients(cacheDir: string, wanted: readonly string[], done: (tried: Tried) => void): Promise<readonly Tried[]> {
+  const suites = SUITES.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())));
+  if (suites.length === 0) throw new Error(`no suite has ${wanted.join(' or ')} in its name: ${SUITES.map(({ name }) => name).join(', ')}`);
+  const place = await openPlace(cacheDir);
+  try {
+    const all: Tried[] = [];
+    for (const { name, client, run } of suites) {
+      const known = place.problems.length;
+      const tried = await run(place).then(
+        (outcomes): Tried => ({ name, client, outcomes: [...outcomes, ...refusals(place.problems.slice(known))] }),
+        (error: unknown): Tried => {
+          if (error instanceof MissingProgram) return { name, client, outcomes: [], missing: error.message };
+          return { name, client, outcomes: [{ check: 'the suite', result: 'failed', why: String(error) }] };
+        },
+      );
+      all.push(tried);
+      done(tried);
+    }
+    return all;
+  } finally {
+    await place.close();
+  }
+}
+
+function refusals(problems: readonly string[]): readonly Outcome[] {
+  return problems.map((why) => ({ check: "what the model's API is asked", result: 'failed', why }));
+}
