@@ -1,6 +1,7 @@
 /** What README and the pages of docs/ show as settings is taken by what reads them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { webhookRules } from '../../src/config/webhooks.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
 import { fencedBlocks, ROOT } from './commands.js';
@@ -21,7 +22,8 @@ const samples = pages.flatMap((page) =>
 
 test.each(samples)('%s, sample %i is read as it stands', (_page, _at, text) => {
   const sample: unknown = JSON.parse(text);
-  const schema = text.includes('"mcpServers"') ? mcpConfigSchema.strict() : agentConfigSchema;
+  const rest = Array.isArray(sample) ? webhookRules : agentConfigSchema;
+  const schema = text.includes('"mcpServers"') ? mcpConfigSchema.strict() : rest;
   expect(schema.safeParse(sample).error?.issues ?? []).toEqual([]);
 });
 
