@@ -43,7 +43,6 @@ beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [pay, askUser, delegate], agent, webhooks: { endpoints, ms: 1_000 } });
 });
 afterAll(async () => {
-  expect(await replayProblems(world)).toEqual([]);
   await world.close();
   await receiver.stop();
 });
@@ -288,7 +287,8 @@ test('an interrupted turn says so; a fork and a rewind post nothing again, and n
   expect(gotOf(fork).map(({ event }) => (event.type === 'webhook.test' ? 0 : event.data.sequence))).toEqual([1]);
 });
 
-test('no workflow task has failed, and neither the secret nor the address is in any history', async () => {
+test('every history replays, no workflow task has failed, and neither the secret nor the address is in any of them', async () => {
+  expect(await replayProblems(world)).toEqual([]);
   const query = `TaskQueue = '${world.taskQueue}'`;
   for await (const { workflowId, runId } of world.temporal.workflow.list({ query })) {
     expect(await workflowTaskFailures(world, workflowId)).toEqual([]);
