@@ -29,6 +29,8 @@ const rule = z.strictObject({
   events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).optional(),
 });
 
+export const webhookRules = z.array(rule).max(MAX_RULES);
+
 type Given = Pick<Settings, 'webhookUrl' | 'webhookSecrets' | 'webhookEvents' | 'webhookFile'>;
 
 /** The first that fits counts. Throws `ConfigError`. */
@@ -44,7 +46,7 @@ const HOW = 'by which receivers know who posts: whsec_ and what `openssl rand -b
 
 function rulesIn(file: string, given: Pick<WebhookEndpoint, 'secrets' | 'events'>): WebhookEndpoint[] {
   const refuse = (what: string): ConfigError => new ConfigError(`PERDURA_WEBHOOKS: ${file} ${what}`);
-  const rules = z.array(rule).max(MAX_RULES).safeParse(parsed(file, refuse));
+  const rules = webhookRules.safeParse(parsed(file, refuse));
   if (!rules.success) {
     const [issue] = rules.error.issues;
     throw refuse(

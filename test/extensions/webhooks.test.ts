@@ -61,7 +61,10 @@ test('receivers that know the old secret or the new one alone both accept while 
 test.each([
   [200, { kind: 'delivered', status: 200 }],
   [410, { kind: 'gone', status: 410 }],
-  [307, { kind: 'failed', message: 'it answered 307, and redirects are not followed' }],
+  [
+    { status: 307, headers: { location: '/elsewhere' } },
+    { kind: 'failed', message: 'it answered 307, and redirects are not followed' },
+  ],
   [404, { kind: 'failed', message: 'it answered 404' }],
   [
     { status: 503, headers: { 'retry-after': '7' } },

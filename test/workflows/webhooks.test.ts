@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../../src/records/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
+import { createStartDelivery, deliveryId } from '../../src/client/webhook-deliveries.js';
 import { askUser, delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
@@ -42,7 +43,6 @@ beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [pay, askUser, delegate], agent, webhooks: { endpoints, ms: 1_000 } });
 });
 afterAll(async () => {
-  expect(await replayProblems(world)).toEqual([]);
   await world.close();
   await receiver.stop();
 });
@@ -186,6 +186,23 @@ test('a receiver that hangs or is away holds nothing up: the next turn runs, the
   expect(sequences).toHaveLength(7);
 });
 
+test('a long answer is cut, and a delivery that has begun is begun no second time, also after its end', async () => {
+  const id = world.id();
+  const long = 'A long story. '.repeat(2_000);
+  stage.play(id, text(long));
+  await world.client.send(id, say(id, 'tell me'), { start: {} });
+  const [got] = await arrives(id, 1);
+  expect(got?.event).toMatchObject({ data: { text: long.slice(0, 16_000), isCut: true } });
+  expect(await outcomesOf(id, 1)).toEqual([{ outcome: 'delivered', status: 204 }]);
+  const handle = world.temporal.workflow.getHandle(deliveryId({ conversation: id, id: got!.id }));
+  const { runId } = await handle.describe();
+  const { connection } = world.temporal;
+  const start = createStartDelivery({ connection, namespace: 'default', taskQueue: world.taskQueue });
+  const identity = { life: 'l', agent: 'default', scope: 'default' };
+  await start({ id: got!.id, type: 'turn.finished', identity, conversation: id, body: got!.body });
+  expect((await handle.describe()).runId).toBe(runId);
+});
+
 test('410 ends the delivery of that event, and of no other', async () => {
   const id = world.id();
   receiver.answer(410);
@@ -270,7 +287,8 @@ test('an interrupted turn says so; a fork and a rewind post nothing again, and n
   expect(gotOf(fork).map(({ event }) => (event.type === 'webhook.test' ? 0 : event.data.sequence))).toEqual([1]);
 });
 
-test('no workflow task has failed, and neither the secret nor the address is in any history', async () => {
+test('every history replays, no workflow task has failed, and neither the secret nor the address is in any of them', async () => {
+  expect(await replayProblems(world)).toEqual([]);
   const query = `TaskQueue = '${world.taskQueue}'`;
   for await (const { workflowId, runId } of world.temporal.workflow.list({ query })) {
     expect(await workflowTaskFailures(world, workflowId)).toEqual([]);
