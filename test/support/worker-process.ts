@@ -68,7 +68,9 @@ export function startWorkerProcess({ env, cwd, preloads = [], command = WORKER }
         if (log.includes(command.readyOn)) resolve();
       });
     }
-    void ended.then(({ code, signal }) => reject(new Error(`perdura ${command.args.join(' ')} ended (${signal ?? code}) before it was ready:\n${log}`)));
+    void ended.then(({ code, signal }) =>
+      reject(new Error(`perdura ${command.args.join(' ')} ended (${signal ?? code}) before it was ready:\n${log}`)),
+    );
   });
   // Who kills it before it is ready does not wait for it.
   ready.catch(() => undefined);
