@@ -293,12 +293,9 @@ function ask(
   const isLast = together.at(-1) === callId;
   const calls = isLast && { calls: { ids: together, askedIn, usage: state.turn?.usage ?? NO_USAGE } };
   const asked = { kind, at: state.now, until, notified: false } as const;
-  const asking = noteWait(
-    change(state, call, (now) => ({ ...now, status: 'asking', asked })),
-    call,
-    asked,
-  );
-  return announce(asking, { kind: 'asked', turn: turnId(state.turn?.number ?? 0), callId, name, what: kind, target, until, ...calls });
+  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked }));
+  const turn = turnId(state.turn?.number ?? 0);
+  return announce(noteWait(asking, call, asked), { kind: 'asked', turn, callId, name, what: kind, target, until, ...calls });
 }
 
 function askingCall(state: ConversationState, { callId, conversation }: Decision): ToolCall | undefined {
