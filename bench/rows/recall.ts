@@ -35,9 +35,9 @@ function measureTalk(turns: number): Measured[] {
   return [
     {
       row: `${row}: answers in the first ten`,
-      product: whole.at10,
-      unit: '',
-      toHold: `≥ ${MIN_FOUND}`,
+      product: 100 * whole.at10,
+      unit: '%',
+      toHold: `≥ ${100 * MIN_FOUND} %`,
       holds: whole.at10 >= MIN_FOUND,
       notes: steps.map(({ name, weights }) => {
         const { at5, at10, at20 } = recallOf(index, talk.questions, weights);

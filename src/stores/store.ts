@@ -42,6 +42,7 @@ export interface Store {
   readonly facts: Facts;
   readonly documents: Documents;
   readonly pins: Pins;
+  readonly scopes: Scopes;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
@@ -370,6 +371,22 @@ export interface Documents {
    * and answers what is to stand there; the same line again must give the same.
    */
   redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
+}
+
+/** A life in which something was written, with a mark that changes when its entries, its cuts or its episodes do. */
+export interface MarkedLife {
+  readonly key: ConversationKey;
+  readonly mark: string;
+}
+
+/** What a scope has, seen from far: for an index of all that was said in it. */
+export interface Scopes {
+  /** Every life whose entries were written, in no order; `documents` changes when MEMORY.md, HISTORY, facts or tombstones do. */
+  marks(key: ScopeKey): Promise<{ readonly documents: string; readonly lives: readonly MarkedLife[] }>;
+  /** As it was written; undefined where there is none. It is derived: what is lost or damaged is made again from the rest. */
+  readIndex(key: ScopeKey): Promise<Uint8Array | undefined>;
+  /** In the place of the one before, which a reader sees whole until then. */
+  writeIndex(key: ScopeKey, bytes: Uint8Array): Promise<void>;
 }
 
 /** What has been accepted of one tool of a server: its words, and their SHA-256. */

@@ -21,6 +21,7 @@ import { livesContract } from './lives-contract.js';
 import { budgetsContract } from './budgets-contract.js';
 import { movesContract } from './moves-contract.js';
 import { spendingOf, spendingsContract } from './spendings-contract.js';
+import { scopesContract } from './scopes-contract.js';
 import { writesContract } from './writes-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
@@ -73,6 +74,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     writesContract(() => open());
     spendingsContract(() => open());
     budgetsContract(() => open());
+    scopesContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {

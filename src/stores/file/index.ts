@@ -12,7 +12,8 @@
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now (lock.ts)
  *
- * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (documents.ts).
+ * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
+ * search-index.bin, the index of what was said, which is made again from the rest where it is not there.
  * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; `<dir>/locks/` has a file for each process that
  * writes (lock.ts), `<dir>/store-id` the name that the store gave itself.
  */
@@ -29,6 +30,7 @@ import { createFileFeed } from './feed.js';
 import { createFileCollections } from './lists.js';
 import { createFileLifeStorage } from './lives.js';
 import { createFileBudgets } from './budgets.js';
+import { createFileScopes } from './scopes.js';
 import { createFileSpendings } from './spendings.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
@@ -100,6 +102,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     facts: createFacts(collections),
     documents: createFileDocuments(dir),
     pins: createPins(collections),
+    scopes: createFileScopes(dir),
     check: () => checkDirectory(dir),
     async close() {
       await feed.close();

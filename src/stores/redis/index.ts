@@ -15,6 +15,7 @@ import { deletedKeyOf, keyOf, STORE_KEY } from './keys.js';
 import { DELETED } from './scripts.js';
 import { openRedisLink, type RedisLink } from './link.js';
 import { createRedisBudgets } from './budgets.js';
+import { createRedisScopes, noteLife } from './scopes.js';
 import { createRedisSpendings } from './spendings.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
@@ -96,6 +97,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     facts: createFacts(open),
     documents: createRedisDocuments(link),
     pins: createPins(open),
+    scopes: createRedisScopes(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();
@@ -111,7 +113,8 @@ function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writ
       const attempt = `${describeBatch(batch)} of ${key.conversation}`;
       const messages = toArguments(record);
       const others = toArguments(append);
-      const [recorded, fenced, [status, detail], added, all] = await link.ask(attempt, (redis) =>
+      const noted = messages.length + others.length > 0 ? noteLife(link, key) : undefined;
+      const written = link.ask(attempt, (redis) =>
         redis.perduraWrite(
           keyOf(key, 'entries'),
           keyOf(key, 'messages'),
@@ -127,6 +130,7 @@ function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writ
           ...toEventArguments(publish),
         ),
       );
+      const [[recorded, fenced, [status, detail], added, all]] = await Promise.all([written, noted]);
       remember(cache, keyOf(key, 'entries'), [...messages, ...others], { added, all });
       return {
         recorded: recorded.map(toRecording),
@@ -262,7 +266,8 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
     async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
       const values = toArguments(entries);
-      const [status, first, added, all] = await link.ask(attempted, (redis) =>
+      const noted = values.length > 0 ? noteLife(link, key) : undefined;
+      const committed = link.ask(attempted, (redis) =>
         redis.perduraCommit(
           keyOf(key, 'entries'),
           keyOf(key, 'messages'),
@@ -283,6 +288,7 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
           ...toEventArguments(publish),
         ),
       );
+      const [[status, first, added, all]] = await Promise.all([committed, noted]);
       if (status !== 'committed') return { status };
       remember(cache, keyOf(key, 'entries'), values, { added, all });
       return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };

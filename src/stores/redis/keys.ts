@@ -31,6 +31,9 @@
  *               sorted set, number by time in milliseconds
  *   proposals   hash, id -> proposal
  *   forgotten   hash, id -> tombstone
+ *   lives       set of lives that have entries, each `[conversation, life]` as JSON
+ *   search-index
+ *               hash, number -> a piece of the index of all that was said (derived), `pieces` how many; the next one is written beside it
  *
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
@@ -64,7 +67,8 @@ export const KEY_NAMES = [
   'turn-ends',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
-export type ScopeKeyName = 'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';
+export type ScopeKeyName =
+  'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten' | 'lives' | 'search-index';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {

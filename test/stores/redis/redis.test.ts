@@ -178,8 +178,9 @@ describe('over a redis that works', () => {
     while (!seen.includes('echo')) await new Promise((resolve) => monitor.once('monitor', resolve));
     monitor.disconnect();
     expect(seen).toEqual([
-      ...['evalsha', 'evalsha', 'evalsha', 'hmget'],
-      ...['evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha'],
+      // In the same round trip as entries: that the scope has this life.
+      ...['sadd', 'evalsha', 'sadd', 'evalsha', 'evalsha', 'hmget'],
+      ...['evalsha', 'sadd', 'evalsha', 'evalsha', 'sadd', 'evalsha', 'evalsha', 'evalsha'],
       ...['evalsha', 'evalsha', 'smembers'],
       // Episodes are added, listed, removed, and tombstones looked for; of facts all is there already, or gone.
       ...['hgetall', 'evalsha', 'hgetall', 'hgetall', 'hgetall', 'evalsha', 'hgetall'],

@@ -1,0 +1,182 @@
+/**
+ * The index of one scope, brought up to date from the store before each search. The store is the record; the index may be lost at any time.
+ *
+ * I1  What was written before a search began is found by it: each life's mark is compared, and those that changed are read from where they
+ *     were read last. A slot that was empty then is looked at again, since writes may come out of order.
+ * I2  What a rewind has cut, what was deleted, and MEMORY.md's and the facts' old words go out of the index in the same step.
+ * I3  With another set of tombstones the index is made anew, without what they forget: it keeps no trace of it, not even as a hash.
+ */
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { slotsIn, currentLine } from '../prefix.js';
+import { readPages } from '../past-life.js';
+import { redactor } from '../documents/forgetting.js';
+import type { Entry } from '../../records/message.js';
+import { SearchIndex } from '../../search/search-index.js';
+import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
+import type { ConversationKey, MarkedLife, ScopeKey, Store } from '../../stores/store.js';
+import { DOCUMENTS, documentTexts, textOfEntry } from './indexed-texts.js';
+
+interface ReadLife {
+  readonly mark: string;
+  /** Slots up to it were read, all but `empty`. */
+  readonly last: number;
+  readonly empty: readonly number[];
+}
+
+/** What must be as it was for the index to be gone on with. */
+interface Extra {
+  readonly forgotten: string;
+  readonly documents: string;
+  readonly lives: readonly (readonly [name: string, life: ReadLife])[];
+}
+
+const PAGE = 500;
+/** A slot that stays empty for so many others belongs to an effect that never wrote. */
+const MAX_EMPTY = 256;
+/** Messages indexed before others of this process have their turn. */
+const AT_ONCE = 100;
+/** New passages after which it is worth writing the index down. */
+const WRITTEN_AFTER = 1_000;
+
+export class ScopeIndex {
+  index = new SearchIndex();
+  #lives = new Map<string, ReadLife>();
+  #documents = '';
+  #forgotten: string | undefined;
+  #unwritten = 0;
+  #hasLooked = false;
+
+  constructor(
+    readonly store: Store,
+    readonly key: ScopeKey,
+  ) {}
+
+  /** I1–I3. */
+  async update(): Promise<void> {
+    const [tombstones, name] = await Promise.all([this.store.documents.forgotten(this.key), this.#name()]);
+    const forgotten = tombstones.map(({ id }) => id).join(' ');
+    if (!this.#hasLooked) await this.#restore(name);
+    this.#hasLooked = true;
+    if (this.#forgotten !== forgotten) this.#clear(forgotten);
+    const redact = redactor(tombstones, this.key.scope);
+    const { documents, lives } = await this.store.scopes.marks(this.key);
+    const there = new Set(lives.map(({ key }) => lineOf(key)));
+    const gone = new Set([...this.#lives.keys()].filter((line) => !there.has(line)));
+    for (const line of gone) {
+      this.index.remove(line, () => true);
+      this.#lives.delete(line);
+    }
+    for (const life of lives) if (this.#lives.get(lineOf(life.key))?.mark !== life.mark) await this.#read(life, redact);
+    if (this.#documents === documents) return;
+    await this.#readDocuments(redact);
+    this.#documents = documents;
+  }
+
+  /** Where enough is new. What fails to be written is written the next time. */
+  async write(): Promise<void> {
+    if (this.#unwritten < Math.max(WRITTEN_AFTER, this.index.size / 10)) return;
+    const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives] };
+    this.#unwritten = 0;
+    await this.store.scopes.writeIndex(this.key, toSnapshot(this.index, await this.#name(), extra));
+  }
+
+  async #restore(name: string): Promise<void> {
+    const bytes = await this.store.scopes.readIndex(this.key);
+    const snapshot = bytes && fromSnapshot<Extra>(bytes, name);
+    if (!snapshot) return;
+    this.index = snapshot.index;
+    this.#forgotten = snapshot.extra.forgotten;
+    this.#documents = snapshot.extra.documents;
+    this.#lives = new Map(snapshot.extra.lives);
+  }
+
+  #clear(forgotten: string): void {
+    this.index = new SearchIndex(this.index.analyzer);
+    this.#lives = new Map();
+    this.#documents = '';
+    this.#forgotten = forgotten;
+    this.#unwritten = Infinity;
+  }
+
+  async #read({ key, mark }: MarkedLife, redact: (text: string) => string): Promise<void> {
+    const line = lineOf(key);
+    const cuts = await this.store.lives.cuts(key);
+    const known = this.#lives.get(line);
+    if (cuts.length > 0) {
+      // Which turns count now is seen from the whole alone.
+      const { entries } = await readPages(this.store, key);
+      const now = new Set(slotsIn(currentLine(entries, cuts)));
+      this.index.remove(line, (slot) => !now.has(slot));
+      await this.#add(
+        key,
+        entries.filter(({ slot }) => now.has(slot)),
+        redact,
+      );
+      this.#lives.set(line, { mark, last: 0, empty: [] });
+      return;
+    }
+    const { entries: page, last } = await this.#pages(key, known?.last ?? 0);
+    // The store has lost what this index has: it is read anew.
+    if (known !== undefined && last < known.last) {
+      this.index.remove(line, () => true);
+      this.#lives.delete(line);
+      return this.#read({ key, mark }, redact);
+    }
+    const late = known && known.empty.length > 0 ? await this.store.entries.read(key, known.empty) : [];
+    const entries = [...late.flatMap((entry) => entry ?? []), ...page];
+    await this.#add(key, entries, redact);
+    const found = new Set(entries.map(({ slot }) => slot));
+    const between = Array.from({ length: Math.min(MAX_EMPTY, last - (known?.last ?? 0)) }, (_, i) => last - i);
+    const empty = [...(known?.empty ?? []), ...between].filter((slot) => !found.has(slot)).slice(-MAX_EMPTY);
+    this.#lives.set(line, { mark, last, empty });
+  }
+
+  async #pages(key: ConversationKey, first: number): Promise<{ readonly entries: Entry[]; readonly last: number }> {
+    const entries: Entry[] = [];
+    let last = Infinity;
+    for (let after = first; after < last; after += PAGE) {
+      const page = await this.store.entries.page(key, after, PAGE);
+      entries.push(...page.entries);
+      last = page.last;
+    }
+    if (last !== Infinity) return { entries, last };
+    return { entries, last: first };
+  }
+
+  async #add(key: ConversationKey, entries: readonly Entry[], redact: (text: string) => string): Promise<void> {
+    for (const [i, entry] of entries.entries()) {
+      const told = await textOfEntry(this.store, key, entry);
+      if (told) {
+        const { kind, text } = told;
+        const { slot: at, session, ts } = entry;
+        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind, text: redact(text) });
+      }
+      if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
+    }
+  }
+
+  async #readDocuments(redact: (text: string) => string): Promise<void> {
+    const texts = await documentTexts(this.store, this.key);
+    for (const line of DOCUMENTS) {
+      const now = new Set(texts.flatMap((text) => (text.line === line ? [text.at] : [])));
+      this.index.remove(line, (at) => !now.has(at));
+    }
+    for (const text of texts) this.#unwritten += this.index.add({ ...text, text: redact(text.text) });
+  }
+
+  async #name(): Promise<string> {
+    return JSON.stringify([await this.store.id(), this.key.namespace, this.key.scope]);
+  }
+}
+
+/** What a life is called in the index. */
+export function lineOf({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>): string {
+  return JSON.stringify([conversation, life]);
+}
+
+/** Undefined for a document's. */
+export function keyOfLine(scope: ScopeKey, line: string): ConversationKey | undefined {
+  if (!line.startsWith('[')) return undefined;
+  const [conversation = '', life = ''] = JSON.parse(line) as string[];
+  return { ...scope, conversation, life };
+}

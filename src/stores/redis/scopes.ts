@@ -1,0 +1,101 @@
+/** Which lives a scope has in Redis, and the index of what was said in them. Keys: keys.ts. */
+import { randomUUID } from 'node:crypto';
+import type { RedisLink } from './link.js';
+import { keyOf, scopeKeyOf } from './keys.js';
+import type { ConversationKey, MarkedLife, ScopeKey, Scopes } from '../store.js';
+
+const PIECE_BYTES = 1024 * 1024;
+/** Of one round trip. */
+const LIVES_AT_ONCE = 500;
+/** A piece that a dead process left is gone after that. */
+const UNFINISHED_SECONDS = 600;
+
+export function createRedisScopes(link: RedisLink): Scopes {
+  return {
+    async marks(key) {
+      const attempt = `look what was said in ${key.scope}`;
+      const members = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKeyOf(key, 'lives')))) ?? [];
+      const known = members.flatMap((member) => toKey(key, member) ?? []);
+      const lives: MarkedLife[] = [];
+      for (let at = 0; at < known.length; at += LIVES_AT_ONCE)
+        lives.push(...(await marksOf(link, attempt, known.slice(at, at + LIVES_AT_ONCE))));
+      const documents = await link.ask(attempt, (redis) =>
+        redis
+          .pipeline()
+          .hget(scopeKeyOf(key, 'memory'), 'version')
+          .hlen(scopeKeyOf(key, 'facts'))
+          .hlen(scopeKeyOf(key, 'removed-facts'))
+          .hlen(scopeKeyOf(key, 'history'))
+          .hlen(scopeKeyOf(key, 'forgotten'))
+          .exec(),
+      );
+      return { documents: markIn(documents ?? []), lives };
+    },
+
+    async readIndex(key) {
+      const name = scopeKeyOf(key, 'search-index');
+      const attempt = `read the index of ${key.scope}`;
+      const pieces = Number((await link.askUnlessForeign(attempt, (redis) => redis.hget(name, 'pieces'))) ?? 0);
+      if (!(pieces > 0)) return undefined;
+      const read: Buffer[] = [];
+      for (let i = 0; i < pieces; i += 1) {
+        const piece = await link.ask(attempt, (redis) => redis.hgetBuffer(name, String(i)));
+        // Another one was written meanwhile.
+        if (piece === null) return undefined;
+        read.push(piece);
+      }
+      return Buffer.concat(read);
+    },
+
+    async writeIndex(key, bytes) {
+      const name = scopeKeyOf(key, 'search-index');
+      const next = `${name}:${randomUUID()}`;
+      const attempt = `write the index of ${key.scope}`;
+      const pieces = Math.ceil(bytes.length / PIECE_BYTES);
+      for (let i = 0; i < pieces; i += 1) {
+        const piece = Buffer.from(bytes.subarray(i * PIECE_BYTES, (i + 1) * PIECE_BYTES));
+        await link.ask(attempt, (redis) => redis.hset(next, String(i), piece));
+        if (i === 0) await link.ask(attempt, (redis) => redis.expire(next, UNFINISHED_SECONDS));
+      }
+      await link.ask(attempt, (redis) => redis.hset(next, 'pieces', String(pieces)));
+      await link.ask(attempt, (redis) => redis.multi().persist(next).rename(next, name).exec());
+    },
+  };
+}
+
+/** With every write of entries: a life that has some is found. The same again changes nothing. */
+export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
+  await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
+    redis.sadd(scopeKeyOf(key, 'lives'), JSON.stringify([key.conversation, key.life])),
+  );
+}
+
+async function marksOf(link: RedisLink, attempt: string, keys: readonly ConversationKey[]): Promise<MarkedLife[]> {
+  const answers = await link.ask(attempt, (redis) => {
+    const pipeline = redis.pipeline();
+    for (const key of keys) {
+      pipeline.hlen(keyOf(key, 'entries')).hlen(keyOf(key, 'cuts')).hlen(keyOf(key, 'episodes'));
+    }
+    return pipeline.exec();
+  });
+  return keys.flatMap((key, i) => {
+    const own = (answers ?? []).slice(3 * i, 3 * i + 3);
+    // Deleted, or lost.
+    if (own[0]?.[1] === 0) return [];
+    return [{ key, mark: markIn(own) }];
+  });
+}
+
+/** A key of another type has nothing to read (S5). */
+function markIn(answers: readonly (readonly [error: Error | null, answer: unknown])[]): string {
+  return answers.map(([error, answer]) => (error ? 'x' : String(answer))).join(' ');
+}
+
+function toKey({ namespace, scope }: ScopeKey, member: string): ConversationKey | undefined {
+  try {
+    const [conversation, life] = JSON.parse(member) as unknown[];
+    return typeof conversation === 'string' && typeof life === 'string' ? { namespace, scope, conversation, life } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,82 @@
+/** What an index of a scope stands on: which lives have entries, and whether anything in them is new. */
+import type { ConversationKey, Store } from '../../src/stores/store.js';
+import { aConversation, aScope, userEntry } from './builders.js';
+import type { OpenStore } from './contract.js';
+
+const ofFreshScope = (): ConversationKey => aConversation(aScope());
+
+export function scopesContract(open: OpenStore): void {
+  describe('scopes', () => {
+    const marksOf = async (store: Store, key: ConversationKey) => {
+      const { lives } = await store.scopes.marks(key);
+      return new Map(lives.map(({ key: { conversation, life }, mark }) => [`${conversation}/${life}`, mark]));
+    };
+
+    test('a life is there from its first entry on, in its scope alone, for every process', async () => {
+      const store = open();
+      const key = ofFreshScope();
+      const other = { ...ofFreshScope(), scope: `${key.scope}-other` };
+      expect((await marksOf(store, key)).size).toBe(0);
+      await store.entries.record(key, [userEntry(1)]);
+      await store.entries.append(other, [userEntry(1)]);
+      expect([...(await marksOf(open(), key)).keys()]).toEqual([`${key.conversation}/${key.life}`]);
+      expect([...(await marksOf(open(), other)).keys()]).toEqual([`${other.conversation}/${other.life}`]);
+    });
+
+    test('its mark stays while nothing is written, and changes with an entry, a commit and a cut', async () => {
+      const store = open();
+      const key = ofFreshScope();
+      const name = `${key.conversation}/${key.life}`;
+      const marks = new Set<string | undefined>();
+      const look = async (): Promise<void> => {
+        const mark = (await marksOf(store, key)).get(name);
+        expect((await marksOf(store, key)).get(name)).toBe(mark);
+        marks.add(mark);
+      };
+      await store.entries.record(key, [userEntry(1)]);
+      await look();
+      await store.entries.append(key, [userEntry(2)]);
+      await look();
+      await store.effects.reserve(key, { id: 'e', hash: 'h' }, 'a');
+      await store.effects.commit(key, { id: 'e', hash: 'h' }, 'done', [userEntry(3)]);
+      await look();
+      await store.lives.cut(key, { v: 1, id: 'c', branch: 1, to: 1, begun: 1, since: 1, slot: 3, at: 2, session: 1, slots: [[3, 3]] });
+      await look();
+      expect(marks.size).toBe(4);
+    });
+
+    test('a deleted life is none', async () => {
+      const store = open();
+      const key = ofFreshScope();
+      await store.entries.record(key, [userEntry(1)]);
+      await store.lives.delete(key);
+      expect((await marksOf(store, key)).size).toBe(0);
+    });
+
+    test('documents change the other mark', async () => {
+      const store = open();
+      const key = ofFreshScope();
+      const marks = new Set([(await store.scopes.marks(key)).documents]);
+      await store.documents.appendHistory(key, { id: 'h1', kind: 'summary', ts: 1, text: 'once' });
+      marks.add((await store.scopes.marks(key)).documents);
+      await store.documents.forget(key, { id: 't1', ts: 1, words: ['a'] });
+      marks.add((await store.scopes.marks(key)).documents);
+      const { version } = await store.documents.memory(key);
+      await store.documents.writeMemory(key, { id: 'w', ts: 1, cause: 'consolidation', from: version, text: '- a line\n', lines: [] });
+      marks.add((await store.scopes.marks(key)).documents);
+      expect(marks.size).toBe(4);
+    });
+
+    test('the index is read as it was written last, by its scope alone', async () => {
+      const store = open();
+      const key = ofFreshScope();
+      expect(await store.scopes.readIndex(key)).toBeUndefined();
+      const bytes = Uint8Array.from({ length: 2_500_000 }, (_, i) => i % 251);
+      await store.scopes.writeIndex(key, bytes);
+      expect(Buffer.compare(Buffer.from((await open().scopes.readIndex(key)) ?? []), Buffer.from(bytes))).toBe(0);
+      await store.scopes.writeIndex(key, bytes.subarray(0, 10));
+      expect([...((await store.scopes.readIndex(key)) ?? [])]).toEqual([...bytes.subarray(0, 10)]);
+      expect(await store.scopes.readIndex({ ...key, scope: `${key.scope}-other` })).toBeUndefined();
+    });
+  });
+}
