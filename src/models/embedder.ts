@@ -24,7 +24,7 @@ export interface Embedded {
 export const EMBEDDER_PATTERN = /^(ollama|openai)\/[\w.:/-]{1,100}$/;
 
 /** In one request. */
-export const MAX_TEXTS = 64;
+const MAX_TEXTS = 64;
 /** Characters of one text that are looked at: what any of today's models takes, of any language. */
 export const MAX_TEXT_CHARS = 8_000;
 const MAX_DIMENSIONS = 8_192;

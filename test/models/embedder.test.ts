@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { cutText, MAX_TEXT_CHARS, readVectors, type Embedder } from '../../src/models/embedder.js';
 import { createOllamaEmbedder } from '../../src/models/ollama/embedder.js';
 import { createOpenAIEmbedder } from '../../src/models/openai/embedder.js';
+import { createEmbedder } from '../../src/models/providers.js';
 import { startEmbeddingsApi } from '../support/provider-apis/embeddings-api.js';
 
 const never = new AbortController().signal;
 const KEY = 'sk-test-0123456789';
 const kinds: readonly (readonly [string, (url: string) => Embedder])[] = [
-  ['openai', (url) => createOpenAIEmbedder('text-embedding-3-small', { apiKey: KEY, baseURL: `${url}/v1` })],
-  ['ollama', (url) => createOllamaEmbedder('nomic-embed-text', { host: url })],
+  ['openai', (url) => named('openai/text-embedding-3-small', { openai: { apiKey: KEY, baseURL: `${url}/v1` } })],
+  ['ollama', (url) => named('ollama/nomic-embed-text', { ollama: { host: url } })],
 ];
 const dot = (a: Float32Array | undefined, b: Float32Array | undefined): number =>
   [...(a ?? [])].reduce((sum, value, i) => sum + value * (b?.[i] ?? NaN), 0);
@@ -107,6 +108,13 @@ test('a price is known where it is the public API’s', () => {
 test('zeros are like nothing', () => {
   expect(readVectors('x', [[0, 0]], 1)).toEqual([new Float32Array([0, 0])]);
 });
+
+/** As `embedder` of a configuration names it. */
+function named(wanted: string, options: Parameters<typeof createEmbedder>[1]): Embedder {
+  const embedder = createEmbedder(wanted, options);
+  if (!embedder) throw new Error(`no embedder ${wanted}`);
+  return embedder;
+}
 
 /** In the form of both APIs. */
 function answers(vectors: unknown[]): object {
