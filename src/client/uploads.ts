@@ -51,6 +51,8 @@ export interface OfTenant {
 export interface UploadOptions extends OfTenant {
   /** Default: DEFAULT_UPLOAD_BYTES. */
   readonly maxBytes?: number;
+  /** What the bytes must have, in hex: others are refused with `invalid`. */
+  readonly sha256?: string;
   /** How long it waits to be used, in milliseconds; default: 24 hours. */
   readonly keepMs?: number;
 }
@@ -110,7 +112,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
   };
 
   return {
-    async upload(parts, { maxBytes = DEFAULT_UPLOAD_BYTES, keepMs = UNUSED_MS, ...of } = {}) {
+    async upload(parts, { maxBytes = DEFAULT_UPLOAD_BYTES, keepMs = UNUSED_MS, sha256: expected, ...of } = {}) {
       await sweepNowAndThen();
       const { uploads } = await opened();
       const owner = ownerOf(of);
@@ -125,6 +127,11 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
       const draft = await uploads.begin(owner);
       try {
         const { mediaType, size, sha256 } = await receive(parts, maxBytes, (bytes) => draft.append(bytes));
+        if (expected !== undefined && expected !== sha256)
+          throw new ClientError(
+            'invalid',
+            'cannot keep this file: it came otherwise than it was sent, its SHA-256 is another; send it again',
+          );
         const id = idOf(owner, sha256);
         const at = Date.now();
         const known = await find(owner, id).catch(() => undefined);
@@ -198,7 +205,10 @@ async function receive(parts: AsyncIterable<Uint8Array>, maxBytes: number, write
   for await (const part of parts) {
     size += part.byteLength;
     if (size > maxBytes)
-      throw new ClientError('too-large', `cannot keep this file: it has more than ${maxBytes} bytes, the most that are taken here`);
+      throw new ClientError(
+        'too-large',
+        `cannot keep this file: it has more than ${maxBytes} bytes, the most that are taken here (\`perdura serve --max-attachment\`)`,
+      );
     pending.push(part);
     if (size - written >= (mediaType === undefined ? START_BYTES : WRITTEN_BYTES)) await flush();
   }

@@ -111,8 +111,7 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     retry: shown((id, ...rest: Tail<PerduraClient['retry']>) => client.retry(id, ...rest)),
     edit: shown((id, ...rest: Tail<PerduraClient['edit']>) => client.edit(id, ...rest)),
     attach: on((id, picture: Uint8Array) => client.attach(id, picture)),
-    upload: (parts, { maxBytes, keepMs } = {}) =>
-      client.upload(parts, { ...(maxBytes !== undefined && { maxBytes }), ...(keepMs !== undefined && { keepMs }), tenant }),
+    upload: (parts, options) => client.upload(parts, { ...options, tenant }),
     uploaded: (ref) => client.uploaded(ref, { tenant }),
     uploadedBytes: (ref) => client.uploadedBytes(ref, { tenant }),
     attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, { tenant })),
