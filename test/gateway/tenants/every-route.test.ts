@@ -34,6 +34,9 @@ const ABOUT_NOTHING = [
   'GET /',
   'GET /v1/me',
   'GET /.well-known/agent-card.json',
+  'GET /a2a/:agent/.well-known/agent-card.json',
+  'GET /a2a',
+  'GET /a2a/:agent',
   'GET /healthz',
   'GET /readyz',
   'GET /openapi.json',
@@ -46,7 +49,7 @@ const ELSEWHERE = [
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
   ...['POST /v1/attachments', 'GET /v1/attachments/:ref', 'GET /v1/attachments/:ref/content'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
-  ...['POST /a2a', 'POST /agui'],
+  ...['POST /a2a', 'POST /a2a/', 'POST /a2a/:agent', 'POST /a2a/:agent/', 'POST /agui'],
 ];
 
 /** Routes that are wrong, of which the rest need not be asked: a stream that is not refused takes its time. */
@@ -360,6 +363,32 @@ test('MCP: tools and resources have a tenant’s own alone', async () => {
   expect(await call('globex', 'resources/list', {})).not.toMatch(/t-[0-9a-f]{12}-|house-/);
 });
 
+test('A2A: another’s task is as one that there is not, and another’s context as one that is new', async () => {
+  const rpc = async (token: string, method: string, params: object) => {
+    const answer = await ask(app, token, 'POST', '/a2a', {
+      body: { jsonrpc: '2.0', id: 1, method, params },
+      headers: { 'a2a-version': '1.0' },
+    });
+    return answer.text;
+  };
+  const say = (contextId: string) => ({
+    message: { messageId: randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text: 'what is the word?' }] },
+  });
+  const context = `trip-${randomUUID()}`;
+  const begun = await rpc('acme', 'SendMessage', { message: { ...say(context).message, parts: [{ text: `the word is ${SECRET}` }] } });
+  const task = /"task":\{"id":"([^"]+)"/.exec(begun)?.[1] ?? '';
+  expect(await rpc('acme', 'GetTask', { id: task })).toContain(SECRET);
+  const never = Buffer.from(task).toString('base64url');
+  for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask']) {
+    const inWords = async (id: string): Promise<string> => (await rpc('globex', method, { id })).replaceAll(id, 'ID');
+    expect(await inWords(task)).toContain('error');
+    expect([method, await inWords(task)]).toEqual([method, await inWords(task.replace(/^../, 'zz'))]);
+    expect([method, await inWords(never)]).toEqual([method, expect.not.stringContaining(SECRET)]);
+  }
+  expect(await rpc('globex', 'ListTasks', {})).not.toMatch(new RegExp(`t-[0-9a-f]{12}-|${SECRET}|house-|trip-`));
+  expect(await rpc('globex', 'SendMessage', say(context))).not.toContain(SECRET);
+});
+
 test('what begins with another’s id begins anew', async () => {
   const chat = { id: acme, messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'what is the word?' }] }] };
   const begun = [
@@ -367,6 +396,12 @@ test('what begins with another’s id begins anew', async () => {
     await ask(app, 'globex', 'POST', '/api/chat', { body: chat }),
     await ask(app, 'globex', 'POST', '/v1/responses', { body: { model: 'default', conversation: acme, input: 'what is the word?' } }),
     await ask(app, 'globex', 'POST', '/api/chat', { body: { ...chat, id: hidden } }),
+    await ask(app, 'globex', 'POST', '/agui', {
+      body: {
+        ...{ threadId: acme, runId: 'r1', state: {}, tools: [], context: [], forwardedProps: {} },
+        messages: [{ id: 'm2', role: 'user', content: 'what is the word?' }],
+      },
+    }),
   ];
   for (const answer of begun) {
     expect(answer.status).toBeLessThan(300);
