@@ -150,7 +150,11 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     },
 
     async uploaded(ref, of) {
-      return toUploadedFile(await find(ownerOf(of), ref));
+      const owner = ownerOf(of);
+      const upload = UPLOAD_ID.test(ref) ? await (await opened()).uploads.find(owner, ref) : undefined;
+      // What nobody has used is there; of the rest the conversations may be gone.
+      if (upload?.uses.length === 0) return toUploadedFile({ upload, isUsed: false });
+      return toUploadedFile(await find(owner, ref));
     },
 
     async uploadedBytes(ref, of) {
@@ -173,8 +177,8 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
   };
 }
 
-/** What a refusal says of a reference, whoever has it or had it (A1). */
-export function noUpload(ref: string): string {
+/** Whoever has it or had it (A1). */
+function noUpload(ref: string): string {
   return `there is no attachment ${JSON.stringify(ref.slice(0, 80))}: it was never sent, has expired, or went with its conversation; send the file again`;
 }
 

@@ -49,8 +49,11 @@ export interface GatewayOptions {
   readonly requestsPerMinute?: number;
   /** Requests and streams of one token that are open at once; default 2,000. */
   readonly openPerToken?: number;
-  /** A file of `POST /v1/attachments`: most bytes (default: 10 MiB), and for how long one waits that no message has named (24 hours). */
-  readonly attachments?: { readonly maxBytes?: number; readonly keepMs?: number };
+  /**
+   * A file of `POST /v1/attachments`: most bytes (default: 10 MiB), how long its sender may be silent (20,000 ms), and for how long one
+   * waits that no message has named (24 hours).
+   */
+  readonly attachments?: { readonly maxBytes?: number; readonly silenceMs?: number; readonly keepMs?: number };
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
   /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
@@ -67,6 +70,7 @@ export interface GatewayOptions {
 }
 
 const ATTACHMENTS_PATH = '/v1/attachments';
+const UPLOAD_SILENCE_MS = 20_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Of clients that send all that was said with each message. */
 const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
@@ -86,7 +90,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const metrics = createMetrics();
   const conversations = createConversations(client, log);
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
-  const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, ...options.attachments };
+  const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, silenceMs: UPLOAD_SILENCE_MS, ...options.attachments };
   const provided = { uploads, conversations, metrics, closing, agents: () => options.agents?.() ?? Promise.resolve([]) };
 
   app.use(async (context, next) => {

@@ -44,13 +44,15 @@ export async function checkAttachments<M extends Media>(client: Client, message:
   if (named.size > LIMITS.mediaPerMessage)
     throw invalid(`a message may name ${LIMITS.mediaPerMessage} attachments, this one names ${named.size}`);
   for (const ref of named) {
-    const { mediaType } = await client.uploaded(ref).catch((error: unknown) => {
-      // Not a 404: that would be about the conversation.
-      throw error instanceof ClientError && error.kind === 'not-found' ? invalid(error.message) : error;
-    });
+    const { mediaType } = await client.uploaded(ref).catch(refuse);
     types.set(ref, mediaType);
   }
   return { ...message, ...mapMedia(message, (list) => list.map((one) => typed(one, types))) };
+}
+
+/** Not a 404: that would be about the conversation. */
+function refuse(error: unknown): never {
+  throw error instanceof ClientError && error.kind === 'not-found' ? invalid(error.message) : error;
 }
 
 /** The message as the conversation takes it. */

@@ -7,8 +7,6 @@ import { invalid } from '../core/read-body.js';
 import { add } from './operation.js';
 
 const tag = 'attachments';
-/** A sender that is silent for so long has gone. */
-const SILENCE_MS = 20_000;
 const ENDINGS: Readonly<Record<string, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' };
 
 const onAttachment = z.object({ ref: z.string().max(100).openapi({ example: 'att_0123456789abcdef0123456789abcdef' }) });
@@ -37,7 +35,7 @@ export function addAttachments(app: GatewayApp): void {
     status: 201,
     answer: attachment,
     async act({ client }, { context }) {
-      const options = { ...context.get('uploads'), ...digestOf(context) };
+      const { silenceMs: _, ...options } = { ...context.get('uploads'), ...digestOf(context) };
       try {
         return await client.upload(arriving(context), options);
       } catch (error) {
@@ -86,7 +84,7 @@ async function* arriving(context: GatewayContext): AsyncGenerator<Uint8Array> {
   const body = context.req.raw.body as ReadableStream<Uint8Array> | null;
   if (body === null) return;
   const announced = context.req.header('content-length');
-  const { maxBytes } = context.get('uploads');
+  const { maxBytes, silenceMs } = context.get('uploads');
   // Not one byte of it is waited for.
   if (Number(announced) > maxBytes) throw tooLarge(maxBytes);
   const reader = body.getReader();
@@ -94,7 +92,7 @@ async function* arriving(context: GatewayContext): AsyncGenerator<Uint8Array> {
   let received = 0;
   try {
     for (;;) {
-      const part = await readPart(reader, received, gone);
+      const part = await readPart(reader, { received, silenceMs, gone });
       if (part === undefined) break;
       received += part.byteLength;
       yield part;
@@ -109,12 +107,11 @@ async function* arriving(context: GatewayContext): AsyncGenerator<Uint8Array> {
 
 async function readPart(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  received: number,
-  gone: AbortSignal,
+  { received, silenceMs, gone }: { readonly received: number; readonly silenceMs: number; readonly gone: AbortSignal },
 ): Promise<Uint8Array | undefined> {
   const waited = new AbortController();
   try {
-    const silence = sleep(SILENCE_MS, undefined, { signal: AbortSignal.any([waited.signal, gone]) });
+    const silence = sleep(silenceMs, undefined, { signal: AbortSignal.any([waited.signal, gone]) });
     const read = await Promise.race([reader.read(), silence]);
     if (read !== undefined) return read.done ? undefined : read.value;
   } catch (error) {
@@ -123,7 +120,7 @@ async function readPart(
   } finally {
     waited.abort();
   }
-  const message = `nothing of the file came for ${SILENCE_MS / 1000} seconds, after ${received} bytes; nothing of it is kept: send it again`;
+  const message = `nothing of the file came for ${silenceMs / 1000} seconds, after ${received} bytes; nothing of it is kept: send it again`;
   throw new GatewayError({ status: 408, type: 'timeout', message });
 }
 

@@ -311,7 +311,7 @@ test('another’s reference is as one that never was, in every protocol, also wh
   const answers = async (token: string, ref: string): Promise<string[]> => {
     const all: string[] = [];
     for (const [method, path, body] of named(ref)) {
-      const headers = path === '/a2a' ? { 'a2a-version': '1.0' } : {};
+      const headers: Record<string, string> = path === '/a2a' ? { 'a2a-version': '1.0' } : {};
       const { status, text: said } = await ask(app, token, method, path, { ...(body && { body }), headers });
       all.push(
         `${status} ${said

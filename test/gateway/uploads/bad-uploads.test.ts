@@ -38,8 +38,8 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
     return answer.json();
   };
 
-  async function open(headers: readonly string[]): Promise<Socket> {
-    const socket = connect(Number(new URL(two.one.url).port), '127.0.0.1');
+  async function open(headers: readonly string[], url = two.one.url): Promise<Socket> {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
     sockets.push(socket);
     socket.on('error', () => undefined);
     await once(socket, 'connect');
@@ -112,6 +112,18 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
       );
       socket.destroy();
     }
+  });
+
+  test('silent for too long, or slower than a request may be', async () => {
+    const silent = await open(['content-length: 2000000']);
+    silent.write(marked(700_000));
+    expect(await closedWith(silent)).toMatch(/^HTTP\/1\.1 408 [\s\S]*nothing of the file came for 3 seconds, after 70\d{4} bytes/);
+    const slow = await open(['content-length: 2000000'], two.hasty.url);
+    const part = marked(300_000);
+    const dripping = setInterval(() => slow.write(part.subarray(0, 300)), 100);
+    slow.write(part);
+    expect(await closedWith(slow)).toMatch(/^HTTP\/1\.1 408 [\s\S]*urn:perdura:timeout/);
+    clearInterval(dripping);
   });
 
   test('longer than its Content-Length: what is more is no request; shorter: it is waited for in vain', async () => {

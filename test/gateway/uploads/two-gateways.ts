@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { createClientWith, type PerduraClient } from '../../../src/client.js';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
-import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { serveGateway, type ServedGateway, type ServeOptions } from '../../../src/gateway/serve.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
 import { echo } from '../../support/echo-model.js';
@@ -31,6 +31,8 @@ export interface TwoGateways {
   readonly world: World;
   readonly one: ServedGateway;
   readonly other: ServedGateway;
+  /** Gives a request 2 seconds. */
+  readonly hasty: ServedGateway;
   readonly client: PerduraClient;
   /** To the first one. */
   upload(file: Buffer, headers?: Readonly<Record<string, string>>): Promise<Response>;
@@ -55,16 +57,21 @@ export async function startTwoGateways(kind: 'file' | 'redis'): Promise<TwoGatew
     });
   const clients = [own(), own()] as const;
   const agents = (): Promise<string[]> => Promise.resolve(['default']);
-  const serve = (client: PerduraClient): Promise<ServedGateway> =>
+  const serve = (client: PerduraClient, patienceMs?: ServeOptions['patienceMs']): Promise<ServedGateway> =>
     serveGateway({
       client,
       authenticate: oneToken(TOKEN),
       agents,
       port: 0,
+      ...(patienceMs && { patienceMs }),
       requestsPerMinute: 100_000,
-      attachments: { maxBytes: 3_000_000 },
+      attachments: { maxBytes: 3_000_000, silenceMs: 3_000 },
     });
-  const [one, other] = (await Promise.all(clients.map(serve))) as [ServedGateway, ServedGateway];
+  const [one, other, hasty] = await Promise.all([
+    serve(clients[0]),
+    serve(clients[1]),
+    serve(clients[0], { headers: 1_000, request: 2_000 }),
+  ]);
   const upload = (file: Buffer, headers = {}): Promise<Response> =>
     fetch(`${one.url}/v1/attachments`, {
       method: 'POST',
@@ -75,6 +82,7 @@ export async function startTwoGateways(kind: 'file' | 'redis'): Promise<TwoGatew
     world,
     one,
     other,
+    hasty,
     client: clients[1],
     upload,
     async kept(file) {
@@ -90,7 +98,7 @@ export async function startTwoGateways(kind: 'file' | 'redis'): Promise<TwoGatew
     bytes: () => (redis ? bytesOfRedis(redis.url) : bytesOfFiles(dir)),
     shown: (file, from) => JSON.stringify(world.api.hits.slice(from).map(({ body }) => body)).split(file.toString('base64')).length - 1,
     async close() {
-      await Promise.all([one.close(), other.close()]);
+      await Promise.all([one.close(), other.close(), hasty.close()]);
       await Promise.all(clients.map((client) => client.close()));
       await world.close();
       await redis?.stop();
