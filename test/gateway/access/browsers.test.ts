@@ -8,6 +8,7 @@ import { createEntrance, type Entrance } from '../../../src/gateway/access/entra
 import { createLimits } from '../../../src/gateway/access/limits.js';
 import { createSeal } from '../../../src/gateway/access/seal.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
+import { TENANT_KEY } from '../../support/tenants.js';
 import { NO_CLIENT } from './no-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -31,6 +32,7 @@ function stand(options: { readonly token?: string; readonly file?: string; reado
   });
   const app = createGateway({
     client: NO_CLIENT,
+    tenantKey: TENANT_KEY,
     ...entrance,
     origins: ['http://app.localhost:3000'],
     trustedProxies,
