@@ -9,7 +9,7 @@ import { ClientError } from '../../client/errors.js';
 import { UPLOAD_ID } from '../../client/uploads.js';
 import { LIMITS } from '../../conversation/protocol/limits.js';
 import { mapMedia, sourcesIn, type Media, type MediaSource } from '../../records/message.js';
-import { invalid } from './read-body.js';
+import { GatewayError } from './errors.js';
 
 /** A type that stands for "see what it is": a protocol that names a file by its id alone has none to say. */
 const UNTOLD = 'application/octet-stream';
@@ -48,6 +48,10 @@ export async function checkAttachments<M extends Media>(client: Client, message:
     types.set(ref, mediaType);
   }
   return { ...message, ...mapMedia(message, (list) => list.map((one) => typed(one, types))) };
+}
+
+function invalid(message: string, param?: string): GatewayError {
+  return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && { param }) });
 }
 
 /** Not a 404: that would be about the conversation. */

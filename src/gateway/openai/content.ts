@@ -84,7 +84,7 @@ function textOf(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap((one, at) => {
-      if (one.image_url != null || fileIdOf(one) != null) return [];
+      if ((one.image_url ?? fileIdOf(one)) !== undefined) return [];
       const text = one.text ?? one.refusal;
       if (text === undefined) throw unsupported(`content of the type ${JSON.stringify(one.type.slice(0, 40))}`, `${where}.content.${at}`);
       return [text];
@@ -92,17 +92,17 @@ function textOf(given: Content, where: string): string {
     .join('\n\n');
 }
 
-function fileIdOf({ file_id: own, file }: z.output<typeof part>): string | null | undefined {
-  return own ?? file?.file_id;
+function fileIdOf({ file_id: own, file }: z.output<typeof part>): string | undefined {
+  return own ?? file?.file_id ?? undefined;
 }
 
 function imagesOf(given: Content, where: string): readonly MediaSource[] {
   if (typeof given === 'string') return [];
   return given.flatMap((one, at): MediaSource[] => {
-    const { image_url: image } = one;
+    const image = one.image_url ?? undefined;
     const file = fileIdOf(one);
-    if (file != null) return [attachmentNamed(file, `${where}.content.${at}.${one.file === undefined ? 'file_id' : 'file.file_id'}`)];
-    if (image == null) return [];
+    if (file !== undefined) return [attachmentNamed(file, `${where}.content.${at}.${one.file === undefined ? 'file_id' : 'file.file_id'}`)];
+    if (image === undefined) return [];
     const url = typeof image === 'string' ? image : image.url;
     const attachment = attachmentIn(url);
     if (attachment !== undefined) return [attachment];
