@@ -9,6 +9,8 @@ import type { GatewayMetrics } from './metrics.js';
 
 export interface GatewayVariables {
   readonly Variables: {
+    /** What `POST /v1/attachments` takes, and for how long. */
+    readonly uploads: { readonly maxBytes: number; readonly silenceMs: number; readonly keepMs?: number };
     readonly principal: Principal;
     /** Where the request comes from, as far as that can be believed. */
     readonly seen: Seen;

@@ -29,12 +29,27 @@ const NEEDS: Readonly<Record<string, Asked>> = {
 /** Nothing runs there, as of an id that nobody has. */
 const NOTHING_RUNS = new Set(['GET /api/chat/:id/stream']);
 /** About no conversation, agent or scope. */
-const ABOUT_NOTHING = ['ALL /*', 'GET /healthz', 'GET /readyz', 'GET /openapi.json', 'POST /v1/messages/count_tokens', 'ALL /mcp'];
+const ABOUT_NOTHING = [
+  'ALL /*',
+  'GET /',
+  'GET /v1/me',
+  'GET /.well-known/agent-card.json',
+  'GET /a2a/:agent/.well-known/agent-card.json',
+  'GET /a2a',
+  'GET /a2a/:agent',
+  'GET /healthz',
+  'GET /readyz',
+  'GET /openapi.json',
+  'POST /v1/messages/count_tokens',
+  'ALL /mcp',
+];
 /** Tests below have them. */
 const ELSEWHERE = [
   ...['GET /metrics', 'POST /v1/conversations', 'GET /v1/conversations', 'GET /v1/agents', 'GET /v1/usage', 'GET /v1/events'],
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
+  ...['POST /v1/attachments', 'GET /v1/attachments/:ref', 'GET /v1/attachments/:ref/content'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
+  ...['POST /a2a', 'POST /a2a/', 'POST /a2a/:agent', 'POST /a2a/:agent/', 'POST /agui'],
 ];
 
 /** Routes that are wrong, of which the rest need not be asked: a stream that is not refused takes its time. */
@@ -246,6 +261,78 @@ test('an attachment’s hash opens nothing elsewhere', async () => {
   expect(JSON.stringify(world.api.hits.slice(asked).map(({ body }) => body))).not.toContain(PNG.toString('base64'));
 });
 
+test('another’s reference is as one that never was, in every protocol, also where both have sent the same file', async () => {
+  const send = async (token: string) =>
+    (await ask(app, token, 'POST', '/v1/attachments', { bytes: PNG, headers: { 'content-type': 'image/png' } })).json as { ref: string };
+  const [acmes, admins] = [await send('acme'), await send('/admin')];
+  const never = `att_${'0'.repeat(32)}`;
+  const named = (ref: string) =>
+    [
+      ['GET', `/v1/attachments/${ref}`, undefined],
+      ['GET', `/v1/attachments/${ref}/content`, undefined],
+      ['POST', `/v1/conversations/${randomUUID()}/messages`, { text: 'look', images: [{ ref }], start: {} }],
+      [
+        'POST',
+        '/v1/chat/completions',
+        { model: 'default', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: ref } }] }] },
+      ],
+      ['POST', '/v1/responses', { model: 'default', input: [{ role: 'user', content: [{ type: 'input_image', file_id: ref }] }] }],
+      [
+        'POST',
+        '/v1/messages',
+        {
+          model: 'default',
+          max_tokens: 9,
+          messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: ref } }] }],
+        },
+      ],
+      [
+        'POST',
+        '/api/chat',
+        { id: randomUUID(), messages: [{ id: 'm', role: 'user', parts: [{ type: 'file', mediaType: 'image/png', url: ref }] }] },
+      ],
+      [
+        'POST',
+        '/agui',
+        {
+          ...{ threadId: randomUUID(), runId: 'r', state: {}, tools: [], context: [], forwardedProps: {} },
+          messages: [{ id: 'm', role: 'user', content: [{ type: 'image', source: { type: 'url', value: ref } }] }],
+        },
+      ],
+      [
+        'POST',
+        '/a2a',
+        {
+          ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+          params: { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ url: ref }] } },
+        },
+      ],
+    ] as const;
+  const answers = async (token: string, ref: string): Promise<string[]> => {
+    const all: string[] = [];
+    for (const [method, path, body] of named(ref)) {
+      const headers: Record<string, string> = path === '/a2a' ? { 'a2a-version': '1.0' } : {};
+      const { status, text: said } = await ask(app, token, method, path, { ...(body && { body }), headers });
+      all.push(
+        `${status} ${said
+          .replaceAll(ref, 'REF')
+          .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+          .replace(/"timestamp":[^,}]*/g, '')}`,
+      );
+    }
+    return all;
+  };
+  const expected = await answers('globex', never);
+  expect(expected.filter((one) => !one.includes('no attachment'))).toEqual([]);
+  expect(await answers('globex', acmes.ref)).toEqual(expected);
+  expect(await answers('globex', admins.ref)).toEqual(expected);
+  expect(await answers('/admin', acmes.ref)).toEqual(await answers('/admin', never));
+  const globexs = await send('globex');
+  expect(new Set([acmes.ref, admins.ref, globexs.ref]).size).toBe(3);
+  expect(await answers('globex', acmes.ref)).toEqual(expected);
+  expect((await ask(app, 'globex', 'GET', `/v1/attachments/${globexs.ref}`)).status).toBe(200);
+});
+
 test('MCP: tools and resources have a tenant’s own alone', async () => {
   const call = async (token: string, method: string, params: object): Promise<string> => {
     const headers = { accept: 'application/json, text/event-stream' };
@@ -276,6 +363,32 @@ test('MCP: tools and resources have a tenant’s own alone', async () => {
   expect(await call('globex', 'resources/list', {})).not.toMatch(/t-[0-9a-f]{12}-|house-/);
 });
 
+test('A2A: another’s task is as one that there is not, and another’s context as one that is new', async () => {
+  const rpc = async (token: string, method: string, params: object) => {
+    const answer = await ask(app, token, 'POST', '/a2a', {
+      body: { jsonrpc: '2.0', id: 1, method, params },
+      headers: { 'a2a-version': '1.0' },
+    });
+    return answer.text;
+  };
+  const say = (contextId: string) => ({
+    message: { messageId: randomUUID(), contextId, role: 'ROLE_USER', parts: [{ text: 'what is the word?' }] },
+  });
+  const context = `trip-${randomUUID()}`;
+  const begun = await rpc('acme', 'SendMessage', { message: { ...say(context).message, parts: [{ text: `the word is ${SECRET}` }] } });
+  const task = /"task":\{"id":"([^"]+)"/.exec(begun)?.[1] ?? '';
+  expect(await rpc('acme', 'GetTask', { id: task })).toContain(SECRET);
+  const never = Buffer.from(task).toString('base64url');
+  for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask']) {
+    const inWords = async (id: string): Promise<string> => (await rpc('globex', method, { id })).replaceAll(id, 'ID');
+    expect(await inWords(task)).toContain('error');
+    expect([method, await inWords(task)]).toEqual([method, await inWords(task.replace(/^../, 'zz'))]);
+    expect([method, await inWords(never)]).toEqual([method, expect.not.stringContaining(SECRET)]);
+  }
+  expect(await rpc('globex', 'ListTasks', {})).not.toMatch(new RegExp(`t-[0-9a-f]{12}-|${SECRET}|house-|trip-`));
+  expect(await rpc('globex', 'SendMessage', say(context))).not.toContain(SECRET);
+});
+
 test('what begins with another’s id begins anew', async () => {
   const chat = { id: acme, messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'what is the word?' }] }] };
   const begun = [
@@ -283,6 +396,12 @@ test('what begins with another’s id begins anew', async () => {
     await ask(app, 'globex', 'POST', '/api/chat', { body: chat }),
     await ask(app, 'globex', 'POST', '/v1/responses', { body: { model: 'default', conversation: acme, input: 'what is the word?' } }),
     await ask(app, 'globex', 'POST', '/api/chat', { body: { ...chat, id: hidden } }),
+    await ask(app, 'globex', 'POST', '/agui', {
+      body: {
+        ...{ threadId: acme, runId: 'r1', state: {}, tools: [], context: [], forwardedProps: {} },
+        messages: [{ id: 'm2', role: 'user', content: 'what is the word?' }],
+      },
+    }),
   ];
   for (const answer of begun) {
     expect(answer.status).toBeLessThan(300);
