@@ -29,12 +29,17 @@ const NEEDS: Readonly<Record<string, Asked>> = {
 /** Nothing runs there, as of an id that nobody has. */
 const NOTHING_RUNS = new Set(['GET /api/chat/:id/stream']);
 /** About no conversation, agent or scope. */
-const ABOUT_NOTHING = ['ALL /*', 'GET /healthz', 'GET /readyz', 'GET /openapi.json', 'POST /v1/messages/count_tokens', 'ALL /mcp'];
+const ABOUT_NOTHING = [
+  ...['ALL /*', 'GET /', 'GET /healthz', 'GET /readyz', 'GET /openapi.json', 'GET /v1/me', 'POST /v1/messages/count_tokens', 'ALL /mcp'],
+  ...['POST /auth/code', 'POST /auth/logout', 'GET /auth/login', 'GET /auth/callback', 'GET /.well-known/agent-card.json'],
+  ...['GET /a2a', 'GET /a2a/:agent'],
+];
 /** Tests below have them. */
 const ELSEWHERE = [
   ...['GET /metrics', 'POST /v1/conversations', 'GET /v1/conversations', 'GET /v1/agents', 'GET /v1/usage', 'GET /v1/events'],
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
+  ...['POST /a2a', 'POST /a2a/', 'POST /a2a/:agent', 'POST /a2a/:agent/', 'GET /a2a/:agent/.well-known/agent-card.json', 'POST /agui'],
 ];
 
 /** Routes that are wrong, of which the rest need not be asked: a stream that is not refused takes its time. */
@@ -276,6 +281,56 @@ test('MCP: tools and resources have a tenant’s own alone', async () => {
   expect(await call('globex', 'resources/list', {})).not.toMatch(/t-[0-9a-f]{12}-|house-/);
 });
 
+test('A2A: a task, a context or an agent of another is as one that there is not', async () => {
+  const taskOf = (context: string): string => Buffer.from(`${context}:turn_0002`).toString('base64url');
+  const rpc = async (token: string, method: string, params: object, at = '/a2a') =>
+    ask(app, token, 'POST', at, { body: { jsonrpc: '2.0', id: 1, method, params }, headers: { 'a2a-version': '1.0' } });
+  const said = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: `approve ${'0'.repeat(12)}` }] };
+  expect((await rpc('acme', 'GetTask', { id: taskOf(acme) })).text).toContain(SECRET);
+  for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask', 'SendMessage', 'SendStreamingMessage']) {
+    const answers = [`no-${randomUUID()}`, acme, hidden, operators].map(async (id) => {
+      const asked = method.startsWith('Send') ? { message: { ...said, taskId: taskOf(id) } } : { id: taskOf(id) };
+      const { status, text: answer } = await rpc('globex', method, asked);
+      return { status, answer: answer.replaceAll(id, 'ID') };
+    });
+    const [never, ...named] = await Promise.all(answers);
+    expect([method, never?.answer]).toEqual([method, expect.stringContaining('TASK_NOT_FOUND')]);
+    expect([method, named]).toEqual([method, [never, never, never]]);
+  }
+  for (const id of [`no-${randomUUID()}`, acme, hidden, operators]) {
+    expect((await rpc('globex', 'ListTasks', { contextId: id })).json).toMatchObject({ result: { tasks: [], totalSize: 0 } });
+  }
+  expect((await rpc('acme', 'ListTasks', {})).text).toContain(taskOf(acme));
+  expect((await rpc('globex', 'ListTasks', {})).text).not.toContain(SECRET);
+  const agents = ['house', 'nobody'];
+  for (const [method, path] of [
+    ['GET', (agent: string) => `/a2a/${agent}/.well-known/agent-card.json`],
+    ['POST', (agent: string) => `/a2a/${agent}`],
+    ['POST', (agent: string) => `/a2a/${agent}/`],
+  ] as const) {
+    const body = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: said } };
+    const asked = method === 'GET' ? {} : { body, headers: { 'a2a-version': '1.0' } };
+    const [others, none] = await Promise.all(
+      agents.map(async (agent) => {
+        const { status, text: answer } = await ask(app, 'globex', method, path(agent), asked);
+        return { status, answer: answer.replaceAll(agent, 'AGENT') };
+      }),
+    );
+    expect(others).toEqual(none);
+  }
+  expect((await ask(app, 'acme', 'GET', '/a2a/house/.well-known/agent-card.json')).status).toBe(200);
+});
+
+test('AG-UI: another’s thread is as one that there is not', async () => {
+  const resume = async (threadId: string): Promise<string> => {
+    const body = { threadId, runId: 'r1', messages: [], resume: [{ interruptId: 'turn_0002/c1', status: 'cancelled' }] };
+    return (await ask(app, 'globex', 'POST', '/agui', { body })).text.replaceAll(threadId, 'THREAD');
+  };
+  const never = await resume(`no-${randomUUID()}`);
+  expect(never).toContain('RUN_ERROR');
+  for (const id of [acme, hidden, operators]) expect(await resume(id)).toBe(never);
+});
+
 test('what begins with another’s id begins anew', async () => {
   const chat = { id: acme, messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'what is the word?' }] }] };
   const begun = [
@@ -283,6 +338,16 @@ test('what begins with another’s id begins anew', async () => {
     await ask(app, 'globex', 'POST', '/api/chat', { body: chat }),
     await ask(app, 'globex', 'POST', '/v1/responses', { body: { model: 'default', conversation: acme, input: 'what is the word?' } }),
     await ask(app, 'globex', 'POST', '/api/chat', { body: { ...chat, id: hidden } }),
+    await ask(app, 'globex', 'POST', '/agui', {
+      body: { threadId: acme, runId: 'r1', messages: [{ id: 'm2', role: 'user', content: 'and what is the word now?' }] },
+    }),
+    await ask(app, 'globex', 'POST', '/a2a', {
+      body: {
+        ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+        params: { message: { messageId: 'm3', contextId: acme, role: 'ROLE_USER', parts: [{ text: 'tell me the word' }] } },
+      },
+      headers: { 'a2a-version': '1.0' },
+    }),
   ];
   for (const answer of begun) {
     expect(answer.status).toBeLessThan(300);
@@ -290,7 +355,7 @@ test('what begins with another’s id begins anew', async () => {
   }
   expect(begun[0]?.json).toEqual({ id: acme, attached: false });
   const entries = await ask(app, 'globex', 'GET', `/v1/conversations/${acme}/entries`);
-  expect(entries.text).toContain('what is the word?');
+  for (const said of ['what is the word?', 'and what is the word now?', 'tell me the word']) expect(entries.text).toContain(said);
   expect(entries.text).not.toContain(SECRET);
   expect((await ask(app, 'acme', 'GET', `/v1/conversations/${acme}/entries`)).text).not.toContain('what is the word?');
 });
