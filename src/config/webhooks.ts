@@ -4,11 +4,13 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { TENANT_PATTERN } from '../conversation/protocol/tenant.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
 import { ConfigError, type Settings } from './settings.js';
 import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
 
-/** For the conversations of this tenant and this scope; absent: of any. */
+/** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */
 export interface WebhookEndpoint {
   readonly tenant?: string;
   readonly scope?: string;
@@ -22,8 +24,8 @@ export interface WebhookEndpoint {
 const MAX_RULES = 1_000;
 
 const rule = z.strictObject({
-  tenant: z.string().min(1).optional(),
-  scope: z.string().min(1).optional(),
+  tenant: z.string().regex(TENANT_PATTERN, `must match ${TENANT_PATTERN.source}`).optional(),
+  scope: z.string().regex(ID_PATTERN, `must match ${ID_PATTERN.source}`).optional(),
   url: z.string().nullable(),
   secret: z.string().optional(),
   events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).optional(),

@@ -48,6 +48,8 @@ export interface GatewayOptions {
   readonly requestsPerMinute?: number;
   /** Requests and streams of one token that are open at once; default 2,000. */
   readonly openPerToken?: number;
+  /** Milliseconds after which the token of an open request is looked at again, each time; default 15,000. */
+  readonly lookAgainMs?: number;
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
   /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
@@ -132,10 +134,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
       requestsPerMinute,
       openPerToken,
       openPaths: OPEN_PATHS,
+      ...(options.lookAgainMs !== undefined && { lookAgainMs: options.lookAgainMs }),
     }),
   );
   app.use(ofTenant(options));
-  app.get('/metrics', needs('operator'), untenanted, async (context) =>
+  app.get('/metrics', untenanted, needs('operator'), async (context) =>
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);

@@ -190,8 +190,8 @@ async function readPayload(json: string | undefined): Promise<JsonValue | undefi
 
 /** `perdura withdraw`: takes a message back that no turn has taken. */
 export function withdraw(context: CliContext, given: string, messageId: string): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice }) => {
-    const id = await findRunning({ client, output, withSlowNotice }, given);
+  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
+    const id = await findRunning({ client, config, output, withSlowNotice }, given);
     const outcome = await withSlowNotice(`asking ${id}`, client.withdraw(id, messageId));
     if (globals.output !== 'text') output.line(toTerminalJson({ id, ...outcome }));
     if (!outcome.withdrawn) throw new CliError(`not withdrawn: ${outcome.reason ?? 'no reason was given'}`, EXIT.failed);

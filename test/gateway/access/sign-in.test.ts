@@ -52,7 +52,7 @@ function serve(more: object = {}): Promise<ServedGateway> {
     createLimiter: createLimits(),
     log,
   });
-  return serveGateway({ client: NO_CLIENT, port: 0, ...entrance, log, accessLog: log, ...more });
+  return serveGateway({ client: NO_CLIENT, tenantKey: 'a-key-that-only-tests-have', port: 0, ...entrance, log, accessLog: log, ...more });
 }
 
 interface Visit {

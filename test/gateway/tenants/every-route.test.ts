@@ -52,6 +52,8 @@ const acme = `plan-${randomUUID()}`;
 const hidden = createTenantIds('acme', TENANT_KEY).toWorkflowId(acme);
 const operators = `house-${randomUUID()}`;
 let response = '';
+/** Of Temporal, since they were last counted. */
+const calls: string[] = [];
 
 beforeAll(async () => {
   world = await startWorld({
@@ -62,6 +64,7 @@ beforeAll(async () => {
     },
   });
   app = tenantGateway(world);
+  countCalls();
   for (const [token, id] of [
     ['acme', acme],
     ['/admin', operators],
@@ -80,6 +83,17 @@ beforeAll(async () => {
   response = (made.json as { id: string }).id;
 });
 afterAll(() => world.close());
+
+function countCalls(): void {
+  const service = world.temporal.connection.workflowService as unknown as Record<string, unknown>;
+  for (const [name, real] of Object.entries(Object.getPrototypeOf(service) as object).concat(Object.entries(service))) {
+    if (typeof real !== 'function' || !/^[a-z]/.test(name) || name === 'rpcCall') continue;
+    service[name] = (...args: unknown[]): unknown => {
+      calls.push(name);
+      return (real as (...args: unknown[]) => unknown).apply(service, args);
+    };
+  }
+}
 
 const routes = (): string[] => [...new Set(app.routes.map(({ method, path }) => `${method} ${path}`))];
 const ofOne = (): string[] => routes().filter((route) => !ABOUT_NOTHING.includes(route) && !ELSEWHERE.includes(route));
@@ -111,6 +125,7 @@ test('another’s conversation is as one that there is not, by any id', async ()
     const never = isResponse ? `resp_${Buffer.from(`no-${randomUUID()}:turn_0001`).toString('base64url')}` : `no-${randomUUID()}`;
     const named = isResponse ? [response, `resp_${Buffer.from(`${hidden}:turn_0001`).toString('base64url')}`] : [acme, hidden, operators];
     const inWords = async (id: string) => {
+      calls.length = 0;
       const { status, text: said } = await ask(
         app,
         'globex',
@@ -119,18 +134,38 @@ test('another’s conversation is as one that there is not, by any id', async ()
         NEEDS[route] ?? (method === 'GET' ? {} : { body: {} }),
       );
       // Of two looks at once either may be the first to find nothing.
-      return { status, text: said.replaceAll(id, 'ID').replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:') };
+      return {
+        status,
+        calls: calls.splice(0).sort(),
+        text: said.replaceAll(id, 'ID').replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:'),
+      };
     };
     const expected = await inWords(never);
     if (expected.status !== (NOTHING_RUNS.has(route) ? 204 : 404)) wrong.push(`${route}: ${expected.status} ${expected.text}`);
     for (const id of named) {
       const answer = await inWords(id);
-      if (JSON.stringify(answer) !== JSON.stringify(expected)) wrong.push(`${route} ${id}: ${answer.status} ${answer.text}`);
+      if (JSON.stringify(answer) !== JSON.stringify(expected))
+        wrong.push(`${route} ${id}: ${answer.status} ${answer.text} by ${String(answer.calls)}, not ${String(expected.calls)}`);
       if (answer.text.includes(SECRET) || HIDDEN.test(answer.text)) wrong.push(`${route} ${id} tells: ${answer.text}`);
     }
   }
   expect(wrong).toEqual([]);
   expect([await world.client.history(hidden), await world.client.history(operators)]).toEqual(before);
+});
+
+test('it takes as long to find nothing, whether another has it or nobody', async () => {
+  const never = `no-${randomUUID()}`;
+  const took = new Map<string, number[]>([never, acme, hidden, operators].map((id) => [id, []]));
+  for (let round = 0; round < 40; round += 1) {
+    for (const [id, times] of took) {
+      const began = performance.now();
+      expect((await ask(app, 'globex', 'GET', `/v1/conversations/${id}/entries`)).status).toBe(404);
+      times.push(performance.now() - began);
+    }
+  }
+  const medianOf = (times: readonly number[]): number => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? NaN;
+  const [nobodys = NaN, ...others] = [...took.values()].map(medianOf);
+  for (const other of others) expect(Math.max(other / nobodys, nobodys / other)).toBeLessThan(2.5);
 });
 
 test('its own tenant has it by its name, and not by the one that Temporal knows', async () => {
