@@ -22,7 +22,7 @@ let held: Gate;
 const names = ['native', 'waiting', 'openai', 'anthropic', 'ai-sdk', 'ag-ui', 'a2a', 'mcp'];
 
 beforeAll(async () => {
-  world = await startWorld({ answer: () => ({ ...text('one two'), hold: held }) });
+  world = await startWorld({ answer: () => ({ ...text('one, and what comes after all that: two'), hold: held }) });
   await allow([KEPT, ...names.map(tokenOf)]);
   const entrance = createEntrance({
     auth: watchAuthFile(join(world.dir, 'auth.json'), () => undefined),
@@ -67,13 +67,13 @@ test.each(OPEN)('%s: what is open ends, and its turn goes on', async (name, path
   await allow([KEPT, ...names.filter((other) => other !== name).map(tokenOf)]);
   const { text: answer } = await answering;
   expect(answer).toMatch(ends);
-  expect(answer).not.toContain('two');
+  expect(answer).not.toContain(': two');
   expect((await ask(app, tokenOf(name), 'GET', '/v1/me')).status).toBe(401);
   held.release();
   if (name === 'anthropic') return;
   const entries = await waitFor(
     () => ask(app, KEPT, 'GET', `/v1/conversations/${name}/entries`),
-    ({ text: all }) => all.includes('one two'),
+    ({ text: all }) => all.includes('all that: two'),
   );
   expect(entries.status).toBe(200);
 });

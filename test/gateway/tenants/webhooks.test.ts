@@ -43,7 +43,7 @@ beforeAll(async () => {
     answer: (request) => {
       const said = saidIn(request).at(-1) ?? '';
       if (latestResults(request).length > 0) return text('It is done.');
-      if (said.includes('delegate')) return callTool('delegate', { task: 'pay 20', mode: 'wait' });
+      if (said.includes('delegate')) return callTool('delegate', { task: 'pay 20', title: 'pay' });
       return said.includes('pay 20') ? callTool('pay', { euros: 20 }) : text(`You said: ${said}`);
     },
   });
