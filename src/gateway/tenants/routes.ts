@@ -1,6 +1,6 @@
 /**
- * Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others. An operator of no tenant has those
- * of a tenant, as the tenant has them, with `?tenant=NAME`.
+ * Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others, and a user of none those of none.
+ * Operators of none have all, and those of a tenant, as the tenant has them, with `?tenant=NAME`.
  */
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
@@ -9,7 +9,7 @@ import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js'
 import { mayAct, type Principal } from '../access/principal.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
-import { createTenantClient } from './client.js';
+import { createClientOfNoTenant, createTenantClient } from './client.js';
 
 export interface TenantOptions {
   readonly client: PerduraClient;
@@ -37,6 +37,7 @@ export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): Mid
     if (known.size > MAX_TENANTS) known.delete(known.keys().next().value ?? '');
     return own;
   };
+  const ofNone = createConversations(createClientOfNoTenant(client), log);
   return async (context, next) => {
     // Open paths have none.
     const principal = context.get('principal') as Principal | undefined;
@@ -45,7 +46,7 @@ export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): Mid
       context.set('principal', { ...principal, tenant });
       context.set('conversations', conversationsOf(tenant));
       context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
-    }
+    } else if (principal !== undefined && !mayAct(principal, 'operator')) context.set('conversations', ofNone);
     await next();
   };
 }

@@ -61,7 +61,8 @@ const OPEN: readonly (readonly [name: string, path: string, body: object, ends: 
   ],
 ]; // prettier-ignore
 
-test.each(OPEN)('%s: what is open ends, and its turn goes on', async (name, path, body, ends, headers = {}) => {
+test.each(OPEN.map((open) => ({ name: open[0], open })))('$name: what is open ends, and its turn goes on', async ({ open }) => {
+  const [name, path, body, ends, headers = {}] = open;
   const answering = ask(app, tokenOf(name), 'POST', path, { body, headers });
   await held.reached;
   await allow([KEPT, ...names.filter((other) => other !== name).map(tokenOf)]);

@@ -153,6 +153,46 @@ test('another’s conversation is as one that there is not, by any id', async ()
   expect([await world.client.history(hidden), await world.client.history(operators)]).toEqual(before);
 });
 
+test('a user of no tenant sees nothing of tenants, and its own', async () => {
+  const raw = `raw-${randomUUID()}`;
+  const begun = await world.client.send(raw, `the word is ${SECRET}`, { start: { tenant: 'acme', title: SECRET } });
+  expect(begun.stopReason).toBe('end');
+  const wrong: string[] = [];
+  for (const route of ofOne()) {
+    if (wrong.length >= ENOUGH) break;
+    const [method = '', path = ''] = route.split(' ');
+    const isResponse = path.startsWith('/v1/responses');
+    const nameOf = (id: string): string => (isResponse ? `resp_${Buffer.from(`${id}:turn_0001`).toString('base64url')}` : id);
+    const inWords = async (id: string) => {
+      const asked = NEEDS[route] ?? (method === 'GET' ? {} : { body: {} });
+      const { status, text: said } = await ask(app, '/user', method, fill(path, nameOf(id)), asked);
+      return JSON.stringify([
+        status,
+        said
+          .replaceAll(id, 'ID')
+          .replaceAll(nameOf(id), 'ID')
+          .replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:'),
+      ]);
+    };
+    const expected = await inWords(`no-${randomUUID()}`);
+    for (const id of [hidden, raw]) {
+      const answer = await inWords(id);
+      if (answer !== expected) wrong.push(`${route} ${id}: ${answer}, not ${expected}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_conversations', arguments: {} } };
+  const headers = { accept: 'application/json, text/event-stream' };
+  for (const own of [
+    await ask(app, '/user', 'GET', '/v1/conversations?limit=500'),
+    await ask(app, '/user', 'POST', '/mcp', { body: call, headers }),
+  ]) {
+    expect([own.status, HIDDEN.test(own.text), own.text.includes(acme), own.text.includes(raw)]).toEqual([200, false, false, false]);
+    expect(own.text).toContain(operators);
+  }
+  expect((await ask(app, '/user', 'GET', `/v1/conversations/${operators}/entries`)).text).toContain(SECRET);
+});
+
 test('it takes as long to find nothing, whether another has it or nobody', async () => {
   const never = `no-${randomUUID()}`;
   const took = new Map<string, number[]>([never, acme, hidden, operators].map((id) => [id, []]));
