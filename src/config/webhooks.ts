@@ -4,8 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { TENANT_PATTERN } from '../conversation/protocol/tenant.js';
+import { TENANT_PATTERN } from '../records/scope.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
 import { ConfigError, type Settings } from './settings.js';
 import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
@@ -25,7 +24,11 @@ const MAX_RULES = 1_000;
 
 const rule = z.strictObject({
   tenant: z.string().regex(TENANT_PATTERN, `must match ${TENANT_PATTERN.source}`).optional(),
-  scope: z.string().regex(ID_PATTERN, `must match ${ID_PATTERN.source}`).optional(),
+  /** A whole name would fit nothing. */
+  scope: z
+    .string()
+    .regex(/^[^.]+$/, 'must be as it is called within its tenant, without a full stop')
+    .optional(),
   url: z.string().nullable(),
   secret: z.string().optional(),
   events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).optional(),

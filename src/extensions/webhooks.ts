@@ -9,7 +9,6 @@ import { Webhook } from 'standardwebhooks';
 import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.js';
 import type { WebhookEndpoint } from '../config/webhooks.js';
 import { packageVersion } from '../platform/version.js';
-import type { ConversationIdentity } from '../records/identity.js';
 import { scopeParts } from '../records/scope.js';
 import { codeOf, postJson, refusalIn } from './post.js';
 
@@ -30,7 +29,7 @@ const MAX_RETRY_AFTER_MS = 3_600_000;
 /** Of a scope by its whole name. A rule that names a scope and no tenant is not about what a tenant calls so. */
 export function endpointFor(
   endpoints: readonly WebhookEndpoint[],
-  { scope: whole }: Pick<ConversationIdentity, 'scope'>,
+  { scope: whole }: Pick<Posted['identity'], 'scope'>,
 ): (WebhookEndpoint & { url: string }) | undefined {
   const { tenant, scope } = scopeParts(whole);
   const isAll = (one: WebhookEndpoint): boolean => one.tenant === undefined && one.scope === undefined;

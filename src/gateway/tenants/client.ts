@@ -49,7 +49,7 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
 
   /** Q2: `own` are the ids that the request names, as Temporal has them; its answer, or what is wrong, names them as the request does. */
   const asked = async <T>(named: readonly string[], work: (show: Show, ...own: readonly string[]) => Promise<T>): Promise<T> => {
-    const own = await Promise.all(named.map((id) => ids.toWorkflowId(id)));
+    const own = await Promise.all(named.map(async (id) => ids.toWorkflowId(id)));
     const names: Asked = new Map(named.map((id, at) => [basePart(own[at] ?? ''), basePart(id)]));
     try {
       return await work((value) => reveal.value(value, names), ...own);
