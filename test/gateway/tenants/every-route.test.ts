@@ -434,3 +434,25 @@ test('what begins with another’s id begins anew', async () => {
   expect(entries.text).not.toContain(SECRET);
   expect((await ask(app, 'acme', 'GET', `/v1/conversations/${acme}/entries`)).text).not.toContain('what is the word?');
 });
+
+test('memory that a deleted conversation has left names it no more', async () => {
+  const id = `gone-${randomUUID()}`;
+  const of = (token: string, method: string, path: string, body?: object) => ask(app, token, method, path, body && { body });
+  await of('acme', 'POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} });
+  const key = await world.client.key(createTenantIds('acme', TENANT_KEY).toWorkflowId(id));
+  const fact = { ts: 2, fact: 'It was said.', tags: [], confidence: 1, salience: 1 };
+  await world.store.facts.add(key, 'gone', [fact], { conversation: key.conversation, turn_ids: ['turn_0001'] });
+  expect((await of('acme', 'GET', '/v1/memory/default')).text).toContain(id);
+  await of('acme', 'POST', `/v1/conversations/${id}/close`, { memory: false });
+  await waitFor(
+    () => of('acme', 'GET', `/v1/conversations/${id}`),
+    ({ json }) => (json as { state?: string }).state !== 'running',
+  );
+  const deleted = await of('acme', 'DELETE', `/v1/conversations/${id}`);
+  expect([deleted.status, HIDDEN.test(deleted.text)]).toEqual([200, false]);
+  const left = await waitFor(
+    () => of('acme', 'GET', '/v1/memory/default'),
+    ({ text: all }) => !all.includes(id),
+  );
+  expect(left.text).toContain('(deleted)');
+});
