@@ -54,6 +54,8 @@ export interface GatewayOptions {
    * waits that no message has named (24 hours).
    */
   readonly attachments?: { readonly maxBytes?: number; readonly silenceMs?: number; readonly keepMs?: number };
+  /** Milliseconds after which the token of an open request is looked at again, each time; default 15,000. */
+  readonly lookAgainMs?: number;
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
   /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
@@ -146,10 +148,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
       requestsPerMinute,
       openPerToken,
       openPaths: OPEN_PATHS,
+      ...(options.lookAgainMs !== undefined && { lookAgainMs: options.lookAgainMs }),
     }),
   );
   app.use(ofTenant(options));
-  app.get('/metrics', needs('operator'), untenanted, async (context) =>
+  app.get('/metrics', untenanted, needs('operator'), async (context) =>
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
@@ -161,7 +164,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAguiRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
-    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
+    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.' },
     security: [{ token: [] }],
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
