@@ -10,6 +10,8 @@ import type { GatewayMetrics } from './metrics.js';
 
 export interface GatewayVariables {
   readonly Variables: {
+    /** What `POST /v1/attachments` takes, and for how long. */
+    readonly uploads: { readonly maxBytes: number; readonly silenceMs: number; readonly keepMs?: number };
     readonly principal: Principal;
     readonly admission: Admission;
     /** Of the request, up to where its answer begins: aborted when its token opens nothing any more. */

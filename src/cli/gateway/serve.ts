@@ -23,6 +23,7 @@ export interface ServeWanted {
   readonly basePath?: string;
   readonly requestsPerMinute: number;
   readonly openPerToken: number;
+  readonly maxAttachment: number;
   readonly accessLog?: boolean;
 }
 
@@ -43,6 +44,7 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       trustedProxies: wanted.trustedProxy,
       requestsPerMinute: wanted.requestsPerMinute,
       openPerToken: wanted.openPerToken,
+      attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
       ...(sharedCounts !== undefined && { sharedCounts }),
       ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
       authenticate: entrance.authenticate,

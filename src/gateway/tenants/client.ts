@@ -149,6 +149,12 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     retry: shown((id, ...rest: Tail<PerduraClient['retry']>) => client.retry(id, ...rest)),
     edit: shown((id, ...rest: Tail<PerduraClient['edit']>) => client.edit(id, ...rest)),
     attach: on((id, picture: Uint8Array) => client.attach(id, picture)),
+    upload: (parts, options) => client.upload(parts, { ...options, tenant }),
+    uploaded: (ref) => client.uploaded(ref, { tenant }),
+    uploadedBytes: (ref) => client.uploadedBytes(ref, { tenant }),
+    attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, { tenant })),
+    // Of all owners: the installation's client does it.
+    sweepUploads: () => Promise.resolve(0),
 
     approvals: shown((id) => client.approvals(id)),
     allApprovals: ({ limit } = {}) =>

@@ -38,6 +38,7 @@ const ABOUT_NOTHING = [
 const ELSEWHERE = [
   ...['GET /metrics', 'POST /v1/conversations', 'GET /v1/conversations', 'GET /v1/agents', 'GET /v1/usage', 'GET /v1/events'],
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
+  ...['POST /v1/attachments', 'GET /v1/attachments/:ref', 'GET /v1/attachments/:ref/content'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
   ...['POST /a2a', 'POST /a2a/', 'POST /a2a/:agent', 'POST /a2a/:agent/', 'GET /a2a/:agent/.well-known/agent-card.json', 'POST /agui'],
 ];
@@ -324,6 +325,78 @@ test('an attachment’s hash opens nothing elsewhere', async () => {
   const asked = world.api.hits.length;
   await ask(app, 'globex', 'POST', `/v1/conversations/${own}/messages`, { body: { text: 'look', images: [kept.json] } });
   expect(JSON.stringify(world.api.hits.slice(asked).map(({ body }) => body))).not.toContain(PNG.toString('base64'));
+});
+
+test('another’s reference is as one that never was, in every protocol, also where both have sent the same file', async () => {
+  const send = async (token: string) =>
+    (await ask(app, token, 'POST', '/v1/attachments', { bytes: PNG, headers: { 'content-type': 'image/png' } })).json as { ref: string };
+  const [acmes, admins] = [await send('acme'), await send('/admin')];
+  const never = `att_${'0'.repeat(32)}`;
+  const named = (ref: string) =>
+    [
+      ['GET', `/v1/attachments/${ref}`, undefined],
+      ['GET', `/v1/attachments/${ref}/content`, undefined],
+      ['POST', `/v1/conversations/${randomUUID()}/messages`, { text: 'look', images: [{ ref }], start: {} }],
+      [
+        'POST',
+        '/v1/chat/completions',
+        { model: 'default', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: ref } }] }] },
+      ],
+      ['POST', '/v1/responses', { model: 'default', input: [{ role: 'user', content: [{ type: 'input_image', file_id: ref }] }] }],
+      [
+        'POST',
+        '/v1/messages',
+        {
+          model: 'default',
+          max_tokens: 9,
+          messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: ref } }] }],
+        },
+      ],
+      [
+        'POST',
+        '/api/chat',
+        { id: randomUUID(), messages: [{ id: 'm', role: 'user', parts: [{ type: 'file', mediaType: 'image/png', url: ref }] }] },
+      ],
+      [
+        'POST',
+        '/agui',
+        {
+          ...{ threadId: randomUUID(), runId: 'r', state: {}, tools: [], context: [], forwardedProps: {} },
+          messages: [{ id: 'm', role: 'user', content: [{ type: 'image', source: { type: 'url', value: ref } }] }],
+        },
+      ],
+      [
+        'POST',
+        '/a2a',
+        {
+          ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+          params: { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ url: ref }] } },
+        },
+      ],
+    ] as const;
+  const answers = async (token: string, ref: string): Promise<string[]> => {
+    const all: string[] = [];
+    for (const [method, path, body] of named(ref)) {
+      const headers: Record<string, string> = path === '/a2a' ? { 'a2a-version': '1.0' } : {};
+      const { status, text: said } = await ask(app, token, method, path, { ...(body && { body }), headers });
+      all.push(
+        `${status} ${said
+          .replaceAll(ref, 'REF')
+          .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+          .replace(/"timestamp":[^,}]*/g, '')}`,
+      );
+    }
+    return all;
+  };
+  const expected = await answers('globex', never);
+  expect(expected.filter((one) => !one.includes('no attachment'))).toEqual([]);
+  expect(await answers('globex', acmes.ref)).toEqual(expected);
+  expect(await answers('globex', admins.ref)).toEqual(expected);
+  expect(await answers('/admin', acmes.ref)).toEqual(await answers('/admin', never));
+  const globexs = await send('globex');
+  expect(new Set([acmes.ref, admins.ref, globexs.ref]).size).toBe(3);
+  expect(await answers('globex', acmes.ref)).toEqual(expected);
+  expect((await ask(app, 'globex', 'GET', `/v1/attachments/${globexs.ref}`)).status).toBe(200);
 });
 
 test('MCP: tools and resources have a tenant’s own alone', async () => {
