@@ -57,11 +57,16 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
   }
 }
 
-/** What is void was never there, and what grew piece by piece comes in one. */
+/** What is void was never there, what grew piece by piece comes in one, and what was asked and answered is no longer asked. */
 export function withoutVoid(events: readonly CallEvent[]): readonly CallEvent[] {
   const gone = new Set(events.flatMap((event) => (event.kind === 'void' ? event.parts : [])));
+  const answers = events.flatMap((event, at) => (event.kind === 'decided' || event.kind === 'tool-finished' ? [{ event, at }] : []));
   const kept: CallEvent[] = [];
-  for (const event of events) {
+  for (const [at, event] of events.entries()) {
+    if (event.kind === 'asked' && answers.some((one) => one.at > at && one.event.callId === event.callId)) {
+      kept.push({ ...event, isOver: true });
+      continue;
+    }
     if (event.kind === 'void' || ('part' in event && gone.has(event.part))) continue;
     const last = kept.at(-1);
     if (event.kind === 'grow' && last?.kind === 'grow' && last.part === event.part) {

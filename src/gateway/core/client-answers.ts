@@ -10,7 +10,9 @@ import type { Message } from '../../conversation/protocol/contract.js';
 import type { Pending } from '../../client/human-input.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { isAnsweredSo, publicCallId, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
+import { clientWaitInWords } from './client-wait.js';
 import type { Conversations, Submitted } from './conversations.js';
+import { GatewayError } from './errors.js';
 import type { Followed } from './follow-turn.js';
 import { invalid } from './read-body.js';
 import type { Part } from './turn-texts.js';
@@ -88,7 +90,7 @@ export async function answerCalls(core: Conversations, { conversation, turn, ans
 }
 
 /** What the conversation waits for of its client; nothing where it does not run. */
-export async function waitingIn({ client }: Conversations, conversation: string): Promise<readonly Pending[]> {
+export async function waitingIn({ client }: Pick<Conversations, 'client'>, conversation: string): Promise<readonly Pending[]> {
   const waiting = await client.approvals(conversation).catch((error: unknown): Pending[] => {
     if (error instanceof ClientError && (error.kind === 'not-found' || error.kind === 'closed')) return [];
     throw error;
@@ -106,6 +108,14 @@ export async function refuseWhileWaiting(core: Conversations, conversation: stri
       conversation,
       waiting.map(({ callId }) => callId),
     );
+}
+
+/** The same for clients that cannot answer it: they read what waits, and who can. */
+export async function refuseWhileClientRuns(core: Pick<Conversations, 'client'>, conversation: string, messageId: string): Promise<void> {
+  const words = clientWaitInWords(conversation, await waitingIn(core, conversation).catch(() => []));
+  if (words === undefined) return;
+  const isKnown = (await core.client.history(conversation)).some((entry) => entry.messageId === messageId);
+  if (!isKnown) throw new GatewayError({ status: 409, type: 'waiting-for-client', message: `the message was not taken: ${words}` });
 }
 
 /** Y2 */

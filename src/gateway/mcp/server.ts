@@ -7,6 +7,8 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { mayAct, type Principal } from '../access/principal.js';
 import { isBodyRef, shownText, type Entry } from '../../records/message.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { refuseWhileClientRuns } from '../core/client-answers.js';
+import { clientWaitInWords } from '../core/client-wait.js';
 import { addApprovals } from './approvals.js';
 import { addMemory } from './memory.js';
 import { conversation, json } from './tool-shapes.js';
@@ -173,6 +175,7 @@ interface Sending {
 
 async function send(client: PerduraClient, { id, text, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
+  await refuseWhileClientRuns({ client }, id, messageId);
   const stopProgress = reportProgress(calling);
   try {
     if (waitSeconds === 0) await client.message(id, { id: messageId, text });
@@ -189,7 +192,8 @@ async function send(client: PerduraClient, { id, text, messageId, waitSeconds }:
   } finally {
     stopProgress();
   }
-  return { conversation: id, message_id: messageId, state: 'running' };
+  const waiting = clientWaitInWords(id, await client.approvals(id).catch(() => []));
+  return { conversation: id, message_id: messageId, state: 'running', ...(waiting !== undefined && { waits_for: waiting }) };
 }
 
 /** Clients give a call up that is silent. */

@@ -299,8 +299,6 @@ test('a turn that fails is RUN_ERROR, and a wrong token or request is refused wi
   const refusal = (status: number, payload: object): object => ({ status, payload: expect.objectContaining(payload) as object });
   await expect(ask(agentOf(id, 'wrong'), 'm2', 'x')).rejects.toMatchObject(refusal(401, { code: 'unauthorized' }));
   await expect(runIt(agentOf(id))).rejects.toMatchObject(refusal(400, { code: 'invalid' }));
-  const tools = [{ name: 'f', description: '', parameters: {} }];
-  await expect(ask(agentOf(id), 'm3', 'x', { tools })).rejects.toMatchObject(refusal(400, { code: 'unsupported' }));
   await expect(ask(agentOf(id), 'm4', 'x', { forwardedProps: { perdura: { agent: 1 } } })).rejects.toMatchObject(refusal(400, {}));
   await expect(ask(agentOf(id), 'm5', 'x', { forwardedProps: { perdura: { rights: 'all' } } })).rejects.toMatchObject(refusal(400, {}));
   const pdf: InputContent = { type: 'document', source: { type: 'data', value: 'AAAA', mimeType: 'application/pdf' } };
