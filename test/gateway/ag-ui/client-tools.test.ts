@@ -23,7 +23,11 @@ const own = defineTool({
 });
 const pay = defineTool({ name: 'pay', description: 'Pays.', input: z.object({}), policy: { approval: 'ask' }, run: () => 'paid' });
 const tools = [
-  { name: 'weather', description: 'Weather.', parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } },
+  {
+    name: 'weather',
+    description: 'Weather.',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
   { name: 'wipe', description: 'Wipes the page.' },
 ];
 
@@ -167,7 +171,12 @@ test('the same answer once more decides nothing, and the client has the turn onc
 
 test('an error of the tool, words beside its answer, and a next turn with tools of its own', async () => {
   const id = world.id();
-  stage.play(id, callTools(weather('Oslo')), (request) => text(`${JSON.stringify(request.messages.at(-1)?.content)}`), text('No tools now.'));
+  stage.play(
+    id,
+    callTools(weather('Oslo')),
+    (request) => text(`${JSON.stringify(request.messages.at(-1)?.content)}`),
+    text('No tools now.'),
+  );
   const agent = agentOf(id);
   await ask(agent, 'm1', say(id, 'look'));
   agent.addMessage({ id: 'mine', role: 'tool', toolCallId: 'turn_0001/c1', content: 'half', error: 'no network' });
@@ -182,7 +191,12 @@ test('an error of the tool, words beside its answer, and a next turn with tools 
   );
   agent.addMessage({ id: 'm3', role: 'user', content: 'next' });
   expect((await run(agent, { tools: [] })).last).toMatchObject({ result: { turn: 'turn_0002' } });
-  expect(stage.requests(id).at(-1)?.tools?.map(({ name }) => name)).not.toContain('client__weather');
+  expect(
+    stage
+      .requests(id)
+      .at(-1)
+      ?.tools?.map(({ name }) => name),
+  ).not.toContain('client__weather');
 });
 
 test('a call that a person must allow first is not the client’s to run before that', async () => {
