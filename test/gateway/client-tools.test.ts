@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { latestResults, resultText, roundsSoFar, saidIn } from '../support/echo-model.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply } from '../support/provider-apis/reply.js';
+import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -278,6 +279,25 @@ describe('chat completions', () => {
     await chat([{ role: 'user', content: 'none of them' }], 0, { tool_choice: 'none' });
     expect(requests.at(-1)?.tools?.map(({ name }) => name)).toEqual(['look', 'pay']);
   });
+});
+
+test('tools of a message that joins a turn under way are not taken; of one that begins a turn they are, however it was sent', async () => {
+  const id = world.id();
+  const tool = (name: string): object => ({ name, inputSchema: { type: 'object' } });
+  const offered = (): unknown[] => (requests.at(-1)?.tools ?? []).map(({ name }) => name).filter((name) => name.startsWith('client__'));
+  await world.client.start(id);
+  await world.client.enqueue(id, { text: 'joins! weather:Oslo / weather:Rome', tools: [tool('get_weather')] as never });
+  const waiting = await waitFor(
+    () => world.client.approvals(id),
+    (all) => all.length === 1,
+  );
+  await world.client.enqueue(id, { text: 'and this', delivery: 'steer', tools: [tool('other')] as never });
+  await world.client.decide(id, { callId: waiting[0]?.callId ?? '', decision: 'approve', output: 'rain' });
+  await world.client.turn(id, 'turn_0001');
+  expect(saidIn(requests.at(-1) as ApiRequest).at(-1)).toBe('and this');
+  expect(offered()).toEqual(['client__get_weather']);
+  await world.client.send(id, { text: 'next', delivery: 'steer', tools: [tool('other')] as never });
+  expect(offered()).toEqual(['client__other']);
 });
 
 describe('responses', () => {

@@ -170,7 +170,10 @@ test('a conversation that waits for a tool of another client says so, and what i
   await expect(call(client, 'send_message', { conversation: id, text: 'hello' })).rejects.toThrow(words);
   expect((await world.client.status(id)).queued).toBe(0);
   const again = { conversation: id, text: 'page', message_id: 'm1', wait_seconds: 1 };
-  expect(JSON.parse(await call(client, 'send_message', again))).toMatchObject({ state: 'running', waits_for: expect.stringContaining(words) });
+  expect(JSON.parse(await call(client, 'send_message', again))).toMatchObject({
+    state: 'running',
+    waits_for: expect.stringContaining(words),
+  });
   const [{ callId, hash } = { callId: '', hash: '' }] = approvals;
   await call(client, 'decide_approval', { conversation: id, call_id: callId, hash, decision: 'approve', output: { at: 1 } });
   expect(JSON.parse(await call(client, 'send_message', { ...again, wait_seconds: 30 }))).toMatchObject({

@@ -171,10 +171,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
     const own = { id: resultId(callId), toolCallId: callId, role: 'tool', content } as const;
     kept.add(own);
     const { id: messageId, ...rest } = own;
-    return [
-      ...before,
-      { type: 'TOOL_CALL_RESULT', messageId, ...rest, ...(outcome !== 'ok' && { metadata: { perdura: { outcome } } }) },
-    ];
+    return [...before, { type: 'TOOL_CALL_RESULT', messageId, ...rest, ...(outcome !== 'ok' && { metadata: { perdura: { outcome } } }) }];
   };
 
   const finish = ({ stopReason, error, usage }: TurnResult): Frame[] => {

@@ -43,7 +43,9 @@ export const prompt = {
     .max(10_000),
   system: content.optional(),
   tools: z.array(tool).optional(),
-  tool_choice: z.looseObject({ type: z.string(), name: z.string().optional(), disable_parallel_tool_use: z.boolean().optional() }).optional(),
+  tool_choice: z
+    .looseObject({ type: z.string(), name: z.string().optional(), disable_parallel_tool_use: z.boolean().optional() })
+    .optional(),
 };
 
 export interface Conversed extends Supplied {

@@ -15,6 +15,7 @@ import type { Conversations, Submitted } from './conversations.js';
 import { GatewayError } from './errors.js';
 import type { Followed } from './follow-turn.js';
 import { invalid } from './read-body.js';
+import { statusOf } from './status-of.js';
 import type { Part } from './turn-texts.js';
 
 /** Where a request's answer comes from. */
@@ -112,6 +113,8 @@ export async function refuseWhileWaiting(core: Conversations, conversation: stri
 
 /** The same for clients that cannot answer it: they read what waits, and who can. */
 export async function refuseWhileClientRuns(core: Pick<Conversations, 'client'>, conversation: string, messageId: string): Promise<void> {
+  const status = await statusOf(core.client, conversation);
+  if (status === null || status.pendingApprovals === 0) return;
   const words = clientWaitInWords(conversation, await waitingIn(core, conversation).catch(() => []));
   if (words === undefined) return;
   const isKnown = (await core.client.history(conversation)).some((entry) => entry.messageId === messageId);

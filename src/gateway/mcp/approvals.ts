@@ -29,7 +29,10 @@ export function addApprovals(server: McpServer, client: PerduraClient, principal
         hash: z.string().min(1).max(128),
         decision: z.enum(['approve', 'deny']),
         note: z.string().max(10_000).optional().describe('a reason, or the answer to a question'),
-        output: z.json().optional().describe('with approve, of the kind client-tool: what that tool has answered, for the client that runs it'),
+        output: z
+          .json()
+          .optional()
+          .describe('with approve, of the kind client-tool: what that tool has answered, for the client that runs it'),
         is_error: z.boolean().optional().describe('output says why it failed'),
         sub_agent: z.string().max(200).optional().describe('`conversation` of the approval, where a sub-agent asked'),
       },

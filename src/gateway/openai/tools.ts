@@ -16,7 +16,12 @@ const tool = z.looseObject({
 
 export const toolFields = {
   tools: optional(z.array(tool)),
-  tool_choice: optional(z.union([z.string(), z.looseObject({ type: z.string(), name: z.string().optional(), function: z.looseObject({ name: z.string() }).optional() })])),
+  tool_choice: optional(
+    z.union([
+      z.string(),
+      z.looseObject({ type: z.string(), name: z.string().optional(), function: z.looseObject({ name: z.string() }).optional() }),
+    ]),
+  ),
   parallel_tool_calls: optional(z.boolean()),
 };
 
@@ -41,6 +46,7 @@ function mustCallOf(choice: NonNullable<Wanted['tool_choice']>): MustCall {
   if (choice === 'auto') return undefined;
   if (choice === 'required') return 'any';
   const name = typeof choice === 'string' || choice.type !== 'function' ? undefined : (choice.function?.name ?? choice.name);
-  if (name === undefined) throw unsupported('a tool_choice other than "auto", "none", "required" and a function by its name', 'tool_choice');
+  if (name === undefined)
+    throw unsupported('a tool_choice other than "auto", "none", "required" and a function by its name', 'tool_choice');
   return { name };
 }

@@ -7,7 +7,9 @@
  *     one; where there is none, as another model made the call, the API's own word for that stands in.
  * R3  The SDK adds nothing of its own: it calls no functions, and asks no second time.
  */
-import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with { 'resolution-mode': 'import' };
+import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with {
+  'resolution-mode': 'import',
+};
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
