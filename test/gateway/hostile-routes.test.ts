@@ -12,7 +12,7 @@ import { startWorld, type World } from '../support/world.js';
 jest.setTimeout(120_000);
 
 const TOKEN = 'a-token-that-only-tests-have';
-const OPEN = ['/healthz', '/readyz', '/.well-known/agent-card.json'];
+const OPEN = ['/', '/healthz', '/readyz', '/.well-known/agent-card.json'];
 
 interface Route {
   readonly method: string;
