@@ -22,11 +22,12 @@ export function a2aSuite(folder: string): Suite {
 
 async function outcomesOf(folder: string, level: (typeof LEVELS)[number]): Promise<readonly Outcome[]> {
   const temporal = process.env['PERDURA_TEST_TEMPORAL'];
-  const env = temporal === undefined ? {} : { PERDURA_TEST_TEMPORAL: temporal };
+  const env: Record<string, string> = temporal === undefined ? {} : { PERDURA_TEST_TEMPORAL: temporal };
   const args = [PROGRAM, '--tck', folder, '--level', level];
   const { code, stdout, stderr } = await runProgram(process.execPath, args, { env, timeoutMs: TIMEOUT_MS });
-  if (code !== 0 && code !== 1) throw new MissingProgram(`${stdout}${stderr}`.trim().slice(-300));
-  const [, passed = '0'] = /(\d+) passed/.exec(stdout) ?? [];
+  const output = `${stdout}${stderr}`;
+  if (code !== 0 && code !== 1) throw new MissingProgram(output.trim().slice(-300));
+  const [, passed = '0'] = /(\d+) passed/.exec(output) ?? [];
   const failed = [...stdout.matchAll(/^failed {2}([^:\n]+)(?:: (.*))?$/gm)].map(([, check = '', why = '']): Outcome => ({
     check,
     result: 'failed',
@@ -35,5 +36,5 @@ async function outcomesOf(folder: string, level: (typeof LEVELS)[number]): Promi
   if (failed.length > 0) return failed;
   const check = `${level.toUpperCase()}, ${passed} tests`;
   if (code === 0 && passed !== '0') return [{ check, result: 'passed' }];
-  return [{ check, result: 'failed', why: `${stdout}${stderr}`.slice(-500) }];
+  return [{ check, result: 'failed', why: output.slice(-500) }];
 }

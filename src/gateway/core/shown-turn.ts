@@ -48,16 +48,23 @@ export async function* shownTurn(
   const batches = answerStream({ client, id, turn: turn ?? '', followed, ...(edge !== undefined && { edge }) });
   const seen = new Set<string>();
   let next = batches.next();
+  /** Beside the live events: no worker may be there to answer it. */
+  let look: Promise<{ readonly found: readonly CallEvent[] }> | undefined;
   let patience = FIRST_LOOK_MS;
   try {
     for (;;) {
       const isPausing = waiting.all().length > 0;
-      const item = await within(isPausing ? PAUSE_MS : patience, next);
-      if (item === undefined && isPausing) return yield { kind: 'pause', waiting: waiting.all() };
-      if (item?.done === true) return;
-      if (item === undefined) patience = Math.min(LAST_LOOK_MS, 2 * patience);
+      const item = await within(isPausing ? PAUSE_MS : patience, look ? Promise.race([next, look]) : next);
+      if (item === undefined) {
+        if (isPausing) return yield { kind: 'pause', waiting: waiting.all() };
+        patience = Math.min(LAST_LOOK_MS, 2 * patience);
+        look ??= lostWaits(client, { id, turn }, seen).then((found) => ({ found }));
+        continue;
+      }
+      if ('found' in item) look = undefined;
+      else if (item.done === true) return;
       else next = batches.next();
-      for (const event of item?.value ?? (await lostWaits(client, { id, turn }, seen))) {
+      for (const event of 'found' in item ? item.found : item.value) {
         if (event.kind === 'asked') seen.add(askOf(event.callId, event.what));
         if (event.kind === 'tool-called') seen.add(event.callId);
         waiting.take(event);

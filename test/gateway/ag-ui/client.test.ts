@@ -106,10 +106,12 @@ test('a message is thought about, looked up and answered; the same run again is 
   expect(last['usage']).toHaveLength(1);
   expect(agent.state).toMatchObject({ perdura: { conversation: id, turn: 'turn_0001', phase: 'ended', stopReason: 'end' } });
   const seen = structuredClone(agent.messages);
-  expect(seen.map(({ role }) => role)).toEqual(['user', 'reasoning', 'assistant', 'tool', 'tool', 'assistant']);
+  // A tool that ends before the other begins has its result before that one's call.
+  const roles = seen.map(({ role }) => role);
+  expect([roles.slice(0, 3), roles.at(-1)]).toEqual([['user', 'reasoning', 'assistant'], 'assistant']);
   expect(seen[1]).toMatchObject({ content: 'Let me look.' });
-  expect(seen[2]).toMatchObject({ content: 'I look.', toolCalls: [{ function: { name: 'look' } }, { function: { name: 'look' } }] });
-  const calls = seen[2]?.role === 'assistant' ? (seen[2].toolCalls ?? []) : [];
+  expect(seen[2]).toMatchObject({ content: 'I look.' });
+  const calls = seen.flatMap((one) => (one.role === 'assistant' ? (one.toolCalls ?? []) : []));
   expect(calls.map((one) => JSON.parse(one.function.arguments) as unknown)).toEqual([{ at: LONG }, { at: 'nothing' }]);
   const results = seen.filter(({ role }) => role === 'tool').map(({ content }) => content);
   expect(results).toEqual(expect.arrayContaining([`${LONG} ${LONG}`, expect.stringContaining('there is nothing')]));
