@@ -13,7 +13,7 @@ import type { StopReason, TurnResult } from '../../conversation/protocol/contrac
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import type { CallEvent } from '../core/tool-calls.js';
 import type { AskedCall } from '../core/waiting-calls.js';
-import { toOutput } from './history.js';
+import { toOutput } from './output.js';
 
 export interface Metadata {
   readonly turn: string | null;

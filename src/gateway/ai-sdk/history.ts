@@ -5,6 +5,7 @@ import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type Me
 import type { TurnEnd } from '../../records/turn-end.js';
 import { pageIdOf } from './again.js';
 import type { Metadata } from './chunks.js';
+import { toOutput } from './output.js';
 
 export type ShownPart =
   | { readonly type: 'step-start' }
@@ -76,14 +77,4 @@ function toolPart(
   return found.outcome === 'ok'
     ? { ...call, state: 'output-available', output: isClientTool(name) ? toOutput(text) : text }
     : { ...call, state: 'output-error', errorText: text || found.outcome };
-}
-
-/** What a tool of the page has answered, as the page has had it: the record has JSON of what is no text. */
-export function toOutput(text: string): JsonValue {
-  if (!/^[[{]/.test(text)) return text;
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return text;
-  }
 }
