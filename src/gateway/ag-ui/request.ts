@@ -3,6 +3,7 @@ import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
 import { isCallId, type Answer } from '../core/answered-calls.js';
+import { attachmentIn } from '../core/attachments.js';
 import { checkedTools } from '../core/client-tools.js';
 import { isReset } from '../core/conversations.js';
 import { mediaOf, type SuppliedFile } from '../core/media-source.js';
@@ -155,6 +156,7 @@ function fileOf(given: z.output<typeof part>, where: string): SuppliedFile {
   if (!media) throw unsupported(`content of the type ${JSON.stringify(given.type.slice(0, 40))}, or its source,`, where);
   const { source, type } = media;
   if (source.type === 'data') return { mediaType: source.mimeType, url: `data:${source.mimeType};base64,${source.value}` };
+  if (attachmentIn(source.value) !== undefined) return { mediaType: type, url: source.value };
   const mediaType = source.mimeType ?? /^data:([\w/.+-]+);/.exec(source.value)?.[1];
   if (mediaType === undefined) throw invalid(`an address of ${type} needs its mimeType`, `${where}.source`);
   return { mediaType, url: source.value };
