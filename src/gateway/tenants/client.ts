@@ -158,7 +158,7 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
         const given = JSON.stringify(scope.slice(0, 80));
         throw new ClientError('invalid', `${given} cannot be a memory's scope: it must match ${ID_PATTERN.source}`);
       }
-      return createTenantScope(client.scope(qualifiedScope(tenant, scope)), scope, { asked, reveal });
+      return createTenantScope(client.scope(qualifiedScope(tenant, scope)), scope, { asked, reveal, workflowId });
     },
 
     // The installation's client is others' too.
