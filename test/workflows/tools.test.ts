@@ -167,15 +167,15 @@ test('search_memory finds what was said in an earlier conversation, not the ques
   stage.play(second, callTool('search_memory', { question: 'Who are the dentists that I go to?' }), text('Brandt.'));
   await world.client.send(second, say(second, 'Who are the dentists that I go to?'));
   const [found = ''] = resultTexts(stage.requests(second)[1]);
-  expect(found).toMatch(/^\[[0-9a-f]{12}\/1\] \S+ \S+ · user · turn 1\n> My dentist is Dr\. Brandt in Kiel\.\n/m);
+  expect(found).toMatch(/^\[[0-9a-f]{12}\/1\] \S+ \S+ · user · turn 1\n> \S+ My dentist is Dr\. Brandt in Kiel\.\n/m);
   expect(found).toMatch(/ · tool echo · turn 2 · UNTRUSTED\n> Brandt has moved/);
   expect(found).not.toMatch(/Gray|Who are/);
 
-  const [, at = ''] = /\[([0-9a-f]{12}\/1)\]/.exec(found) ?? [];
+  const [, at = ''] = /\[(\S+)\][^\n]*\n\S+ \S+ My dentist/.exec(found) ?? [];
   stage.play(second, callTool('open_memory', { at, around: 1 }), text('Yes.'));
   await world.client.send(second, say(second, 'And then?'));
   const opened = resultTexts(stage.requests(second)[3]).at(-1) ?? '';
-  expect(opened).toMatch(/> My dentist is Dr\. Brandt in Kiel\.\n\[[0-9a-f]{12}\/2\] \S+ \S+ · assistant · turn 1\n> Noted\.\n/);
+  expect(opened).toMatch(/ My dentist is Dr\. Brandt in Kiel\.\n\[[0-9a-f]{12}\/2\] \S+ \S+ · assistant · turn 1\n> Noted\.\n/);
 
   const hits = await world.client.scope(scope).search('dentist');
   expect(hits.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['user', 'tool']));

@@ -183,6 +183,9 @@ test('a scope of that name is the tenant’s own, and a whole name is none', asy
       ['GET', `/v1/memory/${scope}`, undefined],
       ['POST', `/v1/memory/${scope}/forget`, { text: `The word is ${SECRET}.` }],
       ['POST', `/v1/memory/${scope}/review`, { id: 'prop_0001', decision: 'accept' }],
+      ['POST', '/v1/search', { scope, question: `What is the word, ${SECRET}?` }],
+      ['POST', '/v1/search', { scope, question: SECRET, conversation: acme }],
+      ['POST', '/v1/search/open', { scope, at: 'fact/sem_0001' }],
     ] as const) {
       const answer = await ask(app, 'globex', method, path, { body });
       expect(answer.text.replace(/"detail":.*/, '')).not.toContain(SECRET);
@@ -190,6 +193,16 @@ test('a scope of that name is the tenant’s own, and a whole name is none', asy
     }
   }
   expect((await world.store.facts.list(key)).facts).toHaveLength(1);
+  const own = await ask(app, 'acme', 'POST', '/v1/search', { body: { question: 'What is the word?' } });
+  const hits = (own.json as { hits: { address: string; conversation: string; text: string }[] }).hits;
+  expect(hits).toContainEqual(expect.objectContaining({ kind: 'fact', text: fact.fact, conversation: acme }));
+  expect(own.text).not.toContain(hidden);
+  const said = await ask(app, 'acme', 'POST', '/v1/search', { body: { question: SECRET, conversation: acme, kinds: ['user'] } });
+  const [first] = (said.json as { hits: typeof hits }).hits;
+  expect(first).toMatchObject({ conversation: acme, text: expect.stringContaining(SECRET) });
+  const opened = await ask(app, 'acme', 'POST', '/v1/search/open', { body: { at: first?.address } });
+  expect(opened.text).toContain(SECRET);
+  expect((await ask(app, 'globex', 'POST', '/v1/search/open', { body: { at: first?.address } })).json).toMatchObject({ hits: [] });
 });
 
 test('several live streams in one: another’s is refused, and gives no event away', async () => {
