@@ -162,6 +162,7 @@ export const recalled = z
     isPart: z.literal(true).optional().openapi({ description: 'there is more of the text' }),
     marks: z.array(z.array(z.int())).openapi({ description: 'where words of the question stand in it: [start, end) in UTF-16 units' }),
     score: z.number(),
+    confidence: z.number().openapi({ description: '0 to 1: how much of the question its own words are' }),
   })
   .openapi('Recalled');
 

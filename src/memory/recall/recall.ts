@@ -56,6 +56,8 @@ export interface Recalled {
   /** Where the words of the question stand in `text`, in UTF-16 units. */
   readonly marks: readonly Mark[];
   readonly score: number;
+  /** From 0 to 1: how much of the question its own words are. */
+  readonly confidence: number;
 }
 
 export interface Recall {
@@ -82,6 +84,7 @@ export const MAX_AROUND = 20;
 const CACHE_BYTES = 256 * 1024 * 1024;
 /** Slots that are looked at on each side for one message that can be read: tools' calls and notices lie between. */
 const SLOTS_FOR_ONE = 6;
+const SHORT_QUESTION = 8;
 /** Those of an episode that are shown with it. */
 const EPISODE_SLOTS = 2 * MAX_AROUND;
 
@@ -153,7 +156,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOpt
         await scope.write().catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
-      const found = (await readHits(store, key, hits)).filter((one) => except === undefined || !isIn(one, except));
+      const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));
       const read = found.slice(0, most);
       return read.map((one) => ({ ...one, marks: marksIn(one.text, asked, { now: at, analyzer }) }));
     },
@@ -178,6 +181,16 @@ function isOf(scope: ScopeKey, line: string, conversation: string): boolean {
 
 function isIn({ address, turn }: Recalled, except: NonNullable<RecallQuery['except']>): boolean {
   return turn === except.turn && address.startsWith(`${lifeMark(except)}/`);
+}
+
+/** The same question, asked before: what stands beside it may be the answer, it is none. */
+function asksTheSame(text: string, question: string): boolean {
+  const asked = lettersOf(question);
+  return /[?？؟]\s*$/u.test(question) && asked.length > SHORT_QUESTION && text.length < 2 * question.length && lettersOf(text).endsWith(asked);
+}
+
+function lettersOf(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }
 
 type Redact = (text: string) => string;
@@ -216,14 +229,14 @@ async function readMessage(store: Store, key: ConversationKey, hit: Hit, redact:
   const text = whole.slice(hit.start, hit.end);
   // Forgotten since it was indexed, or another text by now.
   if (textHash(text) !== hit.hash) return undefined;
-  return ofEntry(key, entry, told, { text, score: hit.score, isPart: text.length < whole.length, speaker: hit.speaker });
+  return ofEntry(key, entry, told, { text, score: hit.score, confidence: hit.confidence, isPart: text.length < whole.length, speaker: hit.speaker });
 }
 
 function ofEntry(
   key: ConversationKey,
   entry: Entry,
   { kind, speaker, trust }: Source,
-  shown: { readonly text: string; readonly score: number; readonly isPart: boolean; readonly speaker: string | undefined },
+  shown: Pick<Recalled, 'text' | 'score' | 'confidence'> & { readonly isPart: boolean; readonly speaker: string | undefined },
 ): Recalled {
   return {
     address: addressIn(key, entry.slot),
@@ -238,6 +251,7 @@ function ofEntry(
     ...(shown.isPart && { isPart: true }),
     marks: [],
     score: shown.score,
+    confidence: shown.confidence,
   };
 }
 
@@ -254,7 +268,7 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
     const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
     if (!entry || !told) return undefined;
-    return ofEntry(key, entry, told, { text: redact(told.text), score: 0, isPart: false, speaker: speakerIn(told.text) });
+    return ofEntry(key, entry, told, { text: redact(told.text), score: 0, confidence: 0, isPart: false, speaker: speakerIn(told.text) });
   });
   return (await Promise.all(read)).flatMap((one) => one ?? []);
 }
@@ -280,13 +294,13 @@ async function readDocuments(store: Store, key: ScopeKey): Promise<Recalled[]> {
   return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeOf(text)));
 }
 
-type Part = Pick<Hit, 'start' | 'end' | 'score'>;
+type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
 
 function wholeOf({ text }: NamedText): Part {
-  return { start: 0, end: text.length, score: 0 };
+  return { start: 0, end: text.length, score: 0, confidence: 0 };
 }
 
-function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Redact, { start, end, score }: Part): Recalled {
+function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
   const { kind, name, ts, conversation, turn, speaker, trust } = text;
   const whole = redact(text.text);
   const shown = whole.slice(start, end);
@@ -302,5 +316,6 @@ function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Re
     ...(shown.length < whole.length && { isPart: true }),
     marks: [],
     score,
+    confidence,
   };
 }

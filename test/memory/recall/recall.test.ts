@@ -178,6 +178,8 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     const recall = createRecall({ store });
     const texts = async (over: object) => (await recall.search(key, { question: 'dentist', now, ...over })).map(({ text }) => text);
     expect(await texts({ conversation: 'conv_9' })).toEqual(['Another dentist is Dr. Gray', 'Who is the dentist?']);
+    // The same question, asked before.
+    expect(await texts({ conversation: 'conv_9', question: 'who is the dentist ?' })).toEqual(['Another dentist is Dr. Gray']);
     const [hit] = await recall.search(key, { question: 'dentist', conversation: 'conv_9', now });
     expect(await texts({ conversation: hit?.address.split('/')[0] })).toHaveLength(2);
     expect(await texts({ conversation: 'conv_10' })).toEqual([]);
