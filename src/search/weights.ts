@@ -46,4 +46,4 @@ export const BOUNDS = {
 } as const;
 
 /** The score of its own words that a hit must have to be sure of: a rare word alone in a large index, two in a small one. */
-export const SURE = 5;
+export const SURE = 4;

@@ -12,7 +12,6 @@ import { isFromPerson } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { usableConfig } from '../usable-config.js';
 
 /** Of its hits those of them that are beyond the line are chosen from. */
 const HITS = 20;
@@ -26,9 +25,17 @@ const LOOKED_AT = 16;
 const KINDS = ['user', 'assistant', 'history', 'episode'] as const;
 
 /** The text of the notice; undefined where nothing fits, where it would take too long, and where the store fails. */
-export async function recallForTurn(dependencies: ConversationDependencies, input: ModelStepInput): Promise<string | undefined> {
-  if (input.configure === null || input.deferred?.includes('recall')) return undefined;
-  const turns = (await usableConfig(dependencies, dependencies.identity))?.memory.recall?.turns ?? 0;
+export async function recallForTurn(
+  dependencies: ConversationDependencies,
+  input: ModelStepInput,
+  agentHash: string,
+): Promise<string | undefined> {
+  const { call, tools, deferred = [] } = input;
+  const isFirstCall = call.soFar === undefined && tools.length === 0;
+  if (!isFirstCall || deferred.includes('recall')) return undefined;
+  const { agent, scope } = dependencies.identity;
+  const { config } = await dependencies.agents(agent, scope, agentHash);
+  const turns = config.memory.recall?.turns ?? 0;
   if (turns === 0) return undefined;
   const patience = timeoutSignal(PATIENCE_MS);
   const late = new Promise<undefined>((resolve) => patience.addEventListener('abort', () => resolve(undefined), { once: true }));
