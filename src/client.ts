@@ -199,8 +199,7 @@ export function createClientWith({
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   let indexes: Promise<Recall> | undefined;
-  const recall = (): Promise<Recall> =>
-    (indexes ??= openRecall(store, cacheBytes));
+  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, cacheBytes));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);

@@ -35,7 +35,10 @@ export function bestPart(text: string, marks: readonly Mark[], most: number): { 
   const starts = [0, ...marks.map(([start]) => Math.max(0, Math.min(start - lead, text.length - most)))];
   const countFrom = (from: number): number => marks.filter(([start, end]) => start >= from && end <= from + most).length;
   const start = starts.reduce((best, from) => (countFrom(from) > countFrom(best) ? from : best), 0);
-  return { start: start === 0 ? 0 : afterBlank(text, start), end: start + most >= text.length ? text.length : beforeBlank(text, start + most) };
+  return {
+    start: start === 0 ? 0 : afterBlank(text, start),
+    end: start + most >= text.length ? text.length : beforeBlank(text, start + most),
+  };
 }
 
 const NEAR = 40;

@@ -82,13 +82,11 @@ export function search(index: SearchIndex, query: Query): Hit[] {
       best.offer(passage, score, line);
     }
   }
-  return best
-    .all()
-    .map(({ passage, score, line }) => {
-      const words = scores.own[passage] ?? 0;
-      const confidence = scores.possible === 0 ? 0 : Math.min(1, words / scores.possible) * Math.min(1, words / SURE);
-      return toHit(index, { passage, score, line, own: words + (times?.[passage] ?? 0), confidence });
-    });
+  return best.all().map(({ passage, score, line }) => {
+    const words = scores.own[passage] ?? 0;
+    const confidence = scores.possible === 0 ? 0 : Math.min(1, words / scores.possible) * Math.min(1, words / SURE);
+    return toHit(index, { passage, score, line, own: words + (times?.[passage] ?? 0), confidence });
+  });
 }
 
 /** BM25 of each word, for passages and for windows. */

@@ -52,7 +52,13 @@ test('thirty questions about three weeks find what answers them, by an agent and
     const ran = await runPerdura(world, ['search', question, '--scope', SCOPE, '--limit', '10', '-o', 'json']);
     expect(ran.code).toBe(0);
     const { hits, ms } = JSON.parse(ran.stdout) as { hits: { text: string }[]; ms: number };
-    byPerson.push({ rank: rankIn(hits.map((hit) => hit.text), wantedOf(name)), ms });
+    byPerson.push({
+      rank: rankIn(
+        hits.map((hit) => hit.text),
+        wantedOf(name),
+      ),
+      ms,
+    });
   }
   const id = world.id();
   await world.client.start(id, { scope: SCOPE });
@@ -68,10 +74,15 @@ test('thirty questions about three weeks find what answers them, by an agent and
     const rank = rankIn(blocksIn(answer), wantedOf(name));
     byAgent.push(rank);
     const cli = byPerson[n] ?? { rank: 0, ms: 0 };
-    rows.push(`${question.padEnd(66)} ${show(rank)} ${show(cli.rank)} ${String(Math.round(turnMs)).padStart(9)} ${String(cli.ms).padStart(7)}`);
+    rows.push(
+      `${question.padEnd(66)} ${show(rank)} ${show(cli.rank)} ${String(Math.round(turnMs)).padStart(9)} ${String(cli.ms).padStart(7)}`,
+    );
   }
   figure(`${'question'.padEnd(66)} agent   cli   turn ms  cli ms\n${rows.join('\n')}`);
-  for (const [who, ranks] of [['agent', byAgent], ['cli', byPerson.map(({ rank }) => rank)]] as const) {
+  for (const [who, ranks] of [
+    ['agent', byAgent],
+    ['cli', byPerson.map(({ rank }) => rank)],
+  ] as const) {
     const found = ranks.filter((rank) => rank > 0 && rank <= 10).length;
     figure(`${who}: in the first ten ${found} of ${QUESTIONS.length}, first ${ranks.filter((rank) => rank === 1).length}`);
     expect(found).toBeGreaterThanOrEqual(MIN_FOUND);

@@ -1173,7 +1173,13 @@ export const scenarios: readonly Scenario[] = [
     async play({ world, id }) {
       // A session is a context of its own: what the one before it had is not in it.
       await world.client.send(id, 'In Kiel I go to the dentist Brandt, beside the harbour.', START);
-      for (const line of ['My umbrella is green.', 'Ole sails in June.', 'The cat has a collar.', 'I sold the accordion.', 'The roof leaks.'])
+      for (const line of [
+        'My umbrella is green.',
+        'Ole sails in June.',
+        'The cat has a collar.',
+        'I sold the accordion.',
+        'The roof leaks.',
+      ])
         await world.client.send(id, line);
       await world.client.reset(id);
       await world.client.send(id, 'To which dentist in Kiel do I go, beside the harbour?');

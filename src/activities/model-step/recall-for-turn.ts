@@ -47,7 +47,11 @@ export async function recallForTurn(
   }
 }
 
-async function noticeFor(dependencies: ConversationDependencies, { turn, call }: ModelStepInput, turns: number): Promise<string | undefined> {
+async function noticeFor(
+  dependencies: ConversationDependencies,
+  { turn, call }: ModelStepInput,
+  turns: number,
+): Promise<string | undefined> {
   const { store, key, recall } = dependencies;
   const shown = slotsOf(call.context);
   const entries = await store.entries.read(key, shown.slice(-LOOKED_AT));

@@ -55,7 +55,10 @@ export function openFound(context: CliContext, address: string, wanted: ScopeWan
     const { scope } = memory;
     const hits = await withSlowNotice(`reading what was said in ${scope}`, memory.open(address));
     if (hits.length === 0) {
-      throw new CliError(`nothing stands at ${JSON.stringify(address.slice(0, 120))} in ${scope}, or it was forgotten, deleted or rewound`, EXIT.notFound);
+      throw new CliError(
+        `nothing stands at ${JSON.stringify(address.slice(0, 120))} in ${scope}, or it was forgotten, deleted or rewound`,
+        EXIT.notFound,
+      );
     }
     print(desk, {
       data: { scope, hits },

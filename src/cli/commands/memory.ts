@@ -100,7 +100,9 @@ export function searchCommand(program: Command, context: CliContext): void {
     .option('--open <address>', 'print what was said there and around it')
     .action(async (question: string | undefined, options: SearchWanted) => {
       const { openFound, searchMemory } = await import('../actions/search.js');
-      context.end(await (options.open === undefined ? searchMemory(context, question, options) : openFound(context, options.open, options)));
+      context.end(
+        await (options.open === undefined ? searchMemory(context, question, options) : openFound(context, options.open, options)),
+      );
     });
 }
 

@@ -75,7 +75,9 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
     if (!/[\p{L}\p{N}]/u.test(line) || foldedLine(line) === '') continue;
     const { source, change } = sources.get(i + 1) ?? { source: { trust: 'person' as const } };
     const { trust, conversation, turn_ids } = source;
-    texts.push(named('memory', `line ${i + 1}`, { line: 'memory', ts: change?.ts ?? 0, text: line, trust, conversation, turn: turn_ids?.[0] }));
+    texts.push(
+      named('memory', `line ${i + 1}`, { line: 'memory', ts: change?.ts ?? 0, text: line, trust, conversation, turn: turn_ids?.[0] }),
+    );
   }
   for (const { id, ts, fact, source } of facts) {
     const learnt = { conversation: source?.conversation, turn: source?.turn_ids[0] };
@@ -91,7 +93,14 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
 export function named(
   kind: Kind,
   name: string,
-  { line, ts, text, trust, conversation, turn }: {
+  {
+    line,
+    ts,
+    text,
+    trust,
+    conversation,
+    turn,
+  }: {
     readonly line: string;
     readonly ts: number;
     readonly text: string;

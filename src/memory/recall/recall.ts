@@ -186,7 +186,9 @@ function isIn({ address, turn }: Recalled, except: NonNullable<RecallQuery['exce
 /** The same question, asked before: what stands beside it may be the answer, it is none. */
 function asksTheSame(text: string, question: string): boolean {
   const asked = lettersOf(question);
-  return /[?？؟]\s*$/u.test(question) && asked.length > SHORT_QUESTION && text.length < 2 * question.length && lettersOf(text).endsWith(asked);
+  return (
+    /[?？؟]\s*$/u.test(question) && asked.length > SHORT_QUESTION && text.length < 2 * question.length && lettersOf(text).endsWith(asked)
+  );
 }
 
 function lettersOf(text: string): string {
@@ -229,7 +231,13 @@ async function readMessage(store: Store, key: ConversationKey, hit: Hit, redact:
   const text = whole.slice(hit.start, hit.end);
   // Forgotten since it was indexed, or another text by now.
   if (textHash(text) !== hit.hash) return undefined;
-  return ofEntry(key, entry, told, { text, score: hit.score, confidence: hit.confidence, isPart: text.length < whole.length, speaker: hit.speaker });
+  return ofEntry(key, entry, told, {
+    text,
+    score: hit.score,
+    confidence: hit.confidence,
+    isPart: text.length < whole.length,
+    speaker: hit.speaker,
+  });
 }
 
 function ofEntry(
@@ -264,7 +272,11 @@ async function readAround(store: Store, key: ConversationKey, slot: number, reac
 }
 
 async function readSlots(store: Store, key: ConversationKey, slots: readonly number[]): Promise<Recalled[]> {
-  const [entries, isThere, redact] = await Promise.all([store.entries.read(key, slots), slotsThatCount(store, key), redactorOf(store, key)]);
+  const [entries, isThere, redact] = await Promise.all([
+    store.entries.read(key, slots),
+    slotsThatCount(store, key),
+    redactorOf(store, key),
+  ]);
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
     const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
     if (!entry || !told) return undefined;

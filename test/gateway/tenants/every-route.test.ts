@@ -33,7 +33,15 @@ const ABOUT_NOTHING = ['ALL /*', 'GET /healthz', 'GET /readyz', 'GET /openapi.js
 /** Tests below have them. */
 const ELSEWHERE = [
   ...['GET /metrics', 'POST /v1/conversations', 'GET /v1/conversations', 'GET /v1/agents', 'GET /v1/usage', 'GET /v1/events'],
-  ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/search', 'POST /v1/search/open', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
+  ...[
+    'GET /v1/approvals',
+    'GET /v1/memory/:scope',
+    'POST /v1/search',
+    'POST /v1/search/open',
+    'POST /v1/memory/:scope/forget',
+    'POST /v1/memory/:scope/review',
+    'POST /mcp',
+  ],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
 ];
 

@@ -140,10 +140,7 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     const content = await store.bodies.put(key, 'The spare key hangs behind the clock');
     const put = { source: 'user', content: { ref: content.ref, bytes: content.bytes, json: false } };
     const result = await store.bodies.put(key, 'The clock struck thirteen');
-    await store.items.put(key, [
-      item(1, { ...put, slot: 3 }),
-      item(2, { content: { ref: result.ref, bytes: result.bytes, json: false } }),
-    ]);
+    await store.items.put(key, [item(1, { ...put, slot: 3 }), item(2, { content: { ref: result.ref, bytes: result.bytes, json: false } })]);
     await store.facts.add(key, 'b', [fact('The cat eats herring')], { conversation: key.conversation, turn_ids: ['turn_0002'] });
     const recall = createRecall({ store });
     const [summary] = await recall.search(key, { question: 'accordions', now });
