@@ -21,7 +21,7 @@ const LINE = 0.5;
 const PATIENCE_MS = 2_000;
 /** Slots from the end of the context in which the turn's messages are looked for. */
 const LOOKED_AT = 16;
-/** MEMORY.md and the first facts stand in the prompt anyway. */
+/** No results of tools, and nothing that an agent has put away. MEMORY.md and the first facts stand in the prompt anyway. */
 const KINDS = ['user', 'assistant', 'history', 'episode'] as const;
 
 /** The text of the notice; undefined where nothing fits, where it would take too long, and where the store fails. */
@@ -64,6 +64,6 @@ async function noticeFor(
   // Summaries of its own older turns stand before the messages.
   const isKnown = ({ address, kind }: Recalled): boolean =>
     here.has(address) || (kind === 'episode' && address.startsWith(`${lifeMark(key)}/`));
-  const chosen = found.filter((hit) => hit.confidence >= LINE && !hit.trust.startsWith('tool:') && !isKnown(hit)).slice(0, turns);
+  const chosen = found.filter((hit) => hit.confidence >= LINE && !isKnown(hit)).slice(0, turns);
   return chosen.length === 0 ? undefined : recalledNotice(chosen);
 }

@@ -81,8 +81,10 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     });
     expect(await found('dentist', recall)).not.toContain(TALK[2]);
     expect(await found('boat', recall)).toContain(TALK[1]);
+    const before = recall.bytes();
     await store.lives.delete(key);
     expect(await found('boat', recall)).toEqual([]);
+    expect(recall.bytes()).toBeLessThan(before);
   });
 
   test('forgotten words are not found and not shown, though an index of before is there', async () => {
@@ -90,10 +92,13 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     await say(texts);
     const recall = createRecall({ store });
     expect((await found('name of the dentist', recall))[0]).toBe(TALK[2]);
-    expect(await store.scopes.readIndex(key)).toBeDefined();
+    const written = await store.scopes.readIndex(key);
+    expect(written).toBeDefined();
     await store.documents.forget(key, tombstoneFor({ scope: key.scope, text: TALK[2] ?? '', at: now.getTime() }));
     for (const one of [recall, createRecall({ store })])
       expect((await found('who is the dentist Brandt', one)).join()).not.toMatch(/dentist|Brandt/);
+    // No trace of it, not even as a hash: what was written down is written anew.
+    expect(Buffer.from((await store.scopes.readIndex(key)) ?? []).equals(Buffer.from(written ?? []))).toBe(false);
   });
 
   test('a worker that begins goes on from what another has written down, and refuses what is damaged', async () => {
@@ -106,6 +111,17 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
       await store.scopes.writeIndex(key, bad);
       expect((await found('boat'))[0]).toBe('The boat is called Seagull');
     }
+  });
+
+  test('another text in the place of what was indexed is not answered for it', async () => {
+    if (kind === 'file') return;
+    await say(TALK);
+    const recall = createRecall({ store });
+    await found('dentist', recall);
+    // As many as before: the index cannot know.
+    await store.lives.delete(key);
+    await say(['One', 'Two', 'Three', 'Four']);
+    expect(await found('dentist', recall)).toEqual([]);
   });
 
   test('MEMORY.md and HISTORY are found, as they are now', async () => {
