@@ -116,7 +116,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (tools.some(({ persisted }) => !persisted)) return { ...result, ...found, tools, kind: 'failed', failure: NOT_TAKEN }; // M4
 
   // Recall.
-  const recalled = await recallForTurn(dependencies, input, settings.agentHash);
+  const recalled = await recallForTurn(dependencies, input, { agentHash: settings.agentHash, stop: activity.cancellationSignal });
   if (isStopped()) return deferred('stopped', tools);
   if (recalled !== undefined) return { ...deferred('recall', tools), kind: 'deferred', reason: 'recall', recalled };
 

@@ -28,18 +28,18 @@ const KINDS = ['user', 'assistant', 'history', 'episode'] as const;
 export async function recallForTurn(
   dependencies: ConversationDependencies,
   input: ModelStepInput,
-  agentHash: string,
+  { agentHash, stop }: { readonly agentHash: string; readonly stop: AbortSignal },
 ): Promise<string | undefined> {
   const { call, tools, deferred = [] } = input;
   const isFirstCall = call.soFar === undefined && tools.length === 0;
   if (!isFirstCall || deferred.includes('recall')) return undefined;
-  const { agent, scope } = dependencies.identity;
-  const { config } = await dependencies.agents(agent, scope, agentHash);
-  const turns = config.memory.recall?.turns ?? 0;
-  if (turns === 0) return undefined;
-  const patience = timeoutSignal(PATIENCE_MS);
-  const late = new Promise<undefined>((resolve) => patience.addEventListener('abort', () => resolve(undefined), { once: true }));
   try {
+    const { agent, scope } = dependencies.identity;
+    const { config } = await dependencies.agents(agent, scope, agentHash);
+    const turns = config.memory.recall?.turns ?? 0;
+    if (turns === 0) return undefined;
+    const end = AbortSignal.any([stop, timeoutSignal(PATIENCE_MS)]);
+    const late = new Promise<undefined>((resolve) => end.addEventListener('abort', () => resolve(undefined), { once: true }));
     return await Promise.race([noticeFor(dependencies, input, turns), late]);
   } catch (error) {
     log.warn('nothing was recalled for this turn', { reason: error instanceof Error ? error.message : String(error) });
