@@ -215,7 +215,7 @@ describe('with a file of PERDURA_AUTH', () => {
     expect(await (await me(headers('user-of-acme'), both)).json()).toEqual({ name: 'user-of-acme', role: 'user', tenant: 'acme' });
     const metrics = async (name: string): Promise<number> => (await ask('GET', '/metrics', headers(name), both)).status;
     // Metrics are of the whole installation, which no tenant sees.
-    expect([await metrics('user-of-acme'), await metrics('operator-of-acme'), await metrics('operator')]).toEqual([403, 404, 200]);
+    expect([await metrics('user-of-acme'), await metrics('operator-of-acme'), await metrics('operator')]).toEqual([404, 404, 200]);
     const login = await ask('GET', '/auth/login', {}, both);
     expect([login.status, await login.json()]).toEqual([
       404,
