@@ -214,14 +214,11 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
         const given = JSON.stringify(scope.slice(0, 80));
         throw new ClientError('invalid', `${given} cannot be a memory's scope: it must match ${ID_PATTERN.source}`);
       }
-<<<<<<< HEAD
-      return createTenantScope(client.scope(qualifiedScope(tenant, scope)), scope, { asked, reveal, workflowId });
-=======
       return createTenantScope(client.scope(qualifiedScope(tenant ?? undefined, scope)), scope, {
         asked: (work) => asked([], work),
         reveal,
+        workflowId: async (id) => ids.toWorkflowId(id),
       });
->>>>>>> origin/main
     },
 
     // The installation's client is others' too.

@@ -4,7 +4,7 @@ import type { Reveal } from './reveal.js';
 
 interface Frame {
   readonly reveal: Reveal;
-  readonly workflowId: (publicId: string) => string;
+  readonly workflowId: (publicId: string) => Promise<string>;
   readonly asked: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
@@ -17,7 +17,10 @@ export function createTenantScope(memory: ScopeMemory, scope: string, { reveal, 
     textOf: (version) => asked(() => memory.textOf(version)),
     history: () => asked(async () => each(await memory.history(), reveal.value)),
     search: (question, { conversation, ...options } = {}) =>
-      shown(() => memory.search(question, { ...options, ...(conversation !== undefined && { conversation: workflowId(conversation) }) })),
+      shown(async () => {
+        const own = conversation === undefined ? undefined : await workflowId(conversation);
+        return memory.search(question, { ...options, conversation: own });
+      }),
     open: (address, around) => shown(() => memory.open(address, around)),
     facts: () => shown(() => memory.facts()),
     proposals: () => shown(() => memory.proposals()),
