@@ -149,10 +149,10 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     retry: shown((id, ...rest: Tail<PerduraClient['retry']>) => client.retry(id, ...rest)),
     edit: shown((id, ...rest: Tail<PerduraClient['edit']>) => client.edit(id, ...rest)),
     attach: on((id, picture: Uint8Array) => client.attach(id, picture)),
-    upload: (parts, options) => client.upload(parts, { ...options, tenant }),
-    uploaded: (ref) => client.uploaded(ref, { tenant }),
-    uploadedBytes: (ref) => client.uploadedBytes(ref, { tenant }),
-    attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, { tenant })),
+    upload: (parts, options) => client.upload(parts, { ...options, tenant: tenant ?? undefined }),
+    uploaded: (ref) => client.uploaded(ref, { tenant: tenant ?? undefined }),
+    uploadedBytes: (ref) => client.uploadedBytes(ref, { tenant: tenant ?? undefined }),
+    attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, { tenant: tenant ?? undefined })),
     // Of all owners: the installation's client does it.
     sweepUploads: () => Promise.resolve(0),
 
