@@ -45,6 +45,7 @@ export interface Opened {
 
 const PAGE = 160;
 const DRAW_MS = 60;
+const ASK_AGAIN_MS = 800;
 
 export function openConversation(id: string): Opened {
   const state = signal<'loading' | 'there' | 'missing' | 'failed'>('loading');
@@ -94,10 +95,17 @@ export function openConversation(id: string): Opened {
     branches.value = read.branches as unknown as Branch[];
   };
 
+  let again: number | undefined;
   const refreshApprovals = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/approvals', { path: { id }, signal: leaving.signal }).catch(() => undefined);
+    if (leaving.signal.aborted) return;
     if (read !== undefined) approvals.value = read.approvals as unknown as Waiting[];
     void refreshWaiting();
+    // The event may come before its conversation answers.
+    const known = new Set(approvals.value.map(({ callId }) => callId));
+    const isMissing = running.value?.parts.some((part) => part.kind === 'call' && part.state === 'waiting' && !known.has(part.callId));
+    clearTimeout(again);
+    if (isMissing === true) again = setTimeout(() => void refreshApprovals(), ASK_AGAIN_MS);
   };
 
   const refresh = async (): Promise<void> => {
@@ -261,6 +269,7 @@ export function openConversation(id: string): Opened {
     close() {
       leaving.abort();
       clearTimeout(timer);
+      clearTimeout(again);
       unfollow();
       outbox.close();
     },
