@@ -54,8 +54,11 @@ export async function startPage(options: WorldOptions = {}): Promise<PageWorld> 
     ...stand,
     world,
     async close() {
-      await stand.close();
-      await world.close();
+      try {
+        await stand.close();
+      } finally {
+        await world.close();
+      }
     },
   };
 }
@@ -102,8 +105,7 @@ export async function standBefore(client: PerduraClient, options: Partial<ServeO
       await Promise.all(browser.contexts().map((context) => context.close()));
     },
     async close() {
-      await browser.close();
-      await gateway.close();
+      await Promise.all([browser.close(), gateway.close()]);
       expect(faults.flat()).toEqual([]);
     },
   };

@@ -188,12 +188,12 @@ pageTest('/new clears the session', async () => {
 
 pageTest('without its gateway the page says so, keeps what is said, and goes on by itself', async () => {
   const held = gate({ chars: 6 });
-  script.on('slow', { ...text('Slow but sure.'), hold: held });
+  script.on('be careful', { ...text('Slow but sure.'), hold: held, chunks: { size: 4, delayMs: 0 } });
   script.on('kept', text('It was kept.'));
   const { page } = await stand.open(`?chat=${stand.world.id()}`);
-  await say(page, 'slow');
+  await say(page, 'be careful');
   await held.reached;
-  await page.getByText('Slow').waitFor();
+  await page.locator('.markdown', { hasText: 'Slow' }).waitFor();
   await stand.stopGateway();
   await page.locator('.offline').waitFor();
   await say(page, 'kept');

@@ -9,6 +9,7 @@ import type { LiveEvent, TurnEvent } from '../api/events.js';
 import { request, RequestError } from '../api/request.js';
 import type { components } from '../api/schema.js';
 import { refreshList } from '../conversations.js';
+import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import { takeFirst } from './first-message.js';
 import { createOutbox, type Outbox } from './outbox.js';
@@ -45,6 +46,7 @@ export interface Opened {
 
 const PAGE = 160;
 const DRAW_MS = 60;
+const LOOK_MS = 15_000;
 const ASK_AGAIN_MS = 800;
 
 export function openConversation(id: string): Opened {
@@ -66,7 +68,12 @@ export function openConversation(id: string): Opened {
   const recordedTurns = computed(() => toTurns(recorded.value));
   const turns = computed<readonly Turn[]>(() => {
     const going = live.value;
-    const known = recordedTurns.value.map((turn) => going.get(turn.id) ?? withEnd(turn, ended.get(turn.id)));
+    const now = runningNow(about.value);
+    const known = recordedTurns.value.map((turn) => {
+      const one = going.get(turn.id) ?? withEnd(turn, ended.get(turn.id));
+      // Its live events have not come yet.
+      return turn.id === now && !going.has(turn.id) && !ended.has(turn.id) ? { ...one, isRunning: true } : one;
+    });
     const ids = new Set(known.map((turn) => turn.id));
     const fresh = [...going.values()].filter((turn) => !ids.has(turn.id));
     return [...known, ...fresh].sort((a, b) => turnNumber(a.id) - turnNumber(b.id));
@@ -224,6 +231,8 @@ export function openConversation(id: string): Opened {
 
   let earlier: Promise<void> | undefined;
   void begin();
+  // Where live events are lost for good, what is recorded still says how it goes on.
+  const stopLooking = whileVisible(() => (running.value === undefined ? Promise.resolve() : refresh()), LOOK_MS);
   return {
     id,
     state,
@@ -270,10 +279,17 @@ export function openConversation(id: string): Opened {
       leaving.abort();
       clearTimeout(timer);
       clearTimeout(again);
+      stopLooking();
       unfollow();
       outbox.close();
     },
   };
+}
+
+/** The turn that runs, as far as its status says. */
+function runningNow(about: Conversation | undefined): string | undefined {
+  const status = about?.status;
+  return status !== undefined && status !== null && status.turns < status.turn ? toTurnId(status.turn) : undefined;
 }
 
 /** What only its live events have said: how it ended, how long its tools took. */
