@@ -1,7 +1,8 @@
 /** Talking with an agent in a browser. */
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { answerText } from '../../src/records/message.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
+import { figure } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, tooWide, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
@@ -237,6 +238,23 @@ pageTest('both themes, narrow and wide, are readable for everybody', async () =>
       await picture(page, `chat-${colorScheme}-${width}`);
     }
   }
+});
+
+pageTest('the first view takes at most 150 KB, and asks nobody but its gateway', async () => {
+  const context = (await stand.open()).context;
+  await context.clearCookies();
+  const fresh = await context.newPage();
+  const requests: Request[] = [];
+  fresh.on('requestfinished', (request) => requests.push(request));
+  await fresh.goto(stand.link());
+  await fresh.getByLabel('First message').waitFor();
+  const files = requests.filter((request) => ['document', 'script', 'stylesheet', 'font', 'image'].includes(request.resourceType()));
+  const sizes = await Promise.all(files.map(async (request) => (await request.sizes()).responseBodySize));
+  const sum = sizes.reduce((a, b) => a + b, 0);
+  figure(`the page: ${Math.round(sum / 1024)} KB as it travels for the first view, in ${files.length} files`);
+  expect(files.some((request) => request.url().includes('/chat-'))).toBe(true);
+  expect(sum).toBeLessThan(150 * 1024);
+  expect(new Set(requests.map((request) => new URL(request.url()).origin))).toEqual(new Set([stand.url]));
 });
 
 pageTest('the list of conversations is searched', async () => {

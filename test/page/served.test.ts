@@ -16,8 +16,6 @@ const root = resolve(__dirname, '../..');
 const BUILT = join(root, 'dist', 'web');
 const TOKEN = 'a-token-that-only-tests-have';
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
-/** Of all that the first view needs, as it travels. */
-const MAX_FIRST_LOAD = 150 * 1024;
 
 function stand(options: Partial<GatewayOptions> = {}): (path: string, headers?: Record<string, string>) => Promise<Response> {
   const app = createGateway({ client: NO_CLIENT, authenticate: oneToken(TOKEN), page: BUILT, ...options });
@@ -87,32 +85,6 @@ test('behind a proxy at /perdura its addresses are there', async () => {
     }
   }
 });
-
-test('the first view takes at most 150 KB', async () => {
-  const sizeOf = async (path: string): Promise<number> =>
-    (await (await ask(path, { ...HTML, 'accept-encoding': 'gzip' })).arrayBuffer()).byteLength;
-  const html = await (await ask('/', HTML)).text();
-  const own = addressesIn(html).map((to) => to.replace(/^\./, ''));
-  const [script = ''] = own.filter((to) => to.endsWith('.js'));
-  // The chat is loaded at once; what it takes along stands in the script that loads it.
-  const lazily = await chatFiles(await (await ask(script)).text());
-  const all = [...new Set(['/', ...own, ...lazily])];
-  const sizes = await Promise.all(all.map(sizeOf));
-  const sum = sizes.reduce((a, b) => a + b, 0);
-  process.stderr.write(`  ∎ the page: ${Math.round(sum / 1024)} KB gzipped for the first view, in ${all.length} files\n`);
-  expect(lazily.some((path) => path.includes('/chat-'))).toBe(true);
-  expect(sum).toBeLessThan(MAX_FIRST_LOAD);
-});
-
-/** As Vite lists them: the view's own files, by name. Others count too where they cannot be told apart. */
-async function chatFiles(script: string): Promise<string[]> {
-  const listed = [...new Set([...script.matchAll(/assets\/([\w.-]+\.(?:js|css))/g)].map(([, name = '']) => `/assets/${name}`))];
-  const views = /\/assets\/(?:inbox|timeline|context|stepper|memory|fleet|agents)-/;
-  const wanted = listed.filter((path) => !views.test(path));
-  const [chat] = wanted.filter((path) => /\/chat-[\w-]+\.js$/.test(path));
-  const more = chat === undefined ? '' : await (await ask(chat)).text();
-  return [...wanted, ...[...more.matchAll(/["']\.\/([\w.-]+\.js)["']/g)].map(([, name = '']) => `/assets/${name}`)];
-}
 
 test('the types of the native API are as the gateway says, and compile', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'perdura-types-'));

@@ -14,7 +14,7 @@ import { withLock } from '../../src/cli/services/lock.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';
 import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-deliveries.js';
-import { createStatusOf } from '../../src/client/describe.js';
+import { createPublicIdOf, createStatusOf } from '../../src/client/describe.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
@@ -169,6 +169,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       webhooks: createWebhooks(options.webhooks?.endpoints ?? [], options.webhooks),
       startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
       isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
+      publicIdOf: createPublicIdOf(native, 'default'),
       store,
       models: createModels({
         anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },

@@ -1,9 +1,7 @@
 /** `perdura serve`: conversations over HTTP until Ctrl+C. */
-import { join } from 'node:path';
 import { agentNames } from '../../agents/agents-folder.js';
 import type { Config } from '../../config.js';
 import type { SharedCounts } from '../../gateway/access/limits.js';
-import { keptToken } from '../../gateway/access/tokens.js';
 import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
 import { withClient } from '../session/with-client.js';
@@ -13,6 +11,7 @@ import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { linkOf } from './link.js';
+import { tenantKeyOf } from './tenant-names.js';
 import { openEntrance, type OpenedEntrance } from './open-entrance.js';
 
 export interface ServeWanted {
@@ -24,6 +23,7 @@ export interface ServeWanted {
   readonly basePath?: string;
   readonly requestsPerMinute: number;
   readonly openPerToken: number;
+  readonly maxAttachment: number;
   readonly accessLog?: boolean;
 }
 
@@ -44,12 +44,13 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       trustedProxies: wanted.trustedProxy,
       requestsPerMinute: wanted.requestsPerMinute,
       openPerToken: wanted.openPerToken,
+      attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
       ...(sharedCounts !== undefined && { sharedCounts }),
       ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
       authenticate: entrance.authenticate,
       browsers: entrance.browsers,
       agents: (tenant) => agentNames(config, tenant),
-      tenantKey: config.tenantKey ?? (await keptToken(join(config.cwd, '.perdura', 'tenant-key'))),
+      tenantKey: await tenantKeyOf(config),
       version: packageVersion(),
       log,
       ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
