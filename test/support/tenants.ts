@@ -16,7 +16,9 @@ export const byName: Authenticate = (presented) => {
 
 export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   const agents = (tenant?: string): Promise<string[]> => Promise.resolve(tenant === 'globex' ? ['default'] : ['default', 'house']);
-  return createGateway({ client, authenticate: byName, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
+  const describeAgent = async (name: string, tenant?: string) =>
+    (await agents(tenant)).includes(name) ? { name, config: {}, tools: [], servers: [], system: '' } : undefined;
+  return createGateway({ client, describeAgent, authenticate: byName, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
 }
 
 const PATIENCE_MS = 30_000;

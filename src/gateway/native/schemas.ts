@@ -17,6 +17,10 @@ export const turnId = z
   .regex(/^turn_\d{4,15}$/)
   .openapi({ example: 'turn_0001' });
 export const onConversation = z.object({ id });
+export const chunkId = z
+  .string()
+  .regex(/^(?:memory|chunk_\d{1,15})$/)
+  .openapi({ example: 'chunk_12' });
 export const onTurn = z.object({ id, turn: turnId });
 
 const budget = z
@@ -60,7 +64,7 @@ export const start = z
   })
   .openapi('Start');
 
-const usage = z
+export const usage = z
   .object({ inputTokens: z.int(), cachedTokens: z.int(), outputTokens: z.int(), costUsd: z.number().nullable() })
   .openapi('Usage');
 const error = z.object({ type: z.string(), message: z.string() });

@@ -81,14 +81,17 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     key: on((id) => client.key(id)),
     runs: on((id) => client.runs(id)),
 
-    list: ({ limit = 50, query, idPrefix } = {}) =>
+    list: ({ limit = 50, query, idPrefix, where, scan } = {}) =>
       asked(async () => {
         const narrow = idPrefix === undefined ? undefined : ids.prefixOf(idPrefix);
-        const rows = await client.list({ limit, ...(query !== undefined && { query }), tenant, idPrefix: narrow ?? ids.prefix });
+        const most = where === undefined ? limit : (scan ?? Number.MAX_SAFE_INTEGER);
+        const rows = await client.list({ limit: most, ...(query !== undefined && { query }), tenant, idPrefix: narrow ?? ids.prefix });
         for (const { id, publicId } of rows) if (publicId !== null) publicIds.note(id, publicId);
         const known = await reveal.value(rows);
         const own = known.map((row) => ({ ...row, publicId: null }));
-        return idPrefix === undefined ? own : own.filter(({ id }) => id.startsWith(idPrefix));
+        // By the names that the tenant knows.
+        const fits = (row: (typeof own)[number]): boolean => (idPrefix === undefined || row.id.startsWith(idPrefix)) && (where?.(row) ?? true);
+        return own.filter(fits).slice(0, limit);
       }),
     usage: ({ by = 'model', since } = {}) =>
       asked(async () => {
@@ -141,6 +144,32 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     items: shown((id) => client.items(id)),
     item: shown((id, item: string) => client.item(id, item)),
     openMemory: on((id, options?: { readonly session?: number }) => client.openMemory(id, options)),
+
+    turns: shown((id, options?: Parameters<PerduraClient['turns']>[1]) => client.turns(id, options)),
+    timeline: (id, turn) =>
+      asked(async () => {
+        const found = await reveal.value(await client.timeline(workflowId(id), turn));
+        const bars = found.bars.map((bar) => ({ ...bar, worker: null }));
+        const marks = found.marks.map((mark) => (mark.kind === 'worker-changed' ? { ...mark, words: 'another worker went on' } : mark));
+        return { ...found, bars, marks, workers: [] };
+      }),
+    contextView: shown((id) => client.contextView(id)),
+    chunk: (id, chunk, offset) => asked(() => client.chunk(workflowId(id), chunk, offset)),
+    why: (id, turn) => asked(async () => ({ ...(await reveal.value(await client.why(workflowId(id), turn))), id })),
+    contextChanges: shown((id) => client.contextChanges(id)),
+    moments: shown((id, options?: Parameters<PerduraClient['moments']>[1]) => client.moments(id, options)),
+    moment: (id, position) =>
+      asked(async () => {
+        const { changes, ...moment } = await reveal.value(await client.moment(workflowId(id), position));
+        const shownIn = (text: string | null): Promise<string | null> => (text === null ? Promise.resolve(null) : reveal.words(text));
+        const named = changes.map(async ({ path, before, after }) => ({ path, before: await shownIn(before), after: await shownIn(after) }));
+        return { ...moment, changes: await Promise.all(named) };
+      }),
+
+    // Workers are the installation's, and their names are those of machines.
+    workers: () => Promise.resolve({ taskQueue: client.taskQueue, workers: [], queues: [] }),
+    failures: ({ limit } = {}) =>
+      asked(async () => reveal.value(await client.failures({ ...(limit !== undefined && { limit }), tenant, idPrefix: ids.prefix }))),
 
     setMode: shown((id, mode: Parameters<PerduraClient['setMode']>[1]) => client.setMode(id, mode)),
     step: shown((id, options?: Parameters<PerduraClient['step']>[1]) => client.step(id, options)),

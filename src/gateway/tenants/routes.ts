@@ -1,7 +1,7 @@
 /** Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others. */
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
-import type { GatewayVariables } from '../context.js';
+import type { AgentDescription, GatewayVariables } from '../context.js';
 import type { Principal } from '../access/principal.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
@@ -13,6 +13,7 @@ export interface TenantOptions {
   readonly tenantKey?: string;
   /** Names of agents that a tenant, or one of no tenant, may ask for. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
+  readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
   readonly log?: (line: string) => void;
 }
 
@@ -20,7 +21,7 @@ export interface TenantOptions {
 const MAX_TENANTS = 1_000;
 
 /** After it is known who asks. */
-export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
+export function ofTenant({ client, tenantKey, agents, describeAgent, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
   const known = new Map<string, Conversations>();
   const conversationsOf = (tenant: string): Conversations => {
     if (tenantKey === undefined) {
@@ -39,6 +40,8 @@ export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): Mid
     if (tenant !== undefined) {
       context.set('conversations', conversationsOf(tenant));
       context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
+      context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
+      context.set('temporalLink', () => Promise.resolve(undefined));
     }
     await next();
   };

@@ -16,6 +16,7 @@ const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR
 
 /** What a route needs to be asked well. Those that are not here need nothing, and a new one that needs something fails until it is. */
 const NEEDS: Readonly<Record<string, Asked>> = {
+  'POST /v1/conversations/:id/queue': { body: { op: 'clear' } },
   'POST /v1/conversations/:id/dispatch': { body: { type: 'ticket.updated' } },
   'POST /v1/conversations/:id/messages': { body: { text: 'what is the word?' } },
   'POST /v1/conversations/:id/attachments': { bytes: PNG, headers: { 'content-type': 'image/png' } },
@@ -30,9 +31,15 @@ const NEEDS: Readonly<Record<string, Asked>> = {
 const NOTHING_RUNS = new Set(['GET /api/chat/:id/stream']);
 /** About no conversation, agent or scope. */
 const ABOUT_NOTHING = ['ALL /*', 'GET /healthz', 'GET /readyz', 'GET /openapi.json', 'POST /v1/messages/count_tokens', 'ALL /mcp'];
+const MEMORY_ROUTES = [
+  ...['blame', 'changes', 'diff', 'facts', 'history'].map((what) => `GET /v1/memory/:scope/${what}`),
+  'POST /v1/memory/:scope/forget/preview',
+];
 /** Tests below have them. */
 const ELSEWHERE = [
   ...['GET /metrics', 'POST /v1/conversations', 'GET /v1/conversations', 'GET /v1/agents', 'GET /v1/usage', 'GET /v1/events'],
+  ...['GET /v1/workers', 'GET /v1/failures', 'GET /v1/findings', 'GET /v1/agents/:agent'],
+  ...MEMORY_ROUTES,
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
 ];
@@ -85,6 +92,8 @@ function fill(path: string, id: string): string {
     ':turn': 'turn_0001',
     ':messageId': 'm1',
     ':item': 'mem_1',
+    ':chunk': 'chunk_1',
+    ':position': '1',
     ':scope': 'default',
   };
   return path.replace(/:\w+/g, (name) => encodeURIComponent(filled[name] ?? name));
@@ -129,7 +138,9 @@ test('another’s conversation is as one that there is not, by any id', async ()
 });
 
 test('its own tenant has it by its name, and not by the one that Temporal knows', async () => {
-  for (const path of ['', '/status', '/entries', '/approvals', '/context', '/queue', '/memory', '/items', '/branches']) {
+  const seen = ['', '/status', '/entries', '/approvals', '/context', '/queue', '/memory', '/items', '/branches', '/turns', '/tree'];
+  const understood = ['/turns/turn_0001/timeline', '/turns/turn_0001/why', '/context/chunks', '/context/chunks/chunk_1', '/context/changes'];
+  for (const path of [...seen, ...understood, '/moments', '/moments/2']) {
     const own = await ask(app, 'acme', 'GET', `/v1/conversations/${acme}${path}`);
     expect([path, own.status]).toEqual([path, 200]);
     expect(own.text).not.toContain(hidden);
@@ -147,6 +158,7 @@ test('its own tenant has it by its name, and not by the one that Temporal knows'
 test.each([
   'GET /v1/conversations',
   'GET /v1/approvals',
+  'GET /v1/failures',
   'GET /v1/usage?by=conversation',
   'GET /v1/usage?by=scope',
   'GET /v1/agents',
@@ -167,6 +179,12 @@ test.each([
 test('what is about all of the installation is not there for a tenant', async () => {
   expect((await ask(app, 'globex', 'GET', '/metrics')).status).toBe(404);
   expect((await ask(app, '/admin', 'GET', '/metrics')).status).toBe(200);
+  for (const path of ['/v1/workers', '/v1/findings']) {
+    expect([path, (await ask(app, 'globex', 'GET', path)).status]).toEqual([path, 404]);
+    expect([path, (await ask(app, '/admin', 'GET', path)).status]).toEqual([path, 200]);
+  }
+  expect((await ask(app, 'globex', 'GET', '/v1/agents/house')).status).toBe(404);
+  expect((await ask(app, 'acme', 'GET', '/v1/agents/house')).json).toMatchObject({ name: 'house' });
   expect((await ask(app, 'globex', 'GET', '/v1/models/house')).status).toBe(404);
   expect((await ask(app, 'acme', 'GET', '/v1/models/house')).status).toBe(200);
 });
@@ -181,6 +199,8 @@ test('a scope of that name is the tenant’s own, and a whole name is none', asy
   for (const scope of ['default', 'acme.default', 'acme', 'globex.default']) {
     for (const [method, path, body] of [
       ['GET', `/v1/memory/${scope}`, undefined],
+      ...['blame', 'changes', 'diff', 'facts?all=true', 'history'].map((what) => ['GET', `/v1/memory/${scope}/${what}`, undefined] as const),
+      ['POST', `/v1/memory/${scope}/forget/preview`, { text: `The word is ${SECRET}.` }],
       ['POST', `/v1/memory/${scope}/forget`, { text: `The word is ${SECRET}.` }],
       ['POST', `/v1/memory/${scope}/review`, { id: 'prop_0001', decision: 'accept' }],
     ] as const) {
