@@ -122,7 +122,8 @@ export function createInsight(access: InsightAccess): InsightClient {
 
   return {
     async turns(id, { limit = 50, before } = {}) {
-      const [entries, ends] = await Promise.all([reading.history(id), reading.turnEnds(id)]);
+      const entries = await reading.history(id);
+      const ends = await reading.turnEnds(id);
       const earlier = before === undefined ? entries : entries.filter(({ turn }) => turnNumber(turn) < turnNumber(before));
       const most = Math.min(limit, MAX_TURNS);
       const turns = inspectTurns(earlier, ends, most + 1);
@@ -130,7 +131,8 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async timeline(id, turn) {
-      const [description, { histories, complete }, ends] = await Promise.all([describe(id), runs(id), reading.turnEnds(id)]);
+      const description = await describe(id);
+      const [{ histories, complete }, ends] = await Promise.all([runs(id), reading.turnEnds(id)]);
       const all = histories.map(toRunHistory);
       const named = relevantRuns(all, turnNumber(turn));
       const isRunning = description.state === 'running';
@@ -144,7 +146,8 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async contextView(id) {
-      const [index, view, entries, { episodes }] = await Promise.all([context(id), control(id), reading.history(id), reading.memory(id)]);
+      const index = await context(id);
+      const [view, entries, { episodes }] = await Promise.all([control(id), reading.history(id), reading.memory(id)]);
       const { count } = await tokenCounterBy(index.tokenizer);
       const known = new Map(entries.map((entry) => [entry.slot, entry]));
       return {
@@ -162,7 +165,8 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async why(id, turn) {
-      const [current, { episodes }] = await Promise.all([reading.history(id), reading.memory(id)]);
+      const current = await reading.history(id);
+      const { episodes } = await reading.memory(id);
       const branch = current.some((entry) => entry.turn === turn)
         ? undefined
         : (await reading.branches(id)).find(({ turns }) => turns.includes(turn));

@@ -1,7 +1,7 @@
 /** What the native API says of a conversation's past and present, and of all that run: on real turns, over HTTP. */
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { saidIn } from '../support/echo-model.js';
+import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { ask as askAs, byName } from '../support/tenants.js';
 import { waitFor } from '../support/wait-for.js';
@@ -45,11 +45,17 @@ const timelineOf = async (number: number) =>
 
 beforeAll(async () => {
   world = await startWorld({
-    agent: { approvals: [{ tool: 'write_file', policy: 'ask' }], context: { maxTokens: 4_000 } },
+    agent: {
+      approvals: [{ tool: 'write_file', policy: 'ask' }],
+      maxTokens: 500,
+      tools: ['read_file', 'write_file'],
+      memory: { enabled: false },
+      context: { maxTokens: 6_000, safetyMargin: 500 },
+    },
     answer: (request) => {
       const said = saidIn(request).at(-1) ?? '';
-      if (said === 'write it') return callTool('write_file', { path: 'note.txt', content: 'hello' });
-      if (said === 'read it') return callTool('read_file', { path: 'note.txt' });
+      const isNew = latestResults(request).length === 0;
+      if (said === 'write it' && isNew) return callTool('write_file', { path: 'note.txt', content: 'hello' });
       return text(`You said: ${said.slice(0, 200)}`);
     },
   });
@@ -66,7 +72,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 test('a turn as a timeline: model calls, the person that it waits for, the tool, with workers, tokens and links', async () => {
-  expect((await turn('hello')).status).toBe(200);
+  expect((await turn('hello')).json).toMatchObject({ stopReason: 'end' });
   await post(`/v1/conversations/${id}/messages?mode=enqueue`, { text: 'write it' });
   const waiting = await waitFor(
     () => get(`/v1/conversations/${id}/approvals`),
