@@ -36,6 +36,7 @@ import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 import { ofTenant, untenanted } from './tenants/routes.js';
 import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
+import { addPage, OWN_PAGE } from './page/routes.js';
 
 export interface GatewayOptions {
   readonly client: PerduraClient;
@@ -75,6 +76,8 @@ export interface GatewayOptions {
   readonly closing?: AbortSignal;
   /** Where it stands behind a proxy, such as `/perdura`; default: at the root. */
   readonly basePath?: string;
+  /** Folder of the page for people, as it was built; default: the package's own. False: there is none. */
+  readonly page?: string | false;
 }
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -143,9 +146,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const { authenticate, browsers, requestsPerMinute = 1_200, openPerToken = 2_000 } = options;
   const createLimiter = createLimits(options.sharedCounts);
   const wrong = createLimiter('wrong', MAX_WRONG_TOKENS, 60);
-  app.get('/', (context) =>
-    context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json' }),
-  );
+  if (options.page !== false) addPage(app, { folder: options.page ?? OWN_PAGE, basePath: options.basePath ?? '' });
+  app.get('/', async (context) => {
+    const signIn = (await browsers?.signIn()) === undefined ? {} : { signIn: '/auth/login' };
+    return context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json', ...signIn });
+  });
   if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
   app.use(
     authenticated({

@@ -169,6 +169,8 @@ export const decision = z
     decision: z.enum(['approve', 'deny']),
     note: z.string().optional().openapi({ description: 'a reason, or the answer to a question' }),
     hash: z.string().optional().openapi({ description: 'of the approval that was shown: other arguments are then not allowed' }),
+    input: object.optional().openapi({ description: "with `approve`, arguments to run with in place of the model's" }),
+    always: z.literal(true).optional().openapi({ description: 'with `approve`: this very call is not asked about again in this session' }),
     output: json.optional().openapi({ description: 'what a tool of the client has answered, with `approve`' }),
     isError: z.literal(true).optional().openapi({ description: 'it has failed: the output says how' }),
     conversation: z.string().optional().openapi({ description: 'the sub-agent that asked, where it was one' }),

@@ -135,6 +135,7 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     },
     newestCursor: on((id) => client.newestCursor(id)),
     history: on((id, options?: Parameters<PerduraClient['history']>[1]) => client.history(id, options)),
+    latest: on((id, options: Parameters<PerduraClient['latest']>[1]) => client.latest(id, options)),
     entries: on((id, ...rest: Tail<PerduraClient['entries']>) => client.entries(id, ...rest)),
     turnEnds: shown((id) => client.turnEnds(id)),
     branches: on((id) => client.branches(id)),
