@@ -69,6 +69,7 @@ export type { UsageClient, UsageOptions, UsageReport } from './client/usage.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
 export type { ChunkText, ContextChanges, ContextView, InsightClient, Replay, TurnPage } from './client/insight.js';
+export type { Standing } from './client/current-status.js';
 export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from './client/fleet.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 

@@ -2,8 +2,10 @@
 import type { WorkflowService } from '@temporalio/client';
 import type { Status } from '../conversation/protocol/contract.js';
 import { beginningOf, oneLine } from '../records/text.js';
+import { withCurrentStatus, type Standing } from './current-status.js';
 import type { Listed } from './describe.js';
 import type { ListOptions } from './listing.js';
+import { hasLiveWorker } from './worker-place.js';
 
 export interface WorkerSeen {
   /** `4711@host#store.agents`. */
@@ -71,6 +73,8 @@ export interface Failures {
 }
 
 export interface FleetClient {
+  /** As `list`, each as it stands now where it answers in time: what Temporal's list says of turns, cost and status is older. */
+  standing(options?: ListOptions): Promise<Standing[]>;
   /** Who takes work from the task queue, and how much of it waits. */
   workers(): Promise<Workers>;
   /** Conversations whose last turn failed, that wait to try again, or whose workflow did not end by itself; by kind, most first. */
@@ -78,7 +82,7 @@ export interface FleetClient {
 }
 
 export interface FleetAccess {
-  readonly service: Pick<WorkflowService, 'describeTaskQueue' | 'listWorkers'>;
+  readonly service: WorkflowService;
   readonly namespace: string;
   readonly taskQueue: string;
   readonly list: (options?: ListOptions) => Promise<Listed[]>;
@@ -98,6 +102,11 @@ const KINDS = [
 
 export function createFleet({ service, namespace, taskQueue, list, status, within }: FleetAccess): FleetClient {
   return {
+    async standing(options) {
+      const hasWorker = (queue: string): Promise<boolean> => hasLiveWorker({ workflowService: service }, { namespace, taskQueue: queue });
+      return withCurrentStatus(await list(options), { statusOf: status, hasWorker });
+    },
+
     async workers() {
       const [loads, ...queues] = await Promise.all([
         readLoads(service, { namespace, taskQueue }),

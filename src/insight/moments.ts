@@ -57,8 +57,8 @@ export const MAX_PAGE = 500;
 const MAX_CHANGES = 200;
 const MAX_VALUE = 300;
 const MAX_DEPTH = 12;
-/** Whoever shows one speaks in a sub-agent's name: they are not shown. */
-const CAPABILITIES = 'subAgents';
+/** The clock moves with each event; and who shows a capability of `subAgents` speaks in a sub-agent's name. */
+const UNSHOWN: ReadonlySet<string> = new Set(['now', 'subAgents']);
 /** Chunks of a scene: what is further back is in the context view. */
 const MAX_CHUNKS = 200;
 
@@ -123,7 +123,7 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
     if (old === now || found.length > MAX_CHANGES) return;
     if (isPlain(old) && isPlain(now) && depth < MAX_DEPTH) {
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) {
-        if (depth === 0 && key === CAPABILITIES) continue;
+        if (depth === 0 && UNSHOWN.has(key)) continue;
         walk(old[key], now[key], path === '' ? key : `${path}.${key}`, depth + 1);
       }
       return;

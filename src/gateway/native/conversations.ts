@@ -67,16 +67,21 @@ export function addConversations(app: GatewayApp): void {
       status: z.enum(STATUSES).optional(),
       costUsd: z.coerce.number().min(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
       text: z.string().max(200).optional().openapi({ description: 'in the id or the title' }),
+      current: z
+        .enum(['true', 'false'])
+        .default('false')
+        .openapi({ description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn' }),
     }),
     answer: z.object({ conversations: z.array(listed) }),
-    act: async ({ client }, { query: { limit, running, before, since, ...filter } }) => {
+    act: async ({ client }, { query: { limit, running, before, since, current, ...filter } }) => {
       const wanted = [
         ...(running === undefined ? [] : [running === 'true' ? `ExecutionStatus = 'Running'` : `ExecutionStatus != 'Running'`]),
         ...(before === undefined ? [] : [`StartTime < '${new Date(before).toISOString()}'`]),
         ...(since === undefined ? [] : [`StartTime >= '${new Date(since).toISOString()}'`]),
       ];
       const isFiltered = Object.values(filter).some((value) => value !== undefined);
-      const all = await client.list({
+      const list = current === 'true' ? client.standing : client.list;
+      const all = await list({
         limit,
         ...(wanted.length > 0 && { query: wanted.join(' AND ') }),
         ...(isFiltered && { where: whereOf(filter), scan: MAX_SCANNED }),

@@ -107,6 +107,7 @@ export const listed = z
     model: z.string().nullable(),
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
+    isCurrent: z.boolean().optional().openapi({ description: 'with `current`: its status, turns and cost are as of now' }),
   })
   .openapi('Listed');
 

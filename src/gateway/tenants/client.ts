@@ -7,6 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { PerduraClient } from '../../client.js';
+import { withCurrentStatus } from '../../client/current-status.js';
 import { ClientError } from '../../client/errors.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { qualifiedScope, scopeParts } from '../../records/scope.js';
@@ -50,7 +51,7 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     return { agent, scope, title, autoTitle, model, mode, budget, context, tenant, publicId: basePart(publicId) };
   };
 
-  return {
+  const own: PerduraClient = {
     namespace: client.namespace,
     taskQueue: client.taskQueue,
 
@@ -167,6 +168,8 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
         return { ...moment, changes: await Promise.all(named) };
       }),
 
+    standing: async (options) =>
+      withCurrentStatus(await own.list(options), { statusOf: (id) => own.status(id), hasWorker: () => Promise.resolve(true) }),
     // Workers are the installation's, and their names are those of machines.
     workers: () => Promise.resolve({ taskQueue: client.taskQueue, workers: [], queues: [] }),
     failures: ({ limit } = {}) =>
@@ -194,6 +197,7 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     // The installation's client is others' too.
     close: () => Promise.resolve(),
   };
+  return own;
 }
 
 type Tail<F> = F extends (id: string, ...rest: infer Rest) => unknown ? Rest : never;

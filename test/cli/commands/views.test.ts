@@ -11,7 +11,7 @@ import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantiti
 import { renderControl } from '../../../src/cli/views/control.js';
 import { createTimeline } from '../../../src/cli/views/timeline.js';
 import { renderTraces, renderTranscript, withTurnEnds } from '../../../src/cli/views/transcript.js';
-import type { Standing } from '../../../src/cli/actions/current-status.js';
+import type { Standing } from '../../../src/client/current-status.js';
 import type { Description } from '../../../src/client.js';
 import type { FeedEvent, Status, TurnResult } from '../../../src/conversation/protocol/contract.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';

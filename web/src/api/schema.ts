@@ -168,6 +168,8 @@ export interface paths {
                     before?: string;
                     /** @description only those that are known to have cost so much */
                     costUsd?: number | null;
+                    /** @description ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn */
+                    current?: "true" | "false";
                     limit?: number;
                     running?: "true" | "false";
                     /** @description only those that started then or later */
@@ -3590,6 +3592,8 @@ export interface components {
             closedAt: string | null;
             costUsd: number | null;
             id: string;
+            /** @description with `current`: its status, turns and cost are as of now */
+            isCurrent?: boolean;
             model: string | null;
             /** @description by which its tenant knows it, where that is another id; null for the tenant */
             publicId: string | null;

@@ -127,7 +127,7 @@ function Tools({ tools }: { readonly tools: readonly Tool[] }): JSX.Element {
     <>
       <p class="small quiet">{plural(tools.length, 'tool')} of its own; those of MCP servers come beside them.</p>
       {tools.map(({ name, description, inputSchema, from }) => (
-        <details key={name} class="tool">
+        <details key={name} class="tool" open={tools.length === 1}>
           <summary>
             <strong class="mono">{plainText(name, 80)}</strong>
             <span class="quiet small one-line">{plainText(description, 160)}</span>

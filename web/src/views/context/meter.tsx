@@ -96,7 +96,7 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
           <i class="key tool" />
           Tool results
         </span>
-        {chunks.some(({ drops }) => drops) && <span class="faint">a line below: dropped by the next truncation</span>}
+        {chunks.some(({ drops }) => drops) && <span class="faint">red edge: the next truncation drops it</span>}
       </p>
     </div>
   );
@@ -136,17 +136,21 @@ interface Label {
   readonly text: number;
 }
 
-/** Above the bar, and below it where its neighbour leaves no room. */
+/** Above the bar, and below it where its neighbour leaves no room; lines that are one have one name. */
 function placeLabels(lines: readonly { readonly name: string; readonly tokens: number; readonly x: number }[], width: number): Label[] {
   const ends: [number, number] = [-Infinity, -Infinity];
-  return [...lines]
-    .sort((a, b) => a.x - b.x)
-    .map(({ name, tokens, x }) => {
-      const wide = (name.length + count(tokens).length + 1) * 6.4;
-      const anchor = x > width - wide / 2 ? ('end' as const) : x < wide / 2 ? ('start' as const) : ('middle' as const);
-      const begin = anchor === 'end' ? x - wide : anchor === 'start' ? x : x - wide / 2;
-      const row = begin > ends[0] + 6 ? 0 : 1;
-      ends[row] = begin + wide;
-      return { name, tokens, x: Math.min(x, width - 0.5), anchor, row, text: x };
-    });
+  const sorted = [...lines].sort((a, b) => a.tokens - b.tokens);
+  const merged = sorted.reduce<{ name: string; tokens: number; x: number }[]>((all, line) => {
+    const last = all.at(-1);
+    if (last?.tokens !== line.tokens) return [...all, line];
+    return [...all.slice(0, -1), { ...last, name: `${last.name}, ${line.name}` }];
+  }, []);
+  return merged.map(({ name, tokens, x }) => {
+    const wide = (name.length + count(tokens).length + 1) * 6.4;
+    const anchor = x > width - wide / 2 ? ('end' as const) : x < wide / 2 ? ('start' as const) : ('middle' as const);
+    const begin = anchor === 'end' ? x - wide : anchor === 'start' ? x : x - wide / 2;
+    const row = begin > ends[0] + 8 ? 0 : 1;
+    ends[row] = begin + wide;
+    return { name, tokens, x: Math.min(x, width - 0.5), anchor, row, text: x };
+  });
 }

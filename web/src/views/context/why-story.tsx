@@ -6,20 +6,22 @@ import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { count, plural } from '../../ui/words.js';
-import { numberOf, spans, type Cause, type WhyAnswer } from './shapes.js';
+import { numberOf, spans, type Cause, type Change, type WhyAnswer } from './shapes.js';
 
 export function WhyStory({ of, turn }: { readonly of: string; readonly turn: string }): JSX.Element {
   const { value, error, again } = useAnswer(`why ${of} ${turn}`, async (signal) => {
-    const [why, { turns }] = await Promise.all([
+    const [why, { turns }, { changes }] = await Promise.all([
       request('get', '/v1/conversations/{id}/turns/{turn}/why', { path: { id: of, turn }, signal }),
       request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
+      request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }),
     ]);
-    return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn) };
+    const causes = new Map((changes as unknown as readonly Change[]).map(({ episode, cause }) => [episode, cause]));
+    return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn), causes };
   });
   if (value === undefined) {
     return error === undefined ? <p class="note" role="status">Going through what happened, event by event…</p> : <Problem error={error} again={again} />;
   }
-  const { why, said } = value;
+  const { why, said, causes } = value;
   const last = why.causes.findLast(({ kind }) => kind !== 'returned');
   return (
     <div class="story">
@@ -35,7 +37,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
           </li>
         )}
         {why.causes.map((cause) => (
-          <Step key={`${cause.at} ${cause.kind}`} cause={cause} turn={turn} />
+          <Step key={`${cause.at} ${cause.kind}`} cause={cause} turn={turn} since={causes.get(cause.episode) ?? null} />
         ))}
         {why.causes.length === 0 && why.inPrompt < why.entries && (
           <li>
@@ -83,13 +85,13 @@ const TITLES: Readonly<Record<Cause['kind'], string>> = {
   other: 'An event',
 };
 
-function Step({ cause, turn }: { readonly cause: Cause; readonly turn: string }): JSX.Element {
+function Step({ cause, turn, since }: { readonly cause: Cause; readonly turn: string; readonly since: string | null }): JSX.Element {
   const { kind, at, tokens, failure, epoch, from } = cause;
   return (
     <li class={kind === 'returned' ? 'is-back' : 'is-gone'}>
       <Moment at={at} />
       <p>
-        <strong>{TITLES[kind]}.</strong> {sentenceOf(cause, turn)}
+        <strong>{TITLES[kind]}.</strong> {sentenceOf(cause, turn, since)}
       </p>
       {tokens !== null && (
         <p class="small quiet num">
@@ -102,13 +104,21 @@ function Step({ cause, turn }: { readonly cause: Cause; readonly turn: string })
   );
 }
 
-function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string): string {
+const SINCE: Readonly<Record<string, string>> = {
+  asked: 'A person asked for it',
+  'context-full': 'The model refused a longer prompt',
+  ratio: 'The context had passed its share of the window',
+  budget: 'The context had passed its budget',
+  hard: 'The context had passed the hard line',
+};
+
+function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string, since: string | null): string {
   const others = turns.filter((one) => one !== turn);
   const together = others.length === 0 ? '' : ` together with ${spans(others)}`;
   const by = method === 'rules' ? 'by rules, since no model gave a usable summary' : model === null ? 'by a version that did not keep by whom' : `by ${plainText(model, 80)}`;
   switch (kind) {
     case 'compacted':
-      return `The context was full, so it became memory${together}: the summary ${episode ?? ''}, made ${by}, took its place.`;
+      return `${SINCE[since ?? ''] ?? 'The context was to be smaller'}, so it became memory${together}: the summary ${episode ?? ''}, made ${by}, took its place.`;
     case 'truncated':
       return `The context was over its last line, so the oldest was left out${together}, until the next summary.`;
     case 'trimmed':

@@ -34,6 +34,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
       request('get', '/v1/conversations', {
         query: {
           limit: PAGE,
+          current: 'true',
           ...(more['agent'] && { agent: more['agent'] }),
           ...(more['tenant'] && { tenant: more['tenant'] }),
           ...(status && { status }),
@@ -122,11 +123,13 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
           <tbody ref={list}>
             {rows.map((one) => (
               <tr key={one.id}>
-                <td class="fleet-name">
+                <td>
+                  <div class="fleet-name">
                   <Link view="chat" of={one.id} class="row-link one-line">
                     {nameOf(one.id, one)}
                   </Link>
                   {one.title !== null && <span class="faint mono one-line">{plainText(one.publicId ?? one.id, 60)}</span>}
+                  </div>
                 </td>
                 <td>
                   <Status running={one.running} state={one.state} status={one.status} />
@@ -158,7 +161,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
 }
 
 function Status({ running, state, status }: { readonly running: boolean; readonly state: string; readonly status: string | null }): JSX.Element {
-  const words = running ? (status === 'running' ? 'works' : (status ?? 'running')) : state;
-  const kind = words === 'failed' || words === 'timed-out' || words === 'terminated' ? 'bad' : words === 'waiting' ? 'warn' : words === 'works' ? 'busy' : '';
+  const words = running ? (status ?? 'running') : state;
+  const kind = words === 'failed' || words === 'timed-out' || words === 'terminated' ? 'bad' : words === 'waiting' ? 'warn' : running ? 'busy' : '';
   return <span class={`pill ${kind}`}>{plainText(words, 20)}</span>;
 }

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request } from '../../api/request.js';
 import { hrefOf, show } from '../../address.js';
+import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
@@ -36,8 +37,32 @@ export function Tree(): JSX.Element {
           Draw
         </button>
       </form>
-      {of === '' ? <p class="hint">A conversation and all that it has delegated, to the last level.</p> : <Drawn of={of} />}
+      {of === '' ? <Roots /> : <Drawn of={of} />}
     </>
+  );
+}
+
+/** Of the latest, those that have delegated something. */
+function Roots(): JSX.Element {
+  const { value, error, again } = useAnswer('roots', (signal) => request('get', '/v1/conversations', { query: { limit: 500, text: ':turn_' }, signal }));
+  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  const roots = new Map<string, number>();
+  for (const { id } of value.conversations) {
+    const root = id.replace(/:turn_.*$/, '');
+    roots.set(root, (roots.get(root) ?? 0) + 1);
+  }
+  if (roots.size === 0) return <p class="hint">No conversation of the latest has delegated anything.</p>;
+  return (
+    <ul class="ranked">
+      {[...roots].slice(0, 100).map(([id, many]) => (
+        <li key={id}>
+          <Link view="fleet" more={{ part: 'trees', tree: id }} class="one-line">
+            {plainText(id, 80)}
+          </Link>
+          <span class="small faint num">{plural(many, 'sub-agent')}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -71,7 +96,6 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
             <a
               key={id}
               href={hrefOf('timeline', id)}
-              aria-label={`${id}, ${words}`}
               onClick={(event) => {
                 if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                 event.preventDefault();

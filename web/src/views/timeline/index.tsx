@@ -176,7 +176,7 @@ function Drawn({ of, timeline, begin, now }: DrawnProps): JSX.Element {
         </span>
       </p>
       {bar !== undefined && <Detail of={of} bar={bar} begin={begin} now={now} />}
-      <details class="text-of-picture">
+      <details class="text-of-picture" open={bars.length <= 30}>
         <summary>The same as a table</summary>
         <div class="scroll">
           <Table timeline={timeline} begin={begin} now={now} />

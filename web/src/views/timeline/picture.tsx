@@ -150,7 +150,7 @@ function BarShape({ bar, x, y, started, end, words, isSelected, isCurrent, onSel
     <g
       class={`bar lane-${bar.lane} is-${bar.outcome}${isSelected ? ' is-selected' : ''}`}
       role="button"
-      tabIndex={isCurrent ? 0 : -1}
+      tabindex={isCurrent ? 0 : -1}
       aria-pressed={isSelected}
       aria-label={words}
       data-bar={bar.id}
@@ -166,7 +166,7 @@ function BarShape({ bar, x, y, started, end, words, isSelected, isCurrent, onSel
       <rect x={x} y={y} width={width} height={BAR} rx={3} class="bar-body" />
       {lost > 1 && <rect x={x} y={y} width={lost} height={BAR} rx={3} class="bar-lost" />}
       {fits && (
-        <text x={x + lost + 6} y={y + 12.5} class="bar-words">
+        <text x={x + lost + 6} y={y + 12.5} class="bar-words" aria-hidden="true">
           {inside}
         </text>
       )}
