@@ -1,5 +1,5 @@
 /** What happened and why, in a browser: timeline, context, memory, stepper, fleet and agents on conversations that have been through much. */
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
@@ -12,12 +12,10 @@ const LONG = 'The harbour master keeps the ledger, and every ship that comes is 
 const HOSTILE = '<img src=x onerror="document.title=1"> <script>alert(1)</script> \u202Egnihtyreve\u202C [link](javascript:alert(1))';
 const SUMMARY = 'They went through the harbour ledger for spring. The password of the day is plum, and the crane is out of order.';
 
-const SIZES: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
-  ['1440-light', { viewport: { width: 1440, height: 900 }, colorScheme: 'light' }],
-  ['1440-dark', { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' }],
-  ['390-light', { viewport: { width: 390, height: 844 }, colorScheme: 'light', isMobile: true, hasTouch: true }],
-  ['390-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark', isMobile: true, hasTouch: true }],
-];
+const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 390, height: 844 },
+] as const;
 
 function answer(request: ApiRequest): Reply {
   const system = JSON.stringify(request.system ?? '');
@@ -147,16 +145,21 @@ afterAll(() => stand?.close());
 
 /** At each size and in both themes: nothing hangs out at the side, axe finds nothing serious, and a picture is taken. */
 async function looked(name: string, path: string, ready: (page: Page) => Promise<unknown>): Promise<void> {
-  for (const [size, options] of SIZES) {
-    const { page, context } = await stand.open(path, options);
-    await ready(page);
-    await page.waitForTimeout(250);
-    await picture(page, `${name}-${size}`);
-    const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-    expect([name, size, wide <= 1 ? 0 : wide]).toEqual([name, size, 0]);
-    expect([name, size, await accessFaults(page)]).toEqual([name, size, []]);
-    await context.close();
+  const { page, context } = await stand.open(path);
+  for (const viewport of SIZES) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await ready(page);
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+      const size = `${viewport.width}-${colorScheme}`;
+      await picture(page, `${name}-${size}`);
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect([name, size, wide <= 1 ? 0 : wide]).toEqual([name, size, 0]);
+      expect([name, size, await accessFaults(page)]).toEqual([name, size, []]);
+    }
   }
+  await context.close();
 }
 
 async function opened(path: string): Promise<OpenedPage> {
@@ -165,7 +168,7 @@ async function opened(path: string): Promise<OpenedPage> {
 
 pageTest('the timeline of a turn that waited for a person: lanes, a bar by keyboard, its Temporal event', async () => {
   const { page } = await opened(`?timeline=${main}&turn=turn_0006`);
-  await page.locator('.lane-person').waitFor();
+  await page.locator('.bar.lane-person').waitFor();
   const bars = await page.locator('.bar').evaluateAll((all) => all.map((bar) => bar.getAttribute('aria-label') ?? ''));
   expect(bars.filter((label) => label.startsWith('Model call'))).toHaveLength(2);
   expect(bars.find((label) => label.startsWith('write_file'))).toMatch(/done/);
@@ -178,16 +181,16 @@ pageTest('the timeline of a turn that waited for a person: lanes, a bar by keybo
   await page.keyboard.press(']');
   await page.getByText('Turn 7', { exact: true }).waitFor();
   await page.locator('.bar.is-denied').waitFor();
-  await looked('timeline', `?timeline=${main}&turn=turn_0006`, (one) => one.locator('.lane-person').first().waitFor());
+  await looked('timeline', `?timeline=${main}&turn=turn_0006`, (one) => one.locator('.bar.lane-person').first().waitFor());
 });
 
 pageTest('a turn with sub-agents has them as bars that lead to their own timelines', async () => {
   const { page } = await opened(`?timeline=${main}&turn=turn_0008`);
-  await page.locator('.lane-sub-agent').first().click();
+  await page.locator('.bar.lane-sub-agent').first().click();
   await page.getByRole('link', { name: /sub-agent’s own timeline/ }).click();
   await page.waitForURL(/timeline=.*turn_0008/);
-  await page.locator('.lane-model').first().waitFor();
-  await looked('timeline-sub-agents', `?timeline=${main}&turn=turn_0008`, (one) => one.locator('.lane-sub-agent').first().waitFor());
+  await page.locator('.bar.lane-model').first().waitFor();
+  await looked('timeline-sub-agents', `?timeline=${main}&turn=turn_0008`, (one) => one.locator('.bar.lane-sub-agent').first().waitFor());
 });
 
 pageTest('the context: a bar against its lines, a chunk that is read, and compactions side by side', async () => {

@@ -56,11 +56,11 @@ export function addConversations(app: GatewayApp): void {
     path: '/v1/conversations',
     tag,
     summary: 'Conversations, latest started first',
-    description: `Filters narrow the latest ${MAX_SCANNED}; \`before\` begins the next page with what started earlier.`,
+    description: `Filters narrow the latest ${MAX_SCANNED}; \`before\`, the \`startedAt\` of the last one, begins the next page.`,
     query: z.object({
       limit: z.coerce.number().int().min(1).max(500).default(50),
       running: z.enum(['true', 'false']).optional(),
-      before: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started earlier' }),
+      before: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started in that millisecond or earlier: its own come once more' }),
       since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started then or later' }),
       agent: z.string().max(64).optional(),
       tenant: z.string().max(64).optional(),
@@ -76,7 +76,7 @@ export function addConversations(app: GatewayApp): void {
     act: async ({ client }, { query: { limit, running, before, since, current, ...filter } }) => {
       const wanted = [
         ...(running === undefined ? [] : [running === 'true' ? `ExecutionStatus = 'Running'` : `ExecutionStatus != 'Running'`]),
-        ...(before === undefined ? [] : [`StartTime < '${new Date(before).toISOString()}'`]),
+        ...(before === undefined ? [] : [`StartTime < '${new Date(Date.parse(before) + 1).toISOString()}'`]),
         ...(since === undefined ? [] : [`StartTime >= '${new Date(since).toISOString()}'`]),
       ];
       const isFiltered = Object.values(filter).some((value) => value !== undefined);

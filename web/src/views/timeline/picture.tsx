@@ -106,6 +106,18 @@ export function Picture({ timeline, now, selected, onSelect }: PictureProps): JS
               onSelect={onSelect}
             />
           ))}
+          <g aria-hidden="true">
+            {order.map(({ bar, y }) => (
+              <BarWords
+                key={bar.id}
+                bar={bar}
+                y={y}
+                x={left + scale.x(bar.from)}
+                started={bar.started === null ? undefined : left + scale.x(bar.started)}
+                end={left + scale.x(bar.to ?? now)}
+              />
+            ))}
+          </g>
           {marks
             .filter(({ kind }) => kind !== 'message' || marks.length < 40)
             .map((mark) => {
@@ -144,8 +156,6 @@ function BarShape({ bar, x, y, started, end, words, isSelected, isCurrent, onSel
   const width = Math.max(MIN_BAR, end - x);
   // Before the attempt that counts: lost with the one before it, or waited for a worker.
   const lost = bar.attempt > 1 ? Math.min(width, (started ?? end) - x) : 0;
-  const inside = bar.lane === 'model' ? tokensOf(bar) : labelOf(bar);
-  const fits = inside !== '' && (width - lost) / 6.3 > inside.length + 1;
   return (
     <g
       class={`bar lane-${bar.lane} is-${bar.outcome}${isSelected ? ' is-selected' : ''}`}
@@ -165,11 +175,18 @@ function BarShape({ bar, x, y, started, end, words, isSelected, isCurrent, onSel
       <rect x={x - 1} y={y - 3} width={width + 2} height={ROW - 1} class="bar-reach" />
       <rect x={x} y={y} width={width} height={BAR} rx={3} class="bar-body" />
       {lost > 1 && <rect x={x} y={y} width={lost} height={BAR} rx={3} class="bar-lost" />}
-      {fits && (
-        <text x={x + lost + 6} y={y + 12.5} class="bar-words" aria-hidden="true">
-          {inside}
-        </text>
-      )}
     </g>
+  );
+}
+
+/** What there is room for; beside the bar and not in it, since the bar's name says all of it. */
+function BarWords({ bar, x, y, started, end }: Omit<BarShapeProps, 'words' | 'isSelected' | 'isCurrent' | 'onSelect'>): JSX.Element | null {
+  const lost = bar.attempt > 1 ? Math.min(end - x, (started ?? end) - x) : 0;
+  const inside = bar.lane === 'model' ? tokensOf(bar) : labelOf(bar);
+  if (inside === '' || (end - x - lost) / 6.3 <= inside.length + 1) return null;
+  return (
+    <text x={x + lost + 6} y={y + 12.5} class={`bar-words lane-${bar.lane} is-${bar.outcome}`}>
+      {inside}
+    </text>
   );
 }
