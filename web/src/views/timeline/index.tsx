@@ -10,7 +10,7 @@ import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { useKeys } from '../../ui/use-keys.js';
-import { ago, duration, plural } from '../../ui/words.js';
+import { ago, duration } from '../../ui/words.js';
 import { Picture } from './picture.js';
 import { costOf, labelOf, LANES, MARKS, outcomeOf, tokensOf, type Bar, type Timeline } from './words.js';
 import '../../ui/parts.css';
@@ -216,12 +216,17 @@ function Detail({ of, bar, begin, now }: { readonly of: string; readonly bar: Ba
         </button>
       </header>
       {bar.detail !== '' && <p class="quiet">{plainText(bar.detail, 300)}</p>}
-      {bar.failure !== null && <p class="note bad">{plainText(bar.failure, 600)}</p>}
+      {bar.failure !== null && (
+        <p class={`note ${bar.outcome === 'ok' ? 'warn' : 'bad'}`}>
+          {bar.outcome === 'ok' ? 'The attempt before it: ' : ''}
+          {plainText(bar.failure, 600)}
+        </p>
+      )}
       <dl class="facts-list">
         {fact('Began', `${new Date(bar.from).toLocaleTimeString()} · ${duration(bar.from - begin)} into the turn`)}
         {fact('Took', duration((bar.to ?? now) - bar.from))}
         {bar.attempt > 1
-          ? fact('Attempt', `${bar.attempt}; ${duration(waited ?? 0)} were lost with the ${plural(bar.attempt - 1, 'one')} before it`)
+          ? fact('Attempt', `${bar.attempt}; ${duration(waited ?? 0)} were lost before it`)
           : waited !== undefined && waited > 20 && bar.lane !== 'person' && fact('Waited for a worker', duration(waited))}
         {fact('Model', bar.model === null ? '' : plainText(bar.model, 120))}
         {fact('Tokens', tokensOf(bar))}
