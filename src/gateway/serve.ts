@@ -25,6 +25,7 @@ const PATIENCE_MS = { headers: 10_000, request: 60_000 };
 const LOOK_MS = 2_000;
 const MAX_CONNECTIONS = 20_000;
 const DRAIN_MS = 10_000;
+const SWEEP_MS = 100;
 
 /** Rejects where the address cannot be listened on. */
 export async function serveGateway({
@@ -63,9 +64,12 @@ export async function serveGateway({
     async close() {
       closing.abort();
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+      // What is being answered now is idle a moment later.
       http.closeIdleConnections();
+      const sweep = setInterval(() => http.closeIdleConnections(), SWEEP_MS);
       const timer = setTimeout(() => http.closeAllConnections(), DRAIN_MS);
       await closed;
+      clearInterval(sweep);
       clearTimeout(timer);
     },
   };

@@ -38,6 +38,8 @@ export interface Stand {
   /** The gateway goes and comes back at the same address. */
   stopGateway(): Promise<void>;
   startGateway(): Promise<void>;
+  /** Those of a test: what stays open goes on asking. */
+  closePages(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -53,8 +55,11 @@ export async function startPage(options: WorldOptions = {}, serving: Partial<Ser
     ...stand,
     world,
     async close() {
-      await stand.close();
-      await world.close();
+      try {
+        await stand.close();
+      } finally {
+        await world.close();
+      }
     },
   };
 }
@@ -97,9 +102,11 @@ export async function standBefore(client: PerduraClient, options: Partial<ServeO
     async startGateway() {
       gateway = await served(Number(new URL(url).port));
     },
+    async closePages() {
+      await Promise.all(browser.contexts().map((context) => context.close()));
+    },
     async close() {
-      await browser.close();
-      await gateway.close();
+      await Promise.all([browser.close(), gateway.close()]);
       expect(faults.flat()).toEqual([]);
     },
   };
@@ -131,6 +138,13 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return;
   mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`), animations: 'disabled', caret: 'hide' });
+}
+
+/** What reaches beyond the window, but for what scrolls by itself. */
+export function tooWide(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll('body *')]
+    .filter((element) => element.getBoundingClientRect().right > innerWidth + 1 && !element.closest('pre, .wide, .tabs, .unseen, svg'))
+    .map((element) => element.className || element.tagName)`);
 }
 
 /** Of axe-core: what is wrong, where. Serious and critical only. */

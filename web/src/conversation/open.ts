@@ -9,6 +9,7 @@ import type { LiveEvent, TurnEvent } from '../api/events.js';
 import { request, RequestError } from '../api/request.js';
 import type { components } from '../api/schema.js';
 import { refreshList } from '../conversations.js';
+import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import { takeFirst } from './first-message.js';
 import { createOutbox, type Outbox } from './outbox.js';
@@ -45,6 +46,8 @@ export interface Opened {
 
 const PAGE = 160;
 const DRAW_MS = 60;
+const LOOK_MS = 15_000;
+const ASK_AGAIN_MS = 800;
 
 export function openConversation(id: string): Opened {
   const state = signal<'loading' | 'there' | 'missing' | 'failed'>('loading');
@@ -65,7 +68,12 @@ export function openConversation(id: string): Opened {
   const recordedTurns = computed(() => toTurns(recorded.value));
   const turns = computed<readonly Turn[]>(() => {
     const going = live.value;
-    const known = recordedTurns.value.map((turn) => going.get(turn.id) ?? withEnd(turn, ended.get(turn.id)));
+    const now = runningNow(about.value);
+    const known = recordedTurns.value.map((turn) => {
+      const one = going.get(turn.id) ?? withEnd(turn, ended.get(turn.id));
+      // Its live events have not come yet.
+      return turn.id === now && !going.has(turn.id) && !ended.has(turn.id) ? { ...one, isRunning: true } : one;
+    });
     const ids = new Set(known.map((turn) => turn.id));
     const fresh = [...going.values()].filter((turn) => !ids.has(turn.id));
     return [...known, ...fresh].sort((a, b) => turnNumber(a.id) - turnNumber(b.id));
@@ -94,10 +102,17 @@ export function openConversation(id: string): Opened {
     branches.value = read.branches as unknown as Branch[];
   };
 
+  let again: number | undefined;
   const refreshApprovals = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/approvals', { path: { id }, signal: leaving.signal }).catch(() => undefined);
+    if (leaving.signal.aborted) return;
     if (read !== undefined) approvals.value = read.approvals as unknown as Waiting[];
     void refreshWaiting();
+    // The event may come before its conversation answers.
+    const known = new Set(approvals.value.map(({ callId }) => callId));
+    const isMissing = running.value?.parts.some((part) => part.kind === 'call' && part.state === 'waiting' && !known.has(part.callId));
+    clearTimeout(again);
+    if (isMissing === true) again = setTimeout(() => void refreshApprovals(), ASK_AGAIN_MS);
   };
 
   const refresh = async (): Promise<void> => {
@@ -216,6 +231,8 @@ export function openConversation(id: string): Opened {
 
   let earlier: Promise<void> | undefined;
   void begin();
+  // Where live events are lost for good, what is recorded still says how it goes on.
+  const stopLooking = whileVisible(() => (running.value === undefined ? Promise.resolve() : refresh()), LOOK_MS);
   return {
     id,
     state,
@@ -261,10 +278,18 @@ export function openConversation(id: string): Opened {
     close() {
       leaving.abort();
       clearTimeout(timer);
+      clearTimeout(again);
+      stopLooking();
       unfollow();
       outbox.close();
     },
   };
+}
+
+/** The turn that runs, as far as its status says. */
+function runningNow(about: Conversation | undefined): string | undefined {
+  const status = about?.status;
+  return status !== undefined && status !== null && status.turns < status.turn ? toTurnId(status.turn) : undefined;
 }
 
 /** What only its live events have said: how it ended, how long its tools took. */

@@ -106,8 +106,8 @@ export function createOutbox(
 function receiptOf({ acceptedAs, position }: { readonly acceptedAs: string; readonly position: number }): string {
   if (acceptedAs === 'steer') return 'Joins the running turn at its next step';
   if (acceptedAs === 'interrupt') return 'Stops the running turn, and is answered next';
-  if (position > 0) return `Queued: ${position === 1 ? 'one turn comes' : `${position} turns come`} before it`;
-  return 'Taken: it is answered next';
+  if (position === 0) return 'Queued: it is answered next';
+  return `Queued: ${position === 1 ? 'one other comes' : `${position} others come`} before it`;
 }
 
 function readKept(name: string): Sent[] {

@@ -5,6 +5,7 @@ import { request, RequestError } from '../api/request.js';
 import type { components } from '../api/schema.js';
 import { Code } from '../ui/code.js';
 import { Icon } from '../ui/icon.js';
+import { prettyJson } from '../ui/json.js';
 import { plainLines, plainText } from '../ui/plain-text.js';
 import { ago, messageOf, untilThen } from '../ui/words.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
@@ -130,7 +131,7 @@ function Question({ waiting, busy, decide }: PartProps): JSX.Element {
 }
 
 function Approval({ waiting, busy, decide }: PartProps): JSX.Element {
-  const given = JSON.stringify(waiting.arguments ?? {}, null, 2);
+  const given = prettyJson(waiting.arguments ?? {});
   const edited = useSignal<string | undefined>(undefined);
   const reason = useSignal<string | undefined>(undefined);
   const input = edited.value === undefined ? undefined : objectIn(edited.value);

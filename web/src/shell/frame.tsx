@@ -24,20 +24,23 @@ export function Frame(): JSX.Element {
   return (
     <div class="frame">
       <Rail shown={shown} />
-      <main class="view">
-        {shown.isOfConversation ? (
-          <OfConversation shown={shown} of={of}>
-            {slot}
-          </OfConversation>
-        ) : (
-          slot
+      <div class="stage">
+        {(connection.value === 'lost' || !isReachable.value) && (
+          <p class="offline" role="status">
+            <Icon name="warn" size={15} />
+            Offline. Conversations go on without this page, and it goes on by itself.
+          </p>
         )}
-      </main>
-      {(connection.value === 'lost' || !isReachable.value) && (
-        <p class="offline" role="status">
-          Offline. What was said is kept, and this page goes on by itself.
-        </p>
-      )}
+        <main class="view">
+          {shown.isOfConversation ? (
+            <OfConversation shown={shown} of={of}>
+              {slot}
+            </OfConversation>
+          ) : (
+            slot
+          )}
+        </main>
+      </div>
     </div>
   );
 }

@@ -61,7 +61,7 @@ function Head({ shown, of, title, one }: HeadProps): JSX.Element {
         </h1>
         <p class="one-line">
           {[one?.agent, of === title ? undefined : of]
-            .filter((part) => part != null)
+            .filter((part) => part !== null && part !== undefined)
             .map((part) => plainText(part, 80))
             .join(' · ')}
         </p>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { go } from '../address.js';
+import { isReachable } from '../api/request.js';
 import { conversations, hasMore, listMore, refreshList, type Listed } from '../conversations.js';
 import { Icon } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
@@ -46,7 +47,7 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
         </button>
       </div>
       <ul class="side-list" ref={list}>
-        {error !== undefined && (
+        {error !== undefined && isReachable.value && (
           <li>
             <Problem error={error} again={() => void refreshList()} />
           </li>

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { plainLines } from './plain-text.js';
+import { plainCode } from './plain-text.js';
 import { bytes } from './words.js';
 
 const MAX_SHOWN = 60_000;
@@ -10,7 +10,7 @@ export function Code({ text }: { readonly text: string }): JSX.Element {
   return (
     <>
       <pre class="code" tabIndex={0} dir="ltr">
-        {plainLines(isCut ? text.slice(0, MAX_SHOWN) : text)}
+        {plainCode(isCut ? text.slice(0, MAX_SHOWN) : text)}
       </pre>
       {isCut && (
         <p class="small faint">

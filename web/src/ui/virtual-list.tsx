@@ -34,7 +34,7 @@ export function VirtualList<Item>({ items, keyOf, render, label, onNearTop, foot
   const keys = items.map(keyOf);
   const offsets = offsetsOf(keys, kept.heights);
   const view = { top: kept.top, height: kept.height };
-  const from = Math.max(0, firstBeyond(offsets, view.top - BEYOND) - 1);
+  const from = Math.max(0, Math.min(items.length, firstBeyond(offsets, view.top - BEYOND)) - 1);
   const to = Math.min(items.length, firstBeyond(offsets, view.top + view.height + BEYOND) + 1);
 
   // Of each row that is in the page its height is known as soon as it changes.
@@ -54,6 +54,8 @@ export function VirtualList<Item>({ items, keyOf, render, label, onNearTop, foot
   useLayoutEffect(() => {
     const element = frame.current;
     if (element === null) return;
+    // Before anything is placed by them: a row that is far taller than the guess would otherwise come and go for ever.
+    if (measure(element, kept.heights)) return redraw(0);
     if (goTo !== undefined && kept.wentTo !== goTo && keys.includes(goTo.key)) {
       kept.wentTo = goTo;
       kept.isAtEnd = false;
@@ -96,6 +98,19 @@ export function VirtualList<Item>({ items, keyOf, render, label, onNearTop, foot
       {foot}
     </div>
   );
+}
+
+/** Of the rows that are in the page; true where one has another height than was known. */
+function measure(element: HTMLElement, heights: Map<string, number>): boolean {
+  let hasChanged = false;
+  for (const row of element.querySelectorAll<HTMLElement>(':scope > .virtual-row')) {
+    const { key = '' } = row.dataset;
+    const height = row.offsetHeight;
+    if (heights.get(key) === height) continue;
+    heights.set(key, height);
+    hasChanged = true;
+  }
+  return hasChanged;
 }
 
 interface RowProps {

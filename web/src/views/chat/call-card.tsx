@@ -6,6 +6,7 @@ import type { Call, Turn } from '../../conversation/turns.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon, type IconName } from '../../ui/icon.js';
 import { Code } from '../../ui/code.js';
+import { gistOf, parsedJson, prettyJson } from '../../ui/json.js';
 import { plainText } from '../../ui/plain-text.js';
 import { duration } from '../../ui/words.js';
 
@@ -16,7 +17,7 @@ const STATES: Readonly<Record<Call['state'], readonly [IconName, string]>> = {
   error: ['warn', 'failed'],
   rejected: ['close', 'never ran'],
   cancelled: ['stop', 'stopped before it began'],
-  unknown: ['ask', 'interrupted: it may or may not have had its effect'],
+  unknown: ['ask', 'interrupted, perhaps with effect'],
 };
 
 export function CallCard({ call, turn, opened }: { readonly call: Call; readonly turn: Turn; readonly opened: Opened }): JSX.Element {
@@ -27,7 +28,9 @@ export function CallCard({ call, turn, opened }: { readonly call: Call; readonly
   if (waiting !== undefined && (state === 'waiting' || state === 'running')) {
     return <DecisionCard waiting={waiting} onDecided={() => void opened.refreshApprovals()} />;
   }
+  const input = parsedJson(call.input);
   const facts = [
+    state === 'ok' || state === 'running' ? undefined : words,
     call.decision !== undefined ? DECISIONS[call.decision] : undefined,
     call.attempts > 1 ? `${call.attempts} attempts` : undefined,
     call.ms === undefined ? undefined : duration(call.ms),
@@ -37,15 +40,15 @@ export function CallCard({ call, turn, opened }: { readonly call: Call; readonly
       <summary>
         <Icon name={icon} size={15} class={state === 'running' ? 'spin' : ''} />
         <span class="name mono">{plainText(call.name, 80)}</span>
-        <span class="one-line faint small gist">{plainText(gistOf(call.input), 160)}</span>
+        <span class="one-line faint small gist">{plainText(input === undefined ? call.input : gistOf(input.value), 160)}</span>
         <span class="small faint num">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
-        <span class="unseen">{words}</span>
+        {(state === 'ok' || state === 'running') && <span class="unseen">{words}</span>}
       </summary>
       {isOpen.value && (
         <div class="call-body">
           <h3>Input</h3>
-          <Code text={pretty(call.input)} />
-          <h3>Output {state !== 'ok' && <span class="faint">({words})</span>}</h3>
+          <Code text={input === undefined ? call.input : prettyJson(input.value)} />
+          <h3>Output</h3>
           {call.output === undefined ? <p class="small faint">Nothing yet.</p> : <Code text={call.output} />}
         </div>
       )}
@@ -54,24 +57,3 @@ export function CallCard({ call, turn, opened }: { readonly call: Call; readonly
 }
 
 const DECISIONS: Readonly<Record<string, string>> = { approve: 'allowed', deny: 'refused', answer: 'answered', expired: 'expired' };
-
-/** The first words that its input has: a command, a path, a question. */
-function gistOf(input: string): string {
-  try {
-    const found = JSON.parse(input) as unknown;
-    if (typeof found !== 'object' || found === null) return input;
-    return Object.values(found)
-      .filter((value) => typeof value === 'string' || typeof value === 'number')
-      .join('  ');
-  } catch {
-    return input;
-  }
-}
-
-function pretty(input: string): string {
-  try {
-    return JSON.stringify(JSON.parse(input), null, 2);
-  } catch {
-    return input;
-  }
-}

@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { place } from '../../address.js';
 import { request } from '../../api/request.js';
 import type { Opened } from '../../conversation/open.js';
+import type { Turn } from '../../conversation/turns.js';
 import type { Sent } from '../../conversation/outbox.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon } from '../../ui/icon.js';
@@ -36,9 +37,17 @@ export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element
         if (opened.hasEarlier.value) void opened.readEarlier();
       }}
       goTo={goTo.value}
-      render={(turn) => <TurnView key={turn.id} turn={turn} opened={opened} isLast={turn === turns.at(-1)} isSought={turn.id === wanted} />}
+      render={(turn) => (
+        <>
+          {isNewSession(turns, turn) && <SessionMark />}
+          <TurnView key={turn.id} turn={turn} opened={opened} isLast={turn === turns.at(-1)} isSought={turn.id === wanted} />
+        </>
+      )}
       foot={
         <div class="foot">
+          {(opened.about.value?.status?.session ?? 1) > (turns.at(-1)?.session ?? Infinity) && turns.at(-1)?.isRunning === false && (
+            <SessionMark />
+          )}
           {elsewhere.map((one) => (
             <DecisionCard key={`${one.conversation} ${one.callId}`} waiting={one} onDecided={() => void opened.refreshApprovals()} />
           ))}
@@ -49,6 +58,15 @@ export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element
       }
     />
   );
+}
+
+function isNewSession(turns: readonly Turn[], turn: Turn): boolean {
+  const before = turns[turns.indexOf(turn) - 1];
+  return before !== undefined && before.session > 0 && turn.session > before.session;
+}
+
+function SessionMark(): JSX.Element {
+  return <p class="turn session-mark small faint">A new session begins; what was said before is memory</p>;
 }
 
 function SentMessage({ sent, opened }: { readonly sent: Sent; readonly opened: Opened }): JSX.Element {

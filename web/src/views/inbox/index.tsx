@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { isReachable } from '../../api/request.js';
 import { conversations, keepListed } from '../../conversations.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { heading } from '../../shell/title.js';
@@ -54,7 +55,7 @@ export default function Inbox(): JSX.Element {
           </button>
         )}
       </header>
-      {error !== undefined && <Problem error={error} again={() => void refreshWaiting()} />}
+      {error !== undefined && isReachable.value && <Problem error={error} again={() => void refreshWaiting()} />}
       {silent.length > 0 && (
         <p class="note warn">
           {plural(silent.length, 'conversation')} did not answer, so what waits there is not shown:{' '}
