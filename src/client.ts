@@ -20,6 +20,7 @@ import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
 import { createSending } from './client/sending.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
+import { createUploads, type UploadsClient } from './client/uploads.js';
 import { createUsage, type UsageClient } from './client/usage.js';
 import { createAskWorker, createUnlessNoWorker } from './client/worker-patience.js';
 import { findUserConfig, temporalConnection, type Config } from './config.js';
@@ -65,6 +66,7 @@ export type { ScopeMemory, ToForget } from './client/memory.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
+export type { OfTenant, UploadedFile, UploadOptions, UploadsClient } from './client/uploads.js';
 export type { UsageClient, UsageOptions, UsageReport } from './client/usage.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
@@ -89,6 +91,7 @@ export interface PerduraClient
     InsightClient,
     ReadingClient,
     SteppingClient,
+    UploadsClient,
     UsageClient {
   readonly namespace: string;
   readonly taskQueue: string;
@@ -312,6 +315,7 @@ export function createClientWith({
     }),
     ...reading,
     ...createAttach({ store, keyOf }),
+    ...createUploads({ namespace, store, keyOf }),
     send: sending.send,
     turn: sending.turn,
     ...createAnsweringAgain({

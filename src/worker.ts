@@ -11,7 +11,7 @@ import { createActivities, type Activities } from './activities/index.js';
 import { agentsFolder } from './agents/agents-folder.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
-import { createStatusOf } from './client/describe.js';
+import { createPublicIdOf, createStatusOf } from './client/describe.js';
 import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
 import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/worker-place.js';
 import {
@@ -166,6 +166,7 @@ async function runUntil(
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
       startDelivery: createStartDelivery({ connection, namespace, taskQueue: config.taskQueue }),
       isWaiting: createIsWaiting({ connection, namespace }),
+      publicIdOf: createPublicIdOf(connection, namespace),
       webhooks: createWebhooks(endpoints),
       heal: (key, run) => heal({ service, store, processors: own.processors?.input, rememberedBy }, key, run),
     });
@@ -225,7 +226,7 @@ async function activitiesOf(
     trust,
     ...more
   }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
-    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'webhooks'> &
+    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks'> &
     Pick<CreateWorkerOptions, 'trust'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });

@@ -14,11 +14,12 @@ export async function notifyOfWait(dependencies: ConversationDependencies, input
   await notify(await Promise.all(notices), Context.current().cancellationSignal);
 }
 
-/** What people are shown of a wait, wherever they are. */
+/** What people are shown of a wait, wherever they are. `shownId`: what commands take for the conversation. */
 export async function noticeOf(
   { store, key, identity }: ConversationDependencies,
   title: string | null,
   wait: NotifyInput['waiting'][number],
+  shownId: string = key.conversation,
 ): Promise<Notice> {
   const { callId, kind, tool, until } = wait;
   const given = (await askedArguments(store, key, wait)) ?? null;
@@ -31,6 +32,6 @@ export async function noticeOf(
     tool,
     arguments: beginningOf(JSON.stringify(given), ARGUMENT_CHARACTERS),
     expiresAt: new Date(until).toISOString(),
-    command: `perdura ${kind === 'question' ? 'answer' : 'approve'} ${key.conversation} ${callId}`,
+    command: `perdura ${kind === 'question' ? 'answer' : 'approve'} ${shownId} ${callId}`,
   };
 }

@@ -149,6 +149,22 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
+/** By which its tenant knows a conversation: as its memo says, else its own id. Of one that is gone nobody knows it. */
+export function createPublicIdOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
+  const client = new Client({ connection, namespace });
+  return async (workflowId) => {
+    try {
+      return toDescription(await client.workflow.getHandle(workflowId).describe()).publicId ?? workflowId;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return DELETED;
+      throw error;
+    }
+  };
+}
+
+/** In the place of the name of a conversation that was deleted: what it was called is not kept. */
+export const DELETED = '(deleted)';
+
 /** How a workflow stands, for activities that have no conversation to ask. */
 export function createStatusOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
   const client = new Client({ connection, namespace });

@@ -7,6 +7,10 @@ export type ClientErrorKind =
   | 'not-found'
   /** The message was refused; the text names the field and the limit. */
   | 'invalid'
+  /** More bytes than are taken. */
+  | 'too-large'
+  /** By its content the file is of no type that is taken. */
+  | 'media-type'
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'
   /** Another step runs, or the conversation runs by itself. */

@@ -7,8 +7,8 @@ import { toClientError, type ClientError } from './errors.js';
 export interface ListOptions {
   readonly limit?: number;
   readonly query?: string;
-  /** Only this tenant's. */
-  readonly tenant?: string;
+  /** Only this tenant's; null: only those of no tenant. */
+  readonly tenant?: string | null;
   /** Only those whose ids begin so. */
   readonly idPrefix?: string;
   /** Only those that fit, of the latest `scan` (default: as many as it takes). */
@@ -49,7 +49,8 @@ export function createList(client: Client): (options?: ListOptions) => Promise<L
     if (tenant === undefined || idPrefix !== undefined) return find(options);
     try {
       // One that began a moment ago has the memo alone.
-      return await find(options, `(AgentTenant = '${tenant.replaceAll("'", "''")}' OR AgentTenant IS NULL)`);
+      const own = tenant === null ? '' : `AgentTenant = '${tenant.replaceAll("'", "''")}' OR `;
+      return await find(options, `(${own}AgentTenant IS NULL)`);
     } catch (error) {
       // Where the attribute is not registered, all are looked at.
       if ((error as Partial<ClientError>).kind !== 'invalid') throw error;

@@ -8,8 +8,8 @@ export interface UsageOptions {
   readonly by?: SpendingGroup;
   /** Of that moment and later. */
   readonly since?: Date;
-  /** Only this tenant's. */
-  readonly tenant?: string;
+  /** Only this tenant's; null: only that of no tenant. */
+  readonly tenant?: string | null;
 }
 
 export interface UsageReport {
@@ -30,7 +30,7 @@ export function createUsage({ store, namespace }: { readonly store: () => Promis
     async usage({ by = 'model', since, tenant } = {}) {
       const spent: Spent[] = [];
       for await (const one of (await store()).spendings.all({ namespace })) {
-        const isWanted = tenant === undefined || tenantOf(one.scope) === tenant;
+        const isWanted = tenant === undefined || (tenantOf(one.scope) ?? null) === tenant;
         if (isWanted && (!since || one.at >= since.getTime())) spent.push(one);
       }
       return { by, since: since?.toISOString() ?? null, sums: sumSpendings(spent, by), total: sumOf('total', spent) };

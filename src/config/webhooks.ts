@@ -4,11 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { TENANT_PATTERN } from '../records/scope.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
 import { ConfigError, type Settings } from './settings.js';
 import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
 
-/** For the conversations of this tenant and this scope; absent: of any. */
+/** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */
 export interface WebhookEndpoint {
   readonly tenant?: string;
   readonly scope?: string;
@@ -22,8 +23,12 @@ export interface WebhookEndpoint {
 const MAX_RULES = 1_000;
 
 const rule = z.strictObject({
-  tenant: z.string().min(1).optional(),
-  scope: z.string().min(1).optional(),
+  tenant: z.string().regex(TENANT_PATTERN, `must match ${TENANT_PATTERN.source}`).optional(),
+  /** A whole name would fit nothing. */
+  scope: z
+    .string()
+    .regex(/^[^.]+$/, 'must be as it is called within its tenant, without a full stop')
+    .optional(),
   url: z.string().nullable(),
   secret: z.string().optional(),
   events: z.array(z.enum(WEBHOOK_EVENTS)).min(1).optional(),

@@ -9,6 +9,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.js';
 import type { WebhookEndpoint } from '../config/webhooks.js';
 import { packageVersion } from '../platform/version.js';
+import { scopeParts } from '../records/scope.js';
 import { codeOf, postJson, refusalIn } from './post.js';
 
 export interface WebhookOptions {
@@ -25,15 +26,14 @@ const GONE = 410;
 /** A receiver that asks for more is asked again after an hour. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
-type Identity = { readonly scope: string; readonly tenant?: string };
-
+/** Of a scope by its whole name. A rule that names a scope and no tenant is not about what a tenant calls so. */
 export function endpointFor(
   endpoints: readonly WebhookEndpoint[],
-  { scope, tenant }: Identity,
+  { scope: whole }: Pick<Posted['identity'], 'scope'>,
 ): (WebhookEndpoint & { url: string }) | undefined {
-  const found = endpoints.find(
-    (one) => (one.scope === undefined || one.scope === scope) && (one.tenant === undefined || one.tenant === tenant),
-  );
+  const { tenant, scope } = scopeParts(whole);
+  const isAll = (one: WebhookEndpoint): boolean => one.tenant === undefined && one.scope === undefined;
+  const found = endpoints.find((one) => isAll(one) || (one.tenant === tenant && (one.scope === undefined || one.scope === scope)));
   return found === undefined || found.url === null ? undefined : { ...found, url: found.url };
 }
 

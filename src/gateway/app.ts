@@ -8,6 +8,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import type { PerduraClient } from '../client.js';
 import { MAX_ATTACHMENT_BYTES } from '../client/attach.js';
+import { DEFAULT_UPLOAD_BYTES } from '../client/uploads.js';
 import { authenticated } from './access/authenticated.js';
 import type { Browsers } from './access/entrance.js';
 import { createHosts } from './access/hosts.js';
@@ -63,6 +64,13 @@ export interface GatewayOptions {
   readonly requestsPerMinute?: number;
   /** Requests and streams of one token that are open at once; default 2,000. */
   readonly openPerToken?: number;
+  /**
+   * A file of `POST /v1/attachments`: most bytes (default: 10 MiB), how long its sender may be silent (20,000 ms), and for how long one
+   * waits that no message has named (24 hours).
+   */
+  readonly attachments?: { readonly maxBytes?: number; readonly silenceMs?: number; readonly keepMs?: number };
+  /** Milliseconds after which the token of an open request is looked at again, each time; default 15,000. */
+  readonly lookAgainMs?: number;
   /** Where gateways of one installation count together; absent: each counts alone. */
   readonly sharedCounts?: SharedCounts;
   /** Addresses of proxies whose `X-Forwarded-*` count, such as `10.0.0.0/8`. */
@@ -80,6 +88,8 @@ export interface GatewayOptions {
   readonly page?: string | false;
 }
 
+const ATTACHMENTS_PATH = '/v1/attachments';
+const UPLOAD_SILENCE_MS = 20_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Of clients that send all that was said with each message. */
 const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
@@ -100,7 +110,9 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const conversations = createConversations(client, log);
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
   const { temporalLink } = options;
+  const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, silenceMs: UPLOAD_SILENCE_MS, ...options.attachments };
   const provided = {
+    uploads,
     conversations,
     metrics,
     closing,
@@ -133,7 +145,12 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const bodies = [...BODY_LIMITS, [/^/, MAX_BODY_BYTES] as const].map(
     ([paths, maxSize]) => [paths, bodyLimit({ maxSize, onError: tooLarge(maxSize) })] as const,
   );
-  app.use((context, next) => bodies.find(([paths]) => paths.test(context.req.path))?.[1](context, next) ?? next());
+  // A file is counted as it comes, and not collected first.
+  app.use((context, next) => {
+    const { path } = context.req;
+    if (path === ATTACHMENTS_PATH) return next();
+    return bodies.find(([paths]) => paths.test(path))?.[1](context, next) ?? next();
+  });
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -161,10 +178,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
       requestsPerMinute,
       openPerToken,
       openPaths: OPEN_PATHS,
+      ...(options.lookAgainMs !== undefined && { lookAgainMs: options.lookAgainMs }),
     }),
   );
   app.use(ofTenant(options));
-  app.get('/metrics', needs('operator'), untenanted, async (context) =>
+  app.get('/metrics', untenanted, needs('operator'), async (context) =>
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
   );
   addNativeRoutes(app);
@@ -176,7 +194,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAguiRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
-    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents.' },
+    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.' },
     security: [{ token: [] }],
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });

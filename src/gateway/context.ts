@@ -1,6 +1,7 @@
 /** What every route has at hand, and how it answers what went wrong. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
+import type { Admission } from './access/admission.js';
 import { mayAct, type Principal, type Role } from './access/principal.js';
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
@@ -28,7 +29,12 @@ export interface Finding {
 
 export interface GatewayVariables {
   readonly Variables: {
+    /** What `POST /v1/attachments` takes, and for how long. */
+    readonly uploads: { readonly maxBytes: number; readonly silenceMs: number; readonly keepMs?: number };
     readonly principal: Principal;
+    readonly admission: Admission;
+    /** Of the request, up to where its answer begins: aborted when its token opens nothing any more. */
+    readonly admitted: AbortSignal;
     /** Where the request comes from, as far as that can be believed. */
     readonly seen: Seen;
     readonly conversations: Conversations;
@@ -62,7 +68,7 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
   };
 }
 
-/** Ends with the client's connection, and with the gateway. */
+/** Ends with the client's connection, with the gateway, and with the token. */
 export function signalOf(context: GatewayContext): AbortSignal {
-  return AbortSignal.any([context.req.raw.signal, context.get('closing')]);
+  return AbortSignal.any([context.req.raw.signal, context.get('closing'), context.get('admitted')]);
 }

@@ -25,7 +25,7 @@ const PATIENCE_MS = { headers: 10_000, request: 60_000 };
 const LOOK_MS = 2_000;
 const MAX_CONNECTIONS = 20_000;
 const DRAIN_MS = 10_000;
-const SWEEP_MS = 100;
+const SWEEP_MS = 60 * 60 * 1000;
 
 /** Rejects where the address cannot be listened on. */
 export async function serveGateway({
@@ -57,11 +57,21 @@ export async function serveGateway({
   http.maxHeadersCount = MAX_HEADERS + 1;
   answerSocketErrors(http);
   http.maxConnections = MAX_CONNECTIONS;
+  // A store that removes what has expired by itself has nothing to do.
+  const sweep = async (): Promise<void> => {
+    try {
+      await options.client.sweepUploads();
+    } catch (error) {
+      options.log?.(`cannot remove attachments that nobody has used: ${String(error)}`);
+    }
+  };
+  const sweeping = setInterval(() => void sweep(), SWEEP_MS).unref();
   const address = http.address();
   const at = typeof address === 'object' && address !== null ? address.port : port;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${at}`,
     async close() {
+      clearInterval(sweeping);
       closing.abort();
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
       // What is being answered now is idle a moment later.

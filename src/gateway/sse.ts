@@ -16,7 +16,7 @@ const HEARTBEAT_MS = 15_000;
 const MAX_STALL_MS = 60_000;
 
 /**
- * `events` gets a signal that ends with the client's connection, or with the gateway. What it throws before its first event is the
+ * `events` gets a signal that ends with the client's connection, with the gateway, or with the token. What it throws before its first event is the
  * request's answer; later it becomes a last event made by `failed`.
  */
 export async function sendEvents(
@@ -26,13 +26,17 @@ export async function sendEvents(
   { stallMs = MAX_STALL_MS }: { readonly stallMs?: number } = {},
 ): Promise<Response> {
   const gone = new AbortController();
-  const signal = AbortSignal.any([gone.signal, context.get('closing')]);
+  const watch = context.get('admission').watch();
+  const signal = AbortSignal.any([gone.signal, context.get('closing'), watch.signal]);
   context.req.raw.signal.addEventListener('abort', () => gone.abort(), { once: true });
   const iterator = events(signal)[Symbol.asyncIterator]();
   const first = iterator.next();
   // A refusal is a status, not an event: it is known at once. What takes longer has begun.
   first.catch(() => undefined);
-  await Promise.race([first, sleep(EARLY_MS)]);
+  await Promise.race([first, sleep(EARLY_MS)]).catch((error: unknown) => {
+    watch.stop();
+    throw error;
+  });
   context.header('x-accel-buffering', 'no');
   context.header('cache-control', 'no-cache, no-transform');
   const { streams } = context.get('metrics');
@@ -61,10 +65,12 @@ export async function sendEvents(
         await write(next.value);
         if (signal.aborted) break;
       }
+      watch.signal.throwIfAborted();
     } catch (error) {
-      const last = gone.signal.aborted ? undefined : failed(error);
+      const last = gone.signal.aborted ? undefined : failed(watch.signal.aborted ? watch.signal.reason : error);
       if (last) await write(last);
     } finally {
+      watch.stop();
       clearInterval(heartbeat);
       streams.dec();
       gone.abort();

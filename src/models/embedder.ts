@@ -7,7 +7,7 @@ export interface Embedder {
   /** US dollars per million tokens; absent: not known. */
   readonly price?: number;
   /**
-   * One vector for each text, in their order. At most MAX_TEXTS, none of them empty; a text that is longer than the model takes is cut.
+   * One vector for each text, in their order. At most 64, none of them empty; a text that is longer than the model takes is cut.
    * Throws ModelFailure.
    */
   embed(texts: readonly string[], options: { readonly signal: AbortSignal; readonly totalMs?: number }): Promise<Embedded>;
@@ -23,12 +23,10 @@ export interface Embedded {
 /** `ollama/<model>` or `openai/<model>`, as `embedder` names a built-in one. */
 export const EMBEDDER_PATTERN = /^(ollama|openai)\/[\w.:/-]{1,100}$/;
 
-/** In one request. */
-const MAX_TEXTS = 64;
 /** Characters of one text that are looked at: what any of today's models takes, of any language. */
 export const MAX_TEXT_CHARS = 8_000;
 const MAX_DIMENSIONS = 8_192;
-/** As it takes to embed MAX_TEXTS on a computer without a graphics card. */
+/** As it takes to embed 64 texts on a computer without a graphics card. */
 export const EMBED_MS = 120_000;
 
 /** What came is the provider's word: as many vectors as texts, of one size, of numbers; made to length 1. Throws ModelFailure. */

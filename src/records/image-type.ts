@@ -6,6 +6,9 @@ const STARTS: readonly (readonly [type: string, at: number, bytes: readonly numb
   ['image/webp', 8, [0x57, 0x45, 0x42, 0x50]],
 ];
 
+/** So many bytes tell; of a shorter file all that there are. */
+export const START_BYTES = 12;
+
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   return STARTS.find(([, at, start]) => start.every((byte, i) => bytes[at + i] === byte))?.[0];
 }

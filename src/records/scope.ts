@@ -10,6 +10,9 @@ export interface ScopeParts {
   readonly scope: string;
 }
 
+/** A folder, a part of a store's keys and a value that can be searched for. */
+export const TENANT_PATTERN = /^[a-z0-9][a-z0-9-]{0,38}$/;
+
 /** The whole name, which all have but the start of a conversation. */
 export function qualifiedScope(tenant: string | undefined, scope: string): string {
   return tenant === undefined ? scope : `${tenant}.${scope}`;

@@ -28,3 +28,9 @@ export interface DeletedLife {
   /** When it was deleted first, in epoch seconds. */
   readonly at: number;
 }
+
+/** Whose files wait to be used: those of one tenant, or of none (''). */
+export interface UploadOwner {
+  readonly namespace: string;
+  readonly tenant: string;
+}

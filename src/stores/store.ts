@@ -17,9 +17,10 @@ import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
-import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey } from './names.js';
+import type { Upload, UploadUse } from '../records/uploads.js';
+import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner } from './names.js';
 
-export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey };
+export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner };
 export { DocumentRefused, LifeDeleted, StoreUnavailable } from './errors.js';
 
 export interface Store {
@@ -43,6 +44,7 @@ export interface Store {
   readonly documents: Documents;
   readonly pins: Pins;
   readonly scopes: Scopes;
+  readonly uploads: Uploads;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
@@ -404,4 +406,29 @@ export interface Pins {
   pin(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
   /** In the place of what was pinned: a person's word. Of two the last one written counts. */
   accept(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
+}
+
+/** A file that is arriving: nobody finds it until it is kept, and what is left of one whose writer died goes by itself. */
+export interface UploadDraft {
+  append(bytes: Uint8Array): Promise<void>;
+  /** The file is there from now on, under `upload.id`; of one that was there before, the bytes are there again and its uses stay. */
+  keep(upload: Omit<Upload, 'uses'>): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/**
+ * Files that were sent before a message names them. The bytes of one lie here until a conversation uses it; from then on they are that
+ * conversation's body, and go with it. What has expired is not there, whether or not it was removed already.
+ */
+export interface Uploads {
+  begin(owner: UploadOwner): Promise<UploadDraft>;
+  find(owner: UploadOwner, id: string): Promise<Upload | undefined>;
+  /** Undefined where they were used, or are damaged. */
+  bytes(owner: UploadOwner, id: string): Promise<Buffer | undefined>;
+  /** A conversation has the bytes: they are no longer kept here. `expiresAt` only ever moves on. What is not there is no error. */
+  use(owner: UploadOwner, id: string, use: UploadUse, expiresAt: number): Promise<void>;
+  /** Those of an owner that no conversation has used. */
+  waiting(owner: UploadOwner): Promise<{ readonly count: number; readonly bytes: number }>;
+  /** Removes what has expired, of all owners; answers how many. */
+  sweep(): Promise<number>;
 }

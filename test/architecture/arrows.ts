@@ -110,7 +110,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'extensions/webhooks.ts',
-    may: ['platform/', 'extensions/post.ts'],
+    may: ['records/', 'platform/', 'extensions/post.ts'],
     mayTypes: ['config/', 'activities/dependencies.ts'],
     packages: ['standardwebhooks'],
   },

@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Posted } from '../../src/activities/dependencies.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import { createWebhooks, endpointFor } from '../../src/extensions/webhooks.js';
+import { qualifiedScope } from '../../src/records/scope.js';
 import { WEBHOOK_EVENTS } from '../../src/records/webhooks.js';
 import { SECRET, startReceiver, type Receiver } from '../support/webhook-receiver.js';
 
@@ -39,11 +40,12 @@ test('the first rule that fits counts, by tenant and scope; one without an addre
     to({ tenant: 'acme', url: 'http://two' }),
     to({ url: 'http://all' }),
   ];
-  const urlOf = (scope: string, tenant?: string) => endpointFor(rules, { scope, ...(tenant !== undefined && { tenant }) })?.url;
-  expect([urlOf('quiet'), urlOf('a', 'acme'), urlOf('b', 'acme'), urlOf('a'), urlOf('a', 'other')]).toEqual([
+  const urlOf = (scope: string, tenant?: string) => endpointFor(rules, { scope: qualifiedScope(tenant, scope) })?.url;
+  expect([urlOf('quiet'), urlOf('a', 'acme'), urlOf('b', 'acme'), urlOf('a'), urlOf('a', 'other'), urlOf('quiet', 'other')]).toEqual([
     undefined,
     'http://one',
     'http://two',
+    'http://all',
     'http://all',
     'http://all',
   ]);

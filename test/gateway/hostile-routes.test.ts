@@ -4,7 +4,8 @@
  */
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { createEntrance } from '../../src/gateway/access/entrance.js';
+import { createLimits } from '../../src/gateway/access/limits.js';
 import { responseId } from '../../src/gateway/openai/response-id.js';
 import { echo } from '../support/echo-model.js';
 import { startWorld, type World } from '../support/world.js';
@@ -12,7 +13,8 @@ import { startWorld, type World } from '../support/world.js';
 jest.setTimeout(120_000);
 
 const TOKEN = 'a-token-that-only-tests-have';
-const OPEN = ['/healthz', '/readyz', '/.well-known/agent-card.json'];
+/** They are for those who have no token, or not yet. */
+const OPEN = ['/', '/healthz', '/readyz', '/.well-known/agent-card.json', '/auth/code', '/auth/logout', '/auth/login', '/auth/callback'];
 
 interface Route {
   readonly method: string;
@@ -30,7 +32,7 @@ const faults: string[] = [];
 const gateway = (): GatewayApp =>
   createGateway({
     client: world.client,
-    authenticate: oneToken(TOKEN),
+    ...createEntrance({ token: TOKEN, secret: 'a-secret-that-only-tests-have', createLimiter: createLimits() }),
     requestsPerMinute: 1_000_000,
     log: (line) => faults.push(line),
     agents: () => Promise.resolve(['default']),
@@ -169,7 +171,7 @@ const eachStatus = async (which: (route: Route) => boolean, asking: Asking, name
 
 test('every protocol is in the table', () => {
   expect(routes.length).toBeGreaterThan(50);
-  for (const path of ['/v1/conversations/:id/messages', '/v1/responses', '/v1/chat/completions', '/v1/messages', '/api/chat', '/mcp'])
+  for (const path of ['/v1/conversations/:id/messages', '/v1/responses', '/v1/chat/completions', '/v1/messages', '/api/chat', '/mcp', '/a2a', '/agui', '/auth/code'])
     expect(routes.map(({ pattern }) => pattern)).toContain(path);
 });
 

@@ -16,6 +16,7 @@ interface Route {
   readonly method: string;
   /** With ids of things that there are, as far as they can be known. */
   readonly path: string;
+  /** Of JSON: a file is whatever it is. */
   readonly hasBody: boolean;
   readonly streams: boolean;
 }
@@ -82,13 +83,13 @@ async function allRoutes(): Promise<Route[]> {
       if (operation === undefined) return [];
       const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => values[name] ?? 'x');
       const streams = Object.values(operation.responses).some(({ content }) => content !== undefined && STREAM in content);
-      return [{ method, path: filled, hasBody: operation.requestBody !== undefined, streams }];
+      return [{ method, path: filled, hasBody: 'application/json' in (operation.requestBody?.content ?? {}), streams }];
     }),
   );
 }
 
 interface OpenApiOperation {
-  readonly requestBody?: object;
+  readonly requestBody?: { content: object };
   readonly responses: Record<string, { readonly content?: Record<string, object> }>;
 }
 

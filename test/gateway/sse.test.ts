@@ -3,6 +3,7 @@ import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Server } from 'node:net';
+import { createAdmission } from '../../src/gateway/access/admission.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
 import { createMetrics } from '../../src/gateway/metrics.js';
 import { sendEvents, type ServerEvent } from '../../src/gateway/sse.js';
@@ -24,6 +25,7 @@ test('events for a client that does not read wait where they are, and it is drop
   const app = new Hono<GatewayVariables>();
   app.use(async (context, next) => {
     context.set('closing' as never, new AbortController().signal as never);
+    context.set('admission' as never, createAdmission({ name: 'a', role: 'user' }, () => Promise.resolve(undefined), 1e9) as never);
     context.set('metrics' as never, createMetrics() as never);
     await next();
   });

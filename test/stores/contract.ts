@@ -22,6 +22,7 @@ import { budgetsContract } from './budgets-contract.js';
 import { movesContract } from './moves-contract.js';
 import { spendingOf, spendingsContract } from './spendings-contract.js';
 import { scopesContract } from './scopes-contract.js';
+import { uploadsContract } from './uploads-contract.js';
 import { writesContract } from './writes-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
@@ -74,6 +75,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     writesContract(() => open());
     spendingsContract(() => open());
     budgetsContract(() => open());
+    uploadsContract(() => open());
     scopesContract(() => open());
 
     describe('entries', () => {

@@ -1,5 +1,7 @@
 /** Two tenants and the operator before one gateway: who presents `acme` or `globex` is that tenant, with the role behind it. */
 import { createGateway } from '../../src/gateway/app.js';
+import { createEntrance } from '../../src/gateway/access/entrance.js';
+import { createLimits } from '../../src/gateway/access/limits.js';
 import type { Authenticate } from '../../src/gateway/access/tokens.js';
 import type { Role } from '../../src/gateway/access/principal.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
@@ -18,7 +20,8 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   const agents = (tenant?: string): Promise<string[]> => Promise.resolve(tenant === 'globex' ? ['default'] : ['default', 'house']);
   const describeAgent = async (name: string, tenant?: string) =>
     (await agents(tenant)).includes(name) ? { name, config: {}, tools: [], servers: [], system: '' } : undefined;
-  return createGateway({ client, describeAgent, authenticate: byName, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
+  const { browsers } = createEntrance({ secret: TENANT_KEY, createLimiter: createLimits() });
+  return createGateway({ client, describeAgent, authenticate: byName, browsers, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
 }
 
 const PATIENCE_MS = 30_000;

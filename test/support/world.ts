@@ -14,7 +14,7 @@ import { withLock } from '../../src/cli/services/lock.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';
 import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-deliveries.js';
-import { createStatusOf } from '../../src/client/describe.js';
+import { createPublicIdOf, createStatusOf } from '../../src/client/describe.js';
 import { heal } from '../../src/heal/heal.js';
 import { replayHere } from '../../src/heal/replay-here.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
@@ -172,6 +172,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       webhooks: createWebhooks(options.webhooks?.endpoints ?? [], options.webhooks),
       startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
       isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
+      publicIdOf: createPublicIdOf(native, 'default'),
       store,
       models: createModels({
         anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },

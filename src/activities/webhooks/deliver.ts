@@ -8,6 +8,7 @@ import type { DeliverInput, DueEvent } from '../../conversation/activity-io/webh
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
 import { textOf } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
+import { scopeParts, tenantOf } from '../../records/scope.js';
 import { beginningOf } from '../../records/text.js';
 import { MAX_ERROR } from '../../records/turn-end.js';
 import { withoutSecrets } from '../../tools/egress-scan.js';
@@ -33,6 +34,14 @@ export async function deliver(dependencies: ConversationDependencies, input: Del
   }
 }
 
+/** As its tenant knows it. Receivers may be the tenant's own, and the id that Temporal has is the installation's. */
+async function shownId({ publicIdOf, identity }: ConversationDependencies, id: string): Promise<string> {
+  if (tenantOf(identity.scope) === undefined) return id;
+  if (!publicIdOf) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
+  const [own = '', ...below] = id.split(':');
+  return [await publicIdOf(own), ...below].join(':');
+}
+
 function idOf({ key: { namespace, conversation, life } }: ConversationDependencies, { number }: DueEvent): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([namespace, conversation, life, number]))
@@ -43,21 +52,23 @@ function idOf({ key: { namespace, conversation, life } }: ConversationDependenci
 async function eventOf(dependencies: ConversationDependencies, input: DeliverInput, event: DueEvent): Promise<WebhookEvent> {
   const { identity, key, secrets } = dependencies;
   const clean = (text: string): string => (secrets ? withoutSecrets(text, secrets) : text);
-  const { agent, scope, tenant } = identity as typeof identity & { readonly tenant?: string };
+  const { tenant, scope } = scopeParts(identity.scope);
+  const conversation = await shownId(dependencies, key.conversation);
   const title = input.title === null ? null : clean(input.title);
   const about = {
-    ...{ conversation: key.conversation, agent, scope, ...(tenant !== undefined && { tenant }) },
+    ...{ conversation, agent: identity.agent, scope, ...(tenant !== undefined && { tenant }) },
     ...{ title, turn: event.turn, sequence: event.number },
   };
   const timestamp = new Date(event.at).toISOString();
   if (event.kind === 'waiting') {
     const { callId, what, tool, askedIn, until, hash } = event;
-    const notice = await noticeOf(dependencies, title, { callId, kind: what, tool, askedIn, until });
+    const wait = { callId, kind: what, tool, askedIn, until };
+    const notice = await noticeOf(dependencies, title, wait, tenant === undefined ? conversation : `${tenant}/${conversation}`);
     const { parent } = input;
     const data = {
       ...about,
       ...{ callId, tool, arguments: clean(notice.arguments), hash, expiresAt: notice.expiresAt, command: notice.command },
-      ...(parent && { parent: { conversation: parent.conversation, callId: parent.callId } }),
+      ...(parent && { parent: { conversation: await shownId(dependencies, parent.conversation), callId: parent.callId } }),
     };
     return { type: `${what}.waiting`, timestamp, data };
   }

@@ -134,8 +134,8 @@ export interface BudgetOptions {
 export function budget(context: CliContext, given: string, { maxCost, maxTokens, none }: BudgetOptions): Promise<number> {
   const isChanged = maxCost !== undefined || maxTokens !== undefined;
   if (none === true && isChanged) throw new CliError('--none takes every limit away: leave out --max-cost and --max-tokens', EXIT.usage);
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice, ...desk }) => {
-    const id = await findRunning({ client, output, withSlowNotice }, given);
+  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice, ...desk }) => {
+    const id = await findRunning({ client, config, output, withSlowNotice }, given);
     const before = await withSlowNotice(`asking ${id}`, client.status(id));
     // The limit that was not named stays.
     const wanted: Budget = {

@@ -2,6 +2,8 @@
 import type { Begun, Deleted } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
+import { tenantOf } from '../../records/scope.js';
+import { namedByTenant, newName, partsOfName } from '../gateway/tenant-names.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { refuseUnusableAgent } from '../services/known-agent.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
@@ -34,9 +36,14 @@ export function fork(
   return withClient(context, { needsWorker: true }, async (desk) => {
     await refuseUnusableAgent(desk.config, more.agent);
     const from = await findRemembered(desk, given);
+    const tenant = await desk.client.key(from).then(
+      ({ scope }) => tenantOf(scope),
+      () => partsOfName(given)?.tenant,
+    );
+    const { id, publicId } = await newName(desk.config, tenant, wanted);
     const begun = await desk.withSlowNotice(
       `forking ${from} at ${at}`,
-      desk.client.fork(from, { at, id: wanted, ...more, ...startBudget({ budget, budgetTokens }) }),
+      desk.client.fork(from, { at, id, tenant, publicId, ...more, ...startBudget({ budget, budgetTokens }) }),
     );
     return reportBegun(desk, begun, `begins with ${turnsOf(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
   });
@@ -48,7 +55,7 @@ export function resume(context: CliContext, given: string, { budget, budgetToken
     const id = await findRemembered(desk, given);
     const begun = await desk.withSlowNotice(
       `going on from the end of ${id}`,
-      desk.client.resume(id, { ...more, ...startBudget({ budget, budgetTokens }) }),
+      desk.client.resume(id, { ...partsOfName(given), ...more, ...startBudget({ budget, budgetTokens }) }),
     );
     return reportBegun(desk, begun, `goes on after ${begun.turn} with its ${turnsOf(begun)}`);
   });
@@ -104,8 +111,10 @@ async function findRemembered(desk: CommandSession, given: string): Promise<stri
   try {
     return await findConversation(desk, given);
   } catch (error) {
-    if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || !ID_PATTERN.test(given)) throw error;
-    return given;
+    if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound) throw error;
+    const id = (await namedByTenant(desk.config, given)) ?? given;
+    if (!ID_PATTERN.test(id)) throw error;
+    return id;
   }
 }
 

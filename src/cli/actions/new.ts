@@ -2,6 +2,7 @@
 import type { StartOptions } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { refuseUnusableAgent } from '../services/known-agent.js';
+import { newName } from '../gateway/tenant-names.js';
 import { EXIT } from '../terminal/exit.js';
 import { readJsonObject } from '../args/values.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
@@ -31,14 +32,16 @@ export async function newConversation(context: CliContext, given: NewOptions): P
   const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
   return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
     await refuseUnusableAgent(config, agent, tenant);
-    const options: StartOptions = { agent, title, model, scope, tenant, mode, ...startBudget(given), ...shared };
-    const { id, attached } = await withSlowNotice('starting a conversation', client.start(wanted, options));
+    const { id, publicId, name } = await newName(config, tenant, wanted);
+    const options: StartOptions = { agent, title, model, scope, tenant, publicId, mode, ...startBudget(given), ...shared };
+    const { attached } = await withSlowNotice('starting a conversation', client.start(id, options));
     if (globals.output !== 'text') {
-      output.line(toTerminalJson({ id, attached, namespace: client.namespace, taskQueue: client.taskQueue }));
+      const of = publicId === undefined ? {} : { tenant, publicId };
+      output.line(toTerminalJson({ id, ...of, attached, namespace: client.namespace, taskQueue: client.taskQueue }));
       return EXIT.ok;
     }
-    output.line(id);
-    if (attached) output.problem(`conversation ${id} was running already: nothing was started, and options were not used`);
+    output.line(name);
+    if (attached) output.problem(`conversation ${name} was running already: nothing was started, and options were not used`);
     output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
     return EXIT.ok;
   });

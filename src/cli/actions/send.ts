@@ -17,6 +17,7 @@ import { withClient, temporalCommand } from '../session/with-client.js';
 import { readAppEvent } from '../../conversation/protocol/control-input.js';
 import type { JsonValue } from '../../records/message.js';
 import { findRunning } from '../args/find-conversation.js';
+import { namedByTenant } from '../gateway/tenant-names.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 export interface SendOptions {
@@ -35,10 +36,10 @@ export interface SendOptions {
   readonly timeout?: number;
 }
 
-export async function send(context: CliContext, id: string, message: string, options: SendOptions): Promise<number> {
+export async function send(context: CliContext, given: string, message: string, options: SendOptions): Promise<number> {
   const text = message === '-' ? await readStandardInput() : message;
   if (text.trim() === '' && options.payload === undefined && options.attach === undefined)
-    throw new CliError(`cannot send to ${id}: the message is empty`, EXIT.usage);
+    throw new CliError(`cannot send to ${given}: the message is empty`, EXIT.usage);
   if (options.enqueue === true && options.signal === true) {
     throw new CliError('--enqueue is an update with a receipt, --signal one without: choose one', EXIT.usage);
   }
@@ -49,7 +50,8 @@ export async function send(context: CliContext, id: string, message: string, opt
   return withClient(
     context,
     { needsWorker: isAwaited, whenInterrupted },
-    async ({ client, output, globals, temporal, signal, withSlowNotice }) => {
+    async ({ client, config, output, globals, temporal, signal, withSlowNotice }) => {
+      const id = (await namedByTenant(config, given)) ?? given;
       const images = await withSlowNotice(`attaching to ${id}`, Promise.all(pictures.map((picture) => client.attach(id, picture))));
       const own = { ...said, ...(images.length > 0 && { images }) };
       if (options.enqueue === true) {
@@ -190,8 +192,8 @@ async function readPayload(json: string | undefined): Promise<JsonValue | undefi
 
 /** `perdura withdraw`: takes a message back that no turn has taken. */
 export function withdraw(context: CliContext, given: string, messageId: string): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice }) => {
-    const id = await findRunning({ client, output, withSlowNotice }, given);
+  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
+    const id = await findRunning({ client, config, output, withSlowNotice }, given);
     const outcome = await withSlowNotice(`asking ${id}`, client.withdraw(id, messageId));
     if (globals.output !== 'text') output.line(toTerminalJson({ id, ...outcome }));
     if (!outcome.withdrawn) throw new CliError(`not withdrawn: ${outcome.reason ?? 'no reason was given'}`, EXIT.failed);

@@ -8,6 +8,7 @@ import { ClientError, type PerduraClient } from '../../client.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { readStart } from '../../conversation/protocol/input.js';
 import type { CliContext } from '../session/context.js';
+import { newName } from '../gateway/tenant-names.js';
 import { refuseUnusableAgent } from '../services/known-agent.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
@@ -125,13 +126,14 @@ export function importConversation(context: CliContext, given: string, options: 
     if (problems.length > NAMED) output.problem(`left out: ${problems.length - NAMED} more`);
     if (life.entries.length + facts.length === 0) throw new CliError(`cannot import ${dir}: nothing in it can be read`, EXIT.failed);
 
-    const id = options.id ?? `conv-${randomUUID()}`;
-    if (!ID_PATTERN.test(id)) throw new CliError(`${JSON.stringify(id)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
-    const { tenant } = options;
+    const { tenant, id: wanted = `conv-${randomUUID()}` } = options;
+    if (!ID_PATTERN.test(wanted))
+      throw new CliError(`${JSON.stringify(wanted)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
+    const { id, publicId, name } = await newName(config, tenant, wanted);
     const start = {
       agent: options.agent,
-      scope: options.scope ?? id,
-      ...(tenant !== undefined && { tenant }),
+      scope: options.scope ?? wanted,
+      ...(tenant !== undefined && { tenant, publicId }),
       ...(origin?.title && { title: origin.title }),
     };
     const checked = readStart(start);
@@ -144,7 +146,7 @@ export function importConversation(context: CliContext, given: string, options: 
         throw error;
       },
     );
-    if (isRunning) throw new CliError(`conversation ${id} is running: import under an id that is not in use`, EXIT.usage);
+    if (isRunning) throw new CliError(`conversation ${name} is running: import under an id that is not in use`, EXIT.usage);
 
     const traceLines = (entry: Parameters<typeof toTraces>[0], { conversation }: ConversationKey): string[] =>
       toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
@@ -168,8 +170,8 @@ export function importConversation(context: CliContext, given: string, options: 
     const counts = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, leftOut: problems.length };
     if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: key.scope, ...counts }));
     else {
-      output.line(id);
-      output.say(`${heldInWords(counts)}; \`perdura show ${id}\` shows them`);
+      output.line(name);
+      output.say(`${heldInWords(counts)}; \`perdura show ${name}\` shows them`);
       output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
     }
     return EXIT.ok;

@@ -1,14 +1,16 @@
-/** Ids as people type them: whole, or a beginning that only one conversation has. */
+/** Ids as people type them: whole, a beginning that only one conversation has, or `TENANT/ID` for what a tenant calls so. */
 import type { PerduraClient, Pending } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
+import { namedByTenant } from '../gateway/tenant-names.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { CommandSession } from '../session/with-client.js';
 
-export async function findConversation(
-  { client, output, withSlowNotice }: Pick<CommandSession, 'client' | 'output' | 'withSlowNotice'>,
-  given: string,
-): Promise<string> {
+type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;
+
+export async function findConversation({ client, config, output, withSlowNotice }: Desk, given: string): Promise<string> {
+  const tenants = await namedByTenant(config, given);
+  if (tenants !== undefined) return (await withSlowNotice(`looking for ${given}`, describeNamed(client, tenants, given))).id;
   // As `perdura list` shows a shortened one.
   const beginning = given.replace(/…$/, '');
   if (!BEGINNING.test(beginning)) {
@@ -23,11 +25,21 @@ export async function findConversation(
 const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
 /** What has ended takes nothing; better said here than as "no such conversation". */
-export async function findRunning(desk: Pick<CommandSession, 'client' | 'output' | 'withSlowNotice'>, given: string): Promise<string> {
+export async function findRunning(desk: Desk, given: string): Promise<string> {
   const id = await findConversation(desk, given);
   const { state } = await desk.client.describe(id);
   if (state === 'running' || state === 'unknown') return id;
   throw new CliError(`conversation ${id} is not running any more (${state}); \`perdura show ${id}\` reads it`, EXIT.notFound);
+}
+
+async function describeNamed(client: PerduraClient, id: string, given: string): Promise<{ readonly id: string }> {
+  return client.describe(id).catch((error: unknown) => {
+    if ((error as { kind?: unknown }).kind !== 'not-found') throw error;
+    const [tenant] = given.split('/');
+    throw new CliError(`cannot find conversation ${given}: \`perdura list --tenant ${tenant}\` shows what there is`, EXIT.notFound, {
+      cause: error,
+    });
+  });
 }
 
 async function find(client: PerduraClient, beginning: string): Promise<string> {

@@ -4,7 +4,10 @@ import type { CliContext } from '../session/context.js';
 
 /** A command whose first argument is a conversation. */
 export function onConversation(program: Command, name: string, description: string): Command {
-  return program.command(name).description(description).argument('<id>', 'the conversation, or the beginning of its id');
+  return program
+    .command(name)
+    .description(description)
+    .argument('<id>', "the conversation, or the beginning of its id; TENANT/ID is a tenant's");
 }
 
 /** For `action`: loads what does the work only when it is asked for, and ends with its exit code. It gets the arguments, then the options. */

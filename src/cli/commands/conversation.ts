@@ -35,7 +35,7 @@ export function newCommand(program: Command, context: CliContext): void {
     .option('--title <text>', 'what lists call it')
     .option('--model <provider/name>', "a model other than the agent's")
     .option('--scope <name>', 'whose long-term memory it uses')
-    .option('--tenant <name>', 'whose it is, where several share the installation')
+    .option('--tenant <name>', 'whose it is, where several share the installation; other commands take it as NAME/ID')
     .addOption(new Option('--mode <mode>', 'stepping: it waits for each `perdura step`').choices(['auto', 'stepping']))
     .option('--budget <usd>', 'what it may cost in all, in US dollars', parseAmount)
     .option('--budget-tokens <count>', 'how many tokens it may use in all', parseTokens)

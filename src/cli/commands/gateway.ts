@@ -6,6 +6,9 @@ import { parseMoment } from '../../records/memory/moment.js';
 import { parseProxy } from '../../gateway/access/proxies.js';
 import { ROLES, TENANT_PATTERN } from '../../gateway/access/principal.js';
 
+/** A file is read whole when a model is asked. */
+const MAX_ATTACHMENT_MIB = 64;
+
 const SERVE_EXAMPLES = `
 Examples:
   perdura serve                                           on this machine alone, with a token that it prints
@@ -27,6 +30,7 @@ export function serveCommand(program: Command, context: CliContext): void {
     .option('--base-path <path>', 'where it is behind a proxy, such as /perdura')
     .option('--requests-per-minute <n>', 'of one token', parseCount, 1_200)
     .option('--open-per-token <n>', 'requests and streams of one token at once', parseCount, 2_000)
+    .option('--max-attachment <mib>', 'largest file of POST /v1/attachments, in MiB', parseMebibytes, 10)
     .option('--access-log', 'a line for each request on stderr')
     .addHelpText('after', SERVE_EXAMPLES)
     .action(runs(context, async () => (await import('../gateway/serve.js')).serveGatewayCommand));
@@ -81,6 +85,12 @@ function collectedProxies(value: string, before: readonly string[]): readonly st
     throw new InvalidArgumentError(`${(error as Error).message}.`);
   }
   return collected(value, before);
+}
+
+function parseMebibytes(text: string): number {
+  const mebibytes = parseCount(text);
+  if (mebibytes <= MAX_ATTACHMENT_MIB) return mebibytes;
+  throw new InvalidArgumentError(`A file may have ${MAX_ATTACHMENT_MIB} MiB.`);
 }
 
 function readAnyPort(text: string): number {

@@ -1,9 +1,7 @@
 /** `perdura serve`: conversations over HTTP until Ctrl+C. */
-import { join } from 'node:path';
 import { agentNames } from '../../agents/agents-folder.js';
 import type { Config } from '../../config.js';
 import type { SharedCounts } from '../../gateway/access/limits.js';
-import { keptToken } from '../../gateway/access/tokens.js';
 import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
 import { withClient } from '../session/with-client.js';
@@ -16,6 +14,7 @@ import { findingsHere } from '../doctor/findings-here.js';
 import type { Store } from '../../stores/store.js';
 import { describeAgent } from './known-agents.js';
 import { linkOf } from './link.js';
+import { tenantKeyOf } from './tenant-names.js';
 import { openEntrance, type OpenedEntrance } from './open-entrance.js';
 
 export interface ServeWanted {
@@ -27,6 +26,7 @@ export interface ServeWanted {
   readonly basePath?: string;
   readonly requestsPerMinute: number;
   readonly openPerToken: number;
+  readonly maxAttachment: number;
   readonly accessLog?: boolean;
 }
 
@@ -49,6 +49,7 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       trustedProxies: wanted.trustedProxy,
       requestsPerMinute: wanted.requestsPerMinute,
       openPerToken: wanted.openPerToken,
+      attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
       ...(sharedCounts !== undefined && { sharedCounts }),
       ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
       authenticate: entrance.authenticate,
@@ -57,7 +58,7 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
       findings: () => findingsHere(config),
       temporalLink: await findEventLink(temporal),
-      tenantKey: config.tenantKey ?? (await keptToken(join(config.cwd, '.perdura', 'tenant-key'))),
+      tenantKey: await tenantKeyOf(config),
       version: packageVersion(),
       log,
       ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),

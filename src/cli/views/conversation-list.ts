@@ -18,7 +18,7 @@ export function renderList(conversations: readonly Standing[], look: ListLook): 
   const ids = look.width === undefined ? undefined : shortIds(conversations.map(({ id }) => id));
   const hasTurns = conversations.some(({ turns }) => turns !== null);
   const columns: Column<Standing>[] = [
-    { title: 'ID', cell: ({ id }) => ids?.get(id) ?? id, look: () => 'cyan', rank: 0 },
+    { title: 'ID', cell: (one) => tenantsName(one) ?? ids?.get(one.id) ?? one.id, look: () => 'cyan', rank: 0 },
     { title: 'STATUS', cell: shownStatus, look: lookOfStatus, rank: 1 },
     ...(conversations.some(({ tenant }) => tenant !== null)
       ? ([{ title: 'TENANT', cell: ({ tenant }) => toTerminalLine(tenant ?? '', 40), least: 6, rank: 4 }] satisfies Column<Standing>[])
@@ -44,6 +44,11 @@ export function renderList(conversations: readonly Standing[], look: ListLook): 
     { title: 'TITLE', cell: ({ title }) => toTerminalLine(title ?? '', 200), least: 8, rank: 2 },
   ];
   return renderTable(conversations, columns, look);
+}
+
+/** As commands take it, and its tenant knows it. */
+function tenantsName({ tenant, publicId }: Standing): string | undefined {
+  return tenant === null || publicId === null ? undefined : `${tenant}/${publicId}`;
 }
 
 const MAX_PROBLEMS = 5;

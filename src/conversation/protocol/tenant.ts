@@ -1,9 +1,8 @@
 /** Names of tenants, and whole names of scopes (records/scope.ts), as they may come in. */
-import { scopeParts } from '../../records/scope.js';
+import { scopeParts, TENANT_PATTERN } from '../../records/scope.js';
 import { ID_PATTERN } from './contract.js';
 
-/** A folder, a part of a store's keys and a value that can be searched for. */
-export const TENANT_PATTERN = /^[a-z0-9][a-z0-9-]{0,38}$/;
+export { TENANT_PATTERN };
 
 export function isTenant(value: unknown): value is string {
   return typeof value === 'string' && TENANT_PATTERN.test(value);

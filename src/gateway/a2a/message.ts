@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import type { JsonObject, JsonValue, MediaKind, MediaSource } from '../../records/message.js';
+import { attachmentIn } from '../core/attachments.js';
 import { GatewayError } from '../core/errors.js';
 import { invalid, readAs } from '../core/read-body.js';
 import { MAX_CONTEXT } from './task-id.js';
@@ -84,6 +85,8 @@ export function readSaid(given: GivenMessage | undefined, beside: Metadata): Sai
 const KINDS: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
 
 function fileOf({ content, mediaType }: GivenPart, at: number): { readonly kind: MediaKind; readonly source: MediaSource } {
+  const attachment = content?.$case === 'url' ? attachmentIn(content.value) : undefined;
+  if (attachment !== undefined) return { kind: 'images', source: attachment };
   const kind = KINDS[mediaType.split('/')[0] ?? ''];
   if (kind === undefined) {
     throw new GatewayError({

@@ -69,17 +69,17 @@ function refuse(context: Context, status: Problem['status'], code: number, messa
   return context.json({ jsonrpc: '2.0', id, error: { code, message } }, status);
 }
 
-/** A proxy that ends TLS says so; the host was checked. */
+/** As the client reaches it, by what proxies say that are trusted; the host was checked. */
 function originOf(context: GatewayContext): string {
-  const isSecure = context.req.header('x-forwarded-proto') === 'https' || context.req.url.startsWith('https:');
-  return `${isSecure ? 'https' : 'http'}://${context.req.header('host') ?? 'localhost'}`;
+  const { isSecure, host = 'localhost' } = context.get('seen');
+  return `${isSecure ? 'https' : 'http'}://${host}`;
 }
 
 function answerCard(context: GatewayContext, card: object, isOpen: boolean): Response {
   const body = JSON.stringify(card);
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
   context.header('etag', etag);
-  context.header('vary', 'x-forwarded-proto', { append: true });
+  context.header('vary', 'host, x-forwarded-host, x-forwarded-proto', { append: true });
   context.header('cache-control', `${isOpen ? 'public' : 'private'}, max-age=${CARD_MAX_AGE_S}`);
   if (context.req.header('if-none-match') === etag) return context.body(null, 304);
   return context.body(body, 200, { 'content-type': 'application/json' });

@@ -2,6 +2,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { GatewayContext, GatewayVariables } from '../context.js';
 import { GatewayError } from '../core/errors.js';
+import { createAdmission, noLonger } from './admission.js';
 import { readSessionCookie } from './cookies.js';
 import type { Browsers } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
@@ -18,6 +19,8 @@ export interface AuthenticatedOptions {
   readonly requestsPerMinute: number;
   readonly openPerToken: number;
   readonly openPaths: ReadonlySet<string>;
+  /** How often it is looked at again, while a request is open. */
+  readonly lookAgainMs?: number;
 }
 
 export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<GatewayVariables> {
@@ -27,7 +30,9 @@ export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<
   return async (context, next) => {
     if (openPaths.has(context.req.path)) return next();
     const presented = presentedToken(context);
-    const principal = presented === undefined ? await ofBrowser(context, options.browsers) : await options.authenticate(presented);
+    const letIn = async (): Promise<Principal | undefined> =>
+      presented === undefined ? ofBrowser(context, options.browsers) : options.authenticate(presented);
+    const principal = await letIn();
     if (principal === undefined) {
       // Counted only now: a right token always opens, whatever else comes from its address.
       await wrong.take(networkOf(context.get('seen').address));
@@ -40,16 +45,19 @@ export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<
     const close = open.open(principal.name);
     context.set('principal', principal);
     const { outgoing } = (context.env ?? {}) as { outgoing?: { once?: (event: 'close', listener: () => void) => void } };
-    if (outgoing?.once === undefined) {
+    outgoing?.once?.('close', close);
+    const admission = createAdmission(principal, letIn, options.lookAgainMs);
+    const watch = admission.watch();
+    context.set('admission', admission);
+    context.set('admitted', watch.signal);
+    try {
+      await next();
+    } finally {
+      watch.stop();
       // In a server that is not Node's an answer counts until it begins.
-      try {
-        return await next();
-      } finally {
-        close();
-      }
+      if (outgoing?.once === undefined) close();
     }
-    outgoing.once('close', close);
-    return next();
+    if (watch.signal.aborted) throw noLonger();
   };
 }
 

@@ -4,6 +4,7 @@ import type { Message, StartOptions } from '../../conversation/protocol/contract
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import type { JsonValue } from '../../records/message.js';
 import type { Answer } from '../core/answered-calls.js';
+import { attachmentIn } from '../core/attachments.js';
 import { isReset } from '../core/conversations.js';
 import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid, optional, unsupported } from '../core/read-body.js';
@@ -103,6 +104,7 @@ function fileOf(given: z.output<typeof part>, where: string): SuppliedFile {
   if (!media) throw unsupported(`content of the type ${JSON.stringify(given.type.slice(0, 40))}, or its source,`, where);
   const { source, type } = media;
   if (source.type === 'data') return { mediaType: source.mimeType, url: `data:${source.mimeType};base64,${source.value}` };
+  if (attachmentIn(source.value) !== undefined) return { mediaType: type, url: source.value };
   const mediaType = source.mimeType ?? /^data:([\w/.+-]+);/.exec(source.value)?.[1];
   if (mediaType === undefined) throw invalid(`an address of ${type} needs its mimeType`, `${where}.source`);
   return { mediaType, url: source.value };

@@ -1,6 +1,7 @@
 /** What clients of Anthropic's API say: texts, and pictures in the newest message. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
+import { attachmentNamed } from '../core/attachments.js';
 import { invalid, unsupported } from '../core/read-body.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { checkedTools } from '../core/client-tools.js';
@@ -10,6 +11,7 @@ const source = z.looseObject({
   type: z.string(),
   media_type: z.string().max(100).optional(),
   data: z.string().optional(),
+  file_id: z.string().max(500).optional(),
 });
 const textBlock = z.looseObject({ type: z.string(), text: z.string().optional() });
 const block = z.looseObject({
@@ -120,6 +122,11 @@ function imagesOf(given: Content, where: string): readonly MediaSource[] {
     if (from?.type === 'base64' && from.media_type !== undefined && from.data !== undefined) {
       return [{ mediaType: from.media_type, base64: from.data }];
     }
-    throw invalid(`${where}.content.${at}: a picture must be sent as base64, with its media_type`, `${where}.content.${at}`);
+    if (from?.type === 'file' && from.file_id !== undefined)
+      return [attachmentNamed(from.file_id, `${where}.content.${at}.source.file_id`)];
+    throw invalid(
+      `${where}.content.${at}: a picture must be sent as base64, with its media_type, or as a file, with its file_id`,
+      `${where}.content.${at}`,
+    );
   });
 }

@@ -9,6 +9,7 @@ import { ClientError } from '../../client/errors.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import type { Pending } from '../../client/human-input.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
+import { withAttachments } from './attachments.js';
 import { isAnsweredSo, publicCallId, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
 import type { Conversations, Submitted } from './conversations.js';
 import type { Followed } from './follow-turn.js';
@@ -71,7 +72,8 @@ export async function answerCalls(core: Conversations, { conversation, turn, ans
     if (known.every(([callId]) => results.has(callId))) {
       refuseMissing(conversation, waiting, open, byCall);
       isRepeated = open.length === 0 && !entries.some(({ messageId }) => messageId === words?.id);
-      if (words && open.length > 0) await client.enqueue(conversation, { ...words, delivery: 'steer' });
+      if (words && open.length > 0)
+        await client.enqueue(conversation, { ...(await withAttachments(client, conversation, words)), delivery: 'steer' });
       if (await decideAll(core, conversation, open, byCall)) break;
     } else if (Date.now() > until) return 'gone';
   }

@@ -8,6 +8,7 @@ import type { Delivery, Message, StartOptions, TurnResult } from '../../conversa
 import { readMessage } from '../../conversation/protocol/input.js';
 import { NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
+import { checkAttachments, placeAttachments } from './attachments.js';
 import { followTurn, type Followed, type Following } from './follow-turn.js';
 import { joinedTurn } from './joined-turn.js';
 import { describedOf, isRunning } from './status-of.js';
@@ -30,7 +31,7 @@ export interface Conversations {
   readonly client: PerduraClient;
   /**
    * Hands a message over, durably, and answers once it is taken; the same id is one message. With `start` the conversation is begun where
-   * there is none, and gone on with where it has ended. `signal` gives up waiting for a message that joins a running turn.
+   * there is none, and gone on with where it has ended. What it names of `POST /v1/attachments` becomes the conversation's. `signal` gives up waiting for a message that joins a running turn.
    */
   submit(
     id: string,
@@ -76,8 +77,10 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
   return {
     client,
 
-    async submit(id, message, { start, signal = new AbortController().signal } = {}) {
+    async submit(id, given, { start, signal = new AbortController().signal } = {}) {
+      const checked = await checkAttachments(client, given);
       const before = await open(id, start);
+      const message = await placeAttachments(client, id, checked);
       if (isReset(message)) {
         await client.send(id, message, { signal });
         return { conversation: id, messageId: message.id, turn: null, acceptedAs: 'queue', position: 0, after: before };

@@ -24,6 +24,8 @@ export class GatewayError extends Error {
 const STATUS: Readonly<Record<ClientErrorKind, Problem['status']>> = {
   'not-found': 404,
   invalid: 400,
+  'too-large': 413,
+  'media-type': 415,
   closed: 409,
   'cannot-step': 409,
   'queue-full': 429,

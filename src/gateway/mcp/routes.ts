@@ -26,7 +26,12 @@ export function addMcpRoutes(app: GatewayApp): void {
     );
     const transport = new HttpTransport({});
     const server = await createMcpServer(context.get('conversations').client, packageVersion(), context.get('principal'));
-    const close = (): void => void server.close().catch(() => undefined);
+    const watch = context.get('admission').watch();
+    const close = (): void => {
+      watch.stop();
+      void server.close().catch(() => undefined);
+    };
+    watch.signal.addEventListener('abort', close, { once: true });
     await server.connect(transport as Transport);
     const response = await transport.handleRequest(context.req.raw, { parsedBody: body });
     if (response.body === null) {

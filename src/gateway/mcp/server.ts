@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
 import type { PerduraClient } from '../../client.js';
-import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import { mayAct, type Principal } from '../access/principal.js';
-import { isBodyRef, shownText, type Entry } from '../../records/message.js';
+import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
+import { isBodyRef, shownText, type Entry, type MediaSource } from '../../records/message.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { addApprovals } from './approvals.js';
 import { addMemory } from './memory.js';
@@ -15,7 +16,14 @@ const DEFAULT_WAIT_S = 45;
 const MAX_WAIT_S = 3_600;
 const PROGRESS_MS = 5_000;
 const RESOURCES_LISTED = 50;
+const MAX_REFERENCE = 2_048;
 const URI = /^conversation:\/\/([^/]+)$/;
+
+const attachments = z
+  .array(z.string().max(MAX_REFERENCE))
+  .max(LIMITS.mediaPerMessage)
+  .default([])
+  .describe('pictures for the model: references that POST /v1/attachments of the gateway has answered, such as att_0123…');
 
 const waitSeconds = z
   .number()
@@ -83,13 +91,15 @@ function addWriting(server: McpServer, client: PerduraClient): void {
         agent: z.string().regex(ID_PATTERN).optional().describe('the agent; the one called default without it'),
         title: z.string().max(200).optional(),
         message: z.string().min(1).optional(),
+        attachments,
         wait_seconds: waitSeconds,
       },
     },
-    async ({ agent, title, message, wait_seconds }, calling) => {
+    async ({ agent, title, message, attachments: named, wait_seconds }, calling) => {
+      const images = await knownImages(client, named);
       const { id } = await client.start(undefined, { ...(agent !== undefined && { agent }), ...(title !== undefined && { title }) });
       if (message === undefined) return json({ conversation: id });
-      return json(await send(client, { id, text: message, messageId: randomUUID(), waitSeconds: wait_seconds }, calling));
+      return json(await send(client, { id, text: message, images, messageId: randomUUID(), waitSeconds: wait_seconds }, calling));
     },
   );
   server.registerTool(
@@ -101,13 +111,16 @@ function addWriting(server: McpServer, client: PerduraClient): void {
       inputSchema: {
         conversation,
         text: z.string().min(1),
+        attachments,
         message_id: z.string().min(1).max(128).optional().describe('makes sending the same message again harmless'),
         wait_seconds: waitSeconds,
       },
       annotations: { openWorldHint: true },
     },
-    async ({ conversation: id, text, message_id, wait_seconds }, calling) =>
-      json(await send(client, { id, text, messageId: message_id ?? randomUUID(), waitSeconds: wait_seconds }, calling)),
+    async ({ conversation: id, text, attachments: named, message_id, wait_seconds }, calling) => {
+      const images = named.map((ref) => attachmentNamed(ref, 'attachments'));
+      return json(await send(client, { id, text, images, messageId: message_id ?? randomUUID(), waitSeconds: wait_seconds }, calling));
+    },
   );
   server.registerTool(
     'interrupt_conversation',
@@ -167,21 +180,25 @@ function addReading(server: McpServer, client: PerduraClient): void {
 interface Sending {
   readonly id: string;
   readonly text: string;
+  readonly images: readonly MediaSource[];
   readonly messageId: string;
   readonly waitSeconds: number;
 }
 
-async function send(client: PerduraClient, { id, text, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
+/** Refused before a conversation is begun for them. */
+async function knownImages(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
+  const images = named.map((ref) => attachmentNamed(ref, 'attachments'));
+  return (await checkAttachments(client, { images })).images;
+}
+
+async function send(client: PerduraClient, { id, text, images, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
   const stopProgress = reportProgress(calling);
   try {
-    if (waitSeconds === 0) await client.message(id, { id: messageId, text });
+    const message = await withAttachments(client, id, { id: messageId, text, ...(images.length > 0 && { images }) });
+    if (waitSeconds === 0) await client.message(id, message);
     else {
-      const { text: answer, ...result } = await client.send(
-        id,
-        { id: messageId, text },
-        { signal: AbortSignal.any([calling.signal, patience]) },
-      );
+      const { text: answer, ...result } = await client.send(id, message, { signal: AbortSignal.any([calling.signal, patience]) });
       return { conversation: id, message_id: messageId, answer, ...result };
     }
   } catch (error) {

@@ -16,18 +16,18 @@ const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminat
 
 interface Filter {
   readonly agent?: string;
-  readonly tenant?: string;
+  readonly ofTenant?: string;
   readonly status?: (typeof STATUSES)[number];
   readonly costUsd?: number;
   readonly text?: string;
 }
 
 /** Where a search attribute is not registered, what only it knows fits nothing. */
-function whereOf({ agent, tenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
+function whereOf({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
   const sought = text?.toLowerCase();
   return (one) =>
     (agent === undefined || one.agent === agent) &&
-    (tenant === undefined || one.tenant === tenant) &&
+    (ofTenant === undefined || one.tenant === ofTenant) &&
     (status === undefined || hasStatus(one, status)) &&
     (costUsd === undefined || (one.costUsd ?? -1) >= costUsd) &&
     (sought === undefined || [one.id, one.publicId, one.title].some((name) => name?.toLowerCase().includes(sought)));
@@ -63,7 +63,7 @@ export function addConversations(app: GatewayApp): void {
       before: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started in that millisecond or earlier: its own come once more' }),
       since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started then or later' }),
       agent: z.string().max(64).optional(),
-      tenant: z.string().max(64).optional(),
+      ofTenant: z.string().max(64).optional().openapi({ description: 'for who sees all tenants; `tenant` asks in the place of one' }),
       status: z.enum(STATUSES).optional(),
       costUsd: z.coerce.number().min(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
       text: z.string().max(200).optional().openapi({ description: 'in the id or the title' }),

@@ -22,11 +22,15 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly params?: Path;
   readonly query?: Query;
   readonly body?: Body;
+  /** The body is a file: `act` reads it. */
+  readonly takesFile?: true;
   /** What it answers; without one, nothing (204). */
   readonly answer?: z.ZodType;
   readonly status?: 200 | 201 | 202;
   /** It answers server-sent events: `act` makes the response. */
   readonly streams?: true;
+  /** It answers a file: `act` makes the response. */
+  readonly answersFile?: true;
   readonly act: (
     core: Conversations,
     given: {
@@ -44,9 +48,14 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
   app: GatewayApp,
   operation: Operation<Path, Query, Body>,
 ): void {
-  const { method, path, summary, description, tag, role, guard, params, query, body, answer, streams } = operation;
-  const status = operation.status ?? (answer === undefined && streams === undefined ? 204 : 200);
-  const content = streams ? { 'text/event-stream': { schema: z.string() } } : answer && { 'application/json': { schema: answer } };
+  const { method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, streams, answersFile } = operation;
+  const status = operation.status ?? ((answer ?? streams ?? answersFile) === undefined ? 204 : 200);
+  const file = { schema: z.string().openapi({ format: 'binary' }) };
+  const content = streams
+    ? { 'text/event-stream': { schema: z.string() } }
+    : answersFile
+      ? { 'image/*': file }
+      : answer && { 'application/json': { schema: answer } };
   const route = createRoute({
     method,
     path,
@@ -57,6 +66,7 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
     request: {
       ...(params && { params }),
       ...(query && { query }),
+      ...(takesFile && { body: { required: true, content: { 'application/octet-stream': file } } }),
       ...(body && { body: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
     },
     responses: {

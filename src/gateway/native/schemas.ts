@@ -27,10 +27,15 @@ const budget = z
   .strictObject({ maxTokens: z.number().positive().optional(), maxCostUsd: z.number().positive().optional() })
   .openapi('Budget', { description: 'What a conversation may use in all; absent: no limit' });
 
+/** As it was answered; the rest of that answer may come along. */
+const attachment = z
+  .object({ ref: z.string().regex(/^att_/), mediaType: z.string().default('application/octet-stream') })
+  .openapi({ description: 'a reference of `POST /v1/attachments`' });
 const source = z.union([
   z.strictObject({ mediaType: z.string(), url: z.string() }),
   z.strictObject({ mediaType: z.string(), base64: z.string() }),
   z.strictObject({ mediaType: z.string(), ref: z.string() }),
+  attachment,
 ]);
 
 export const message = z

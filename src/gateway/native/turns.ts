@@ -56,6 +56,7 @@ export function addTurns(app: GatewayApp): void {
     summary: 'Keep a picture with the conversation, for the `images` of a message',
     description: 'The body is the file itself: PNG, JPEG, GIF or WebP, by its content, of at most 10 MiB. `images: [answer]` sends it.',
     params: onConversation,
+    takesFile: true,
     status: 201,
     answer: z.object({ mediaType: z.string(), ref: z.string() }),
     act: async ({ client }, { params: { id }, context }) => client.attach(id, new Uint8Array(await context.req.arrayBuffer())),

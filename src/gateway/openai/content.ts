@@ -1,6 +1,7 @@
 /** What clients of OpenAI's API say: texts, and pictures in the newest message. */
 import { z } from 'zod';
 import type { JsonValue, MediaSource } from '../../records/message.js';
+import { attachmentIn, attachmentNamed } from '../core/attachments.js';
 import { invalid, unsupported } from '../core/read-body.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
@@ -10,7 +11,10 @@ const part = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
   refusal: z.string().optional(),
-  image_url: z.union([z.string(), imageUrl]).optional(),
+  image_url: z.union([z.string(), imageUrl]).nullish(),
+  /** Of the Responses API, and within `file` of Chat Completions. */
+  file_id: z.string().max(500).nullish(),
+  file: z.looseObject({ file_id: z.string().max(500).nullish() }).optional(),
 });
 export const content = z.union([z.string(), z.array(part).max(200)]);
 type Content = z.output<typeof content>;
@@ -80,7 +84,7 @@ function textOf(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap((one, at) => {
-      if (one.image_url !== undefined) return [];
+      if ((one.image_url ?? fileIdOf(one)) !== undefined) return [];
       const text = one.text ?? one.refusal;
       if (text === undefined) throw unsupported(`content of the type ${JSON.stringify(one.type.slice(0, 40))}`, `${where}.content.${at}`);
       return [text];
@@ -88,15 +92,27 @@ function textOf(given: Content, where: string): string {
     .join('\n\n');
 }
 
+function fileIdOf({ file_id: own, file }: z.output<typeof part>): string | undefined {
+  return own ?? file?.file_id ?? undefined;
+}
+
 function imagesOf(given: Content, where: string): readonly MediaSource[] {
   if (typeof given === 'string') return [];
-  return given.flatMap(({ image_url: image }, at): MediaSource[] => {
+  return given.flatMap((one, at): MediaSource[] => {
+    const image = one.image_url ?? undefined;
+    const file = fileIdOf(one);
+    if (file !== undefined) return [attachmentNamed(file, `${where}.content.${at}.${one.file === undefined ? 'file_id' : 'file.file_id'}`)];
     if (image === undefined) return [];
     const url = typeof image === 'string' ? image : image.url;
+    const attachment = attachmentIn(url);
+    if (attachment !== undefined) return [attachment];
     const mediaType = DATA_URL.exec(url)?.[1];
     if (mediaType !== undefined) return [{ mediaType, base64: url.slice(url.indexOf(',') + 1) }];
     const byName = TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''];
     if (/^https:\/\//.test(url) && byName !== undefined) return [{ mediaType: byName, url }];
-    throw invalid('a picture must be a data: URL, or an https: one that ends with its type, such as .png', `${where}.content.${at}`);
+    throw invalid(
+      'a picture must be a data: URL, an https: one that ends with its type, such as .png, or the reference of an attachment',
+      `${where}.content.${at}`,
+    );
   });
 }

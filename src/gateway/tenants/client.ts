@@ -11,44 +11,69 @@ import { withCurrentStatus } from '../../client/current-status.js';
 import { ClientError } from '../../client/errors.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { qualifiedScope, scopeParts } from '../../records/scope.js';
-import { createTenantIds } from './ids.js';
+import { createTenantIds, type TenantIds } from './ids.js';
+import { createIdsOfNoTenant } from './no-tenant.js';
 import { createPublicIds } from './public-ids.js';
-import { createReveal } from './reveal.js';
+import { createReveal, type Asked } from './reveal.js';
 import { createTenantScope } from './scope.js';
 
 /** `key`: the same for every gateway of an installation, and secret (docs/deploying.md). */
 export function createTenantClient(client: PerduraClient, tenant: string, key: string): PerduraClient {
-  const ids = createTenantIds(tenant, key);
+  const { prefix, toWorkflowId, prefixOf } = createTenantIds(tenant, key);
+  return createOwnClient(client, { tenant, prefix, toWorkflowId, prefixOf });
+}
+
+/** Of users of no tenant, who see nothing of tenants. */
+export function createClientOfNoTenant(client: PerduraClient): PerduraClient {
+  const { hidden, ...ids } = createIdsOfNoTenant(client);
+  return createOwnClient(client, { tenant: null, prefix: hidden, ...ids });
+}
+
+interface Own {
+  /** Null: those of none. */
+  readonly tenant: string | null;
+  /** Of ids of Temporal that are the tenant's. */
+  readonly prefix: string;
+  readonly toWorkflowId: (publicId: string) => string | Promise<string>;
+  readonly prefixOf: TenantIds['prefixOf'];
+  /** Where the prefix does not say it. */
+  readonly isOwn?: (id: string) => Promise<boolean>;
+}
+
+function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
+  const { tenant } = ids;
+  const owner = tenant === null ? {} : { tenant };
   const publicIds = createPublicIds(client);
-  const reveal = createReveal({ tenant, prefix: ids.prefix, publicIdOf: (id) => publicIds.of(id) });
+  const reveal = createReveal({ tenant: tenant ?? '', prefix: ids.prefix, publicIdOf: (id) => publicIds.of(id) });
+  /** What a start, a fork or a new life of a tenant's has beside what was asked. */
+  const owned = (publicId: string): Pick<StartOptions, 'tenant' | 'publicId'> =>
+    tenant === null ? {} : { tenant, publicId: basePart(publicId) };
 
-  const workflowId = (publicId: string): string => {
-    const own = ids.toWorkflowId(publicId);
-    publicIds.note(own, publicId);
-    return own;
-  };
-
-  /** Q2. */
-  const asked = async <T>(work: () => Promise<T>): Promise<T> => {
+  /** Q2: `own` are the ids that the request names, as Temporal has them; its answer, or what is wrong, names them as the request does. */
+  const asked = async <T>(named: readonly string[], work: (show: Show, ...own: readonly string[]) => Promise<T>): Promise<T> => {
+    const own = await Promise.all(named.map(async (id) => ids.toWorkflowId(id)));
+    const names: Asked = new Map(named.map((id, at) => [basePart(own[at] ?? ''), basePart(id)]));
     try {
-      return await work();
+      return await work((value) => reveal.value(value, names), ...own);
     } catch (error) {
-      throw await reveal.error(error);
+      throw await reveal.error(error, names);
     }
   };
   const on =
     <Rest extends readonly unknown[], T>(act: (id: string, ...rest: Rest) => Promise<T>) =>
     (id: string, ...rest: Rest): Promise<T> =>
-      asked(async () => act(workflowId(id), ...rest));
+      asked([id], (_show, own = '') => act(own, ...rest));
   const shown =
     <Rest extends readonly unknown[], T>(act: (id: string, ...rest: Rest) => Promise<T>) =>
     (id: string, ...rest: Rest): Promise<T> =>
-      asked(async () => reveal.value(await act(workflowId(id), ...rest)));
+      asked([id], async (show, own = '') => show(await act(own, ...rest)));
+
+  const isOwn = ids.isOwn ?? ((id: string) => Promise.resolve(id.startsWith(ids.prefix)));
 
   /** Q3. */
   const startOf = (publicId: string, start: StartOptions = {}): StartOptions => {
     const { agent, scope, title, autoTitle, model, mode, budget, context } = start;
-    return { agent, scope, title, autoTitle, model, mode, budget, context, tenant, publicId: basePart(publicId) };
+    return { agent, scope, title, autoTitle, model, mode, budget, context, ...owned(publicId) };
   };
 
   const own: PerduraClient = {
@@ -56,10 +81,10 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     taskQueue: client.taskQueue,
 
     start: (id = `conv-${randomUUID()}`, options) =>
-      asked(async () => ({ ...(await client.start(workflowId(id), startOf(id, options))), id })),
+      asked([id], async (_show, own) => ({ ...(await client.start(own, startOf(id, options))), id })),
     send: (id, message, { start, ...options } = {}) =>
-      asked(async () =>
-        reveal.value(await client.send(workflowId(id), message, { ...options, ...(start && { start: startOf(id, start) }) })),
+      asked([id], async (show, own = '') =>
+        show(await client.send(own, message, { ...options, ...(start && { start: startOf(id, start) }) })),
       ),
     turn: shown((id, ...rest: [string, { signal?: AbortSignal }?]) => client.turn(id, ...rest)),
     message: on((id, message: Parameters<PerduraClient['message']>[1]) => client.message(id, message)),
@@ -78,60 +103,92 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     rename: on((id, title: string) => client.rename(id, title)),
     status: shown((id) => client.status(id)),
     queue: on((id) => client.queue(id)),
-    describe: (id) => asked(async () => ({ ...(await reveal.value(await client.describe(workflowId(id)))), id, publicId: null })),
+    describe: (id) =>
+      asked([id], async (show, own = '') => {
+        const found = await client.describe(own);
+        if (found.publicId !== null) publicIds.note(own, found.publicId);
+        return { ...(await show(found)), id, publicId: null };
+      }),
     key: on((id) => client.key(id)),
     runs: on((id) => client.runs(id)),
 
     list: ({ limit = 50, query, idPrefix, where, scan } = {}) =>
-      asked(async () => {
+      asked([], async (show) => {
         const narrow = idPrefix === undefined ? undefined : ids.prefixOf(idPrefix);
+        const among = narrow ?? (tenant === null ? undefined : ids.prefix);
         const most = where === undefined ? limit : (scan ?? Number.MAX_SAFE_INTEGER);
-        const rows = await client.list({ limit: most, ...(query !== undefined && { query }), tenant, idPrefix: narrow ?? ids.prefix });
+        const rows = await client.list({
+          ...{ limit: most, tenant },
+          ...(query !== undefined && { query }),
+          ...(among !== undefined && { idPrefix: among }),
+        });
         for (const { id, publicId } of rows) if (publicId !== null) publicIds.note(id, publicId);
-        const known = await reveal.value(rows);
+        const known = await show(rows);
         const own = known.map((row) => ({ ...row, publicId: null }));
         // By the names that the tenant knows.
         const fits = (row: (typeof own)[number]): boolean => (idPrefix === undefined || row.id.startsWith(idPrefix)) && (where?.(row) ?? true);
         return own.filter(fits).slice(0, limit);
       }),
     usage: ({ by = 'model', since } = {}) =>
-      asked(async () => {
+      asked([], async (show) => {
         const report = await client.usage({ by, tenant, ...(since && { since }) });
         const named = by === 'scope' ? report.sums.map((sum) => ({ ...sum, of: scopeParts(sum.of).scope })) : report.sums;
-        return { ...report, sums: await reveal.value(named) };
+        return { ...report, sums: await show(named) };
       }),
 
     fork: (id, { id: wanted = `conv-${randomUUID()}`, at, title, agent, scope, budget }) =>
-      asked(async () => {
-        const options = { at, id: workflowId(wanted), title, agent, scope, budget, tenant, publicId: wanted };
-        return reveal.value(await client.fork(workflowId(id), options));
+      asked([id, wanted], async (show, own = '', ownWanted) => {
+        const options = { at, id: ownWanted, title, agent, scope, budget, ...owned(wanted) };
+        return show(await client.fork(own, options));
       }),
     resume: (id, { title, agent, scope, budget } = {}) =>
-      asked(async () => reveal.value(await client.resume(workflowId(id), { title, agent, scope, budget, tenant, publicId: basePart(id) }))),
+      asked([id], async (show, own = '') => show(await client.resume(own, { title, agent, scope, budget, ...owned(id) }))),
     begin: (id, life, { title, agent, scope } = {}) =>
-      asked(async () => reveal.value(await client.begin(workflowId(id), life, { title, agent, scope, tenant, publicId: basePart(id) }))),
+      asked([id], async (show, own = '') => show(await client.begin(own, life, { title, agent, scope, ...owned(id) }))),
     rewind: on((id, to: string) => client.rewind(id, to)),
-    deleteConversation: shown((id) => client.deleteConversation(id)),
+    deleteConversation: shown(async (id) => {
+      const deleted = await client.deleteConversation(id);
+      publicIds.drop(id);
+      return deleted;
+    }),
     retry: shown((id, ...rest: Tail<PerduraClient['retry']>) => client.retry(id, ...rest)),
     edit: shown((id, ...rest: Tail<PerduraClient['edit']>) => client.edit(id, ...rest)),
     attach: on((id, picture: Uint8Array) => client.attach(id, picture)),
+    upload: (parts, options) => client.upload(parts, { ...options, ...owner }),
+    uploaded: (ref) => client.uploaded(ref, owner),
+    uploadedBytes: (ref) => client.uploadedBytes(ref, owner),
+    attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, owner)),
+    // Of all owners: the installation's client does it.
+    sweepUploads: () => Promise.resolve(0),
 
     approvals: shown((id) => client.approvals(id)),
     allApprovals: ({ limit } = {}) =>
-      asked(async () => reveal.value(await client.allApprovals({ ...(limit !== undefined && { limit }), idPrefix: ids.prefix }))),
-    decide: (id, { conversation, ...decision }, options) =>
-      asked(async () => {
-        const where = conversation === undefined ? {} : { conversation: workflowId(conversation) };
-        return client.decide(workflowId(id), { ...decision, ...where }, options);
+      asked([], async (show) => {
+        const all = await client.allApprovals({
+          ...(limit !== undefined && { limit }),
+          ...(tenant !== null && { idPrefix: ids.prefix }),
+        });
+        const own = <T>(found: readonly T[], idOf: (one: T) => string): Promise<T[]> => filterAsync(found, (one) => isOwn(idOf(one)));
+        return show({
+          ...all,
+          approvals: await own(all.approvals, ({ via }) => via),
+          silent: await own(all.silent, ({ id }) => id),
+        });
       }),
+    decide: (id, { conversation, ...decision }, options) =>
+      asked(conversation === undefined ? [id] : [id, conversation], (_show, own = '', below) =>
+        client.decide(own, { ...decision, ...(below !== undefined && { conversation: below }) }, options),
+      ),
     raiseBudget: on((id, budget: Parameters<PerduraClient['raiseBudget']>[1]) => client.raiseBudget(id, budget)),
     setModel: on((id, model: string | null) => client.setModel(id, model)),
 
     async *watch(id, options) {
+      const own = await ids.toWorkflowId(id);
+      const names: Asked = new Map([[basePart(own), basePart(id)]]);
       try {
-        for await (const { cursor, event } of client.watch(workflowId(id), options)) yield { cursor, event: await reveal.value(event) };
+        for await (const { cursor, event } of client.watch(own, options)) yield { cursor, event: await reveal.value(event, names) };
       } catch (error) {
-        throw await reveal.error(error);
+        throw await reveal.error(error, names);
       }
     },
     newestCursor: on((id) => client.newestCursor(id)),
@@ -149,21 +206,22 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
 
     turns: shown((id, options?: Parameters<PerduraClient['turns']>[1]) => client.turns(id, options)),
     timeline: (id, turn) =>
-      asked(async () => {
-        const found = await reveal.value(await client.timeline(workflowId(id), turn));
+      asked([id], async (show, own = '') => {
+        const found = await show(await client.timeline(own, turn));
         const bars = found.bars.map((bar) => ({ ...bar, worker: null }));
         const marks = found.marks.map((mark) => (mark.kind === 'worker-changed' ? { ...mark, words: 'another worker went on' } : mark));
         return { ...found, bars, marks, workers: [] };
       }),
     contextView: shown((id) => client.contextView(id)),
-    chunk: (id, chunk, offset) => asked(() => client.chunk(workflowId(id), chunk, offset)),
-    why: (id, turn) => asked(async () => ({ ...(await reveal.value(await client.why(workflowId(id), turn))), id })),
+    chunk: on((id, chunk: string, offset?: number) => client.chunk(id, chunk, offset)),
+    why: shown((id, turn: string) => client.why(id, turn)),
     contextChanges: shown((id) => client.contextChanges(id)),
     moments: shown((id, options?: Parameters<PerduraClient['moments']>[1]) => client.moments(id, options)),
     moment: (id, position) =>
-      asked(async () => {
-        const { changes, ...moment } = await reveal.value(await client.moment(workflowId(id), position));
-        const shownIn = (text: string | null): Promise<string | null> => (text === null ? Promise.resolve(null) : reveal.words(text));
+      asked([id], async (show, own = '') => {
+        const { changes, ...moment } = await show(await client.moment(own, position));
+        const names: Asked = new Map([[basePart(own), basePart(id)]]);
+        const shownIn = (text: string | null): Promise<string | null> => (text === null ? Promise.resolve(null) : reveal.words(text, names));
         const named = changes.map(async ({ path, before, after }) => ({ path, before: await shownIn(before), after: await shownIn(after) }));
         return { ...moment, changes: await Promise.all(named) };
       }),
@@ -173,7 +231,10 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
     // Workers are the installation's, and their names are those of machines.
     workers: () => Promise.resolve({ taskQueue: client.taskQueue, workers: [], queues: [] }),
     failures: ({ limit } = {}) =>
-      asked(async () => reveal.value(await client.failures({ ...(limit !== undefined && { limit }), tenant, idPrefix: ids.prefix }))),
+      asked([], async (show) => {
+        const among = tenant === null ? {} : { idPrefix: ids.prefix };
+        return show(await client.failures({ ...(limit !== undefined && { limit }), tenant, ...among }));
+      }),
 
     setMode: shown((id, mode: Parameters<PerduraClient['setMode']>[1]) => client.setMode(id, mode)),
     step: shown((id, options?: Parameters<PerduraClient['step']>[1]) => client.step(id, options)),
@@ -191,7 +252,10 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
         const given = JSON.stringify(scope.slice(0, 80));
         throw new ClientError('invalid', `${given} cannot be a memory's scope: it must match ${ID_PATTERN.source}`);
       }
-      return createTenantScope(client.scope(qualifiedScope(tenant, scope)), scope, { asked, reveal });
+      return createTenantScope(client.scope(qualifiedScope(tenant ?? undefined, scope)), scope, {
+        asked: (work) => asked([], work),
+        reveal,
+      });
     },
 
     // The installation's client is others' too.
@@ -199,6 +263,13 @@ export function createTenantClient(client: PerduraClient, tenant: string, key: s
   };
   return own;
 }
+
+async function filterAsync<T>(all: readonly T[], fits: (one: T) => Promise<boolean>): Promise<T[]> {
+  const fit = await Promise.all(all.map(fits));
+  return all.filter((_one, at) => fit[at]);
+}
+
+type Show = <T>(value: T) => Promise<T>;
 
 type Tail<F> = F extends (id: string, ...rest: infer Rest) => unknown ? Rest : never;
 

@@ -1,15 +1,19 @@
 /** What a conversation says of itself and of others, in the names that its tenant knows. */
+import { DELETED } from '../../client/describe.js';
 import { ClientError } from '../../client/errors.js';
 import { scopeParts } from '../../records/scope.js';
 import { TENANT_IDS } from './ids.js';
 
 export interface Reveal {
   /** A copy with its ids and scopes as the tenant knows them. What people, models and tools said is left as it is. */
-  value<T>(value: T): Promise<T>;
-  words(text: string): Promise<string>;
+  value<T>(value: T, asked?: Asked): Promise<T>;
+  words(text: string, asked?: Asked): Promise<string>;
   /** What to throw in the place of an error of the client below. */
-  error(error: unknown): Promise<unknown>;
+  error(error: unknown, asked?: Asked): Promise<unknown>;
 }
+
+/** Conversations that the request itself has named, by their ids in Temporal: an answer names them as it did, whether there are such or not. */
+export type Asked = ReadonlyMap<string, string>;
 
 export interface RevealNames {
   readonly tenant: string;
@@ -38,20 +42,20 @@ const WORDS = new Set([
 const CONTENT = new Set(['arguments', 'payload', 'blocks', 'text', 'preview', 'input', 'context']);
 const WHOLE = new RegExp(`^${TENANT_IDS.source}(?::turn_\\d+:\\d+)*$`);
 const AT_ONCE = 16;
-const GONE = '(deleted)';
+const NONE: Asked = new Map();
 const ANOTHER = '(another conversation)';
 
 export function createReveal({ tenant, prefix, publicIdOf }: RevealNames): Reveal {
   const scopeWords = new RegExp(`(memory:|memory of )${tenant}\\.`, 'g');
 
   /** Public ids of all that are named. */
-  const lookUp = async (named: ReadonlySet<string>): Promise<ReadonlyMap<string, string>> => {
-    const known = new Map<string, string>();
-    const rest = [...named];
+  const lookUp = async (named: ReadonlySet<string>, asked: Asked = NONE): Promise<ReadonlyMap<string, string>> => {
+    const known = new Map(asked);
+    const rest = [...named].filter((id) => !known.has(id));
     while (rest.length > 0) {
       const found = rest
         .splice(0, AT_ONCE)
-        .map(async (id) => known.set(id, id.startsWith(prefix) ? ((await publicIdOf(id)) ?? GONE) : ANOTHER));
+        .map(async (id) => known.set(id, id.startsWith(prefix) ? ((await publicIdOf(id)) ?? DELETED) : ANOTHER));
       await Promise.all(found);
     }
     return known;
@@ -60,27 +64,28 @@ export function createReveal({ tenant, prefix, publicIdOf }: RevealNames): Revea
   const rename = (text: string, known: ReadonlyMap<string, string>): string =>
     text.replace(TENANT_IDS, (id) => known.get(id) ?? ANOTHER).replace(scopeWords, '$1');
 
-  const words = async (text: string): Promise<string> => rename(text, await lookUp(new Set(text.match(TENANT_IDS) ?? [])));
+  const words = async (text: string, asked?: Asked): Promise<string> =>
+    rename(text, await lookUp(new Set(text.match(TENANT_IDS) ?? []), asked));
 
   return {
     words,
 
-    async value(value) {
+    async value(value, asked) {
       const named = new Set<string>();
       walk(value, (text) => {
         for (const id of text.match(TENANT_IDS) ?? []) named.add(id);
         return text;
       });
-      const known = await lookUp(named);
+      const known = await lookUp(named, asked);
       return walk(value, (text, key) => {
         if (key === 'scope' || key === 'scopes') return scopeParts(text).tenant === tenant ? scopeParts(text).scope : text;
         return rename(text, known);
       }) as typeof value;
     },
 
-    async error(error) {
+    async error(error, asked) {
       if (!(error instanceof ClientError)) return error;
-      return new ClientError(error.kind, await words(error.message), { cause: error });
+      return new ClientError(error.kind, await words(error.message, asked), { cause: error });
     },
   };
 }

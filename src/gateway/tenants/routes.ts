@@ -1,11 +1,15 @@
-/** Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others. */
+/**
+ * Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others, and a user of none those of none.
+ * Operators of none have all, and those of a tenant, as the tenant has them, with `?tenant=NAME`.
+ */
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
 import type { AgentDescription, GatewayVariables } from '../context.js';
-import type { Principal } from '../access/principal.js';
+import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
+import { mayAct, type Principal } from '../access/principal.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
-import { createTenantClient } from './client.js';
+import { createClientOfNoTenant, createTenantClient } from './client.js';
 
 export interface TenantOptions {
   readonly client: PerduraClient;
@@ -34,17 +38,31 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
     if (known.size > MAX_TENANTS) known.delete(known.keys().next().value ?? '');
     return own;
   };
+  const ofNone = createConversations(createClientOfNoTenant(client), log);
   return async (context, next) => {
     // Open paths have none.
-    const { tenant } = (context.get('principal') as Principal | undefined) ?? {};
-    if (tenant !== undefined) {
+    const principal = context.get('principal') as Principal | undefined;
+    const tenant = principal && tenantFor(principal, context.req.queries('tenant') ?? []);
+    if (principal !== undefined && tenant !== undefined) {
+      context.set('principal', { ...principal, tenant });
       context.set('conversations', conversationsOf(tenant));
       context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
       context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
       context.set('temporalLink', () => Promise.resolve(undefined));
-    }
+    } else if (principal !== undefined && !mayAct(principal, 'operator')) context.set('conversations', ofNone);
     await next();
   };
+}
+
+/** Whether there is a tenant of that name is nobody's to know: each of a stranger's is refused alike. */
+function tenantFor(principal: Principal, [named, ...more]: readonly string[]): string | undefined {
+  if (named === undefined) return principal.tenant;
+  if (!isTenant(named) || more.length > 0) {
+    throw new GatewayError({ status: 400, type: 'invalid', message: `tenant: one name, which matches ${TENANT_PATTERN.source}` });
+  }
+  if (principal.tenant === named) return named;
+  if (principal.tenant === undefined && mayAct(principal, 'operator')) return named;
+  throw new GatewayError({ status: 403, type: 'forbidden', message: 'tenant: it is named by an operator of no tenant alone' });
 }
 
 /** For routes about all of the installation: to a tenant they are not there. */

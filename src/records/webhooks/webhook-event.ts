@@ -13,9 +13,10 @@ const usage = z.object({
 });
 
 const about = {
-  /** Ids as Temporal has them; a sub-agent's begins with that of its first conversation and a colon. */
+  /** As Temporal has it, and a tenant's as the tenant knows it; a sub-agent's begins with that of its first conversation and a colon. */
   conversation: z.string(),
   agent: z.string(),
+  /** As it is called within its tenant. */
   scope: z.string(),
   tenant: z.string().optional(),
   title: z.string().nullable(),

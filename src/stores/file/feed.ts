@@ -4,23 +4,23 @@
  * each event the same however long the conversation.
  */
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { JsonValue } from '../../records/message.js';
 import { decodeJson } from '../codecs/entry-codec.js';
-import { createFeedPosition, cursorBefore, OLDEST, parseCursor, RESYNC, toCursor } from '../feed-cursor.js';
+import { compareCursors, OLDEST, parseCursor, toCursor } from '../feed-cursor.js';
+import { readFeed } from '../feed-tail.js';
+import type { FeedEvent } from '../feed-window.js';
 import { toUnavailable } from './errors.js';
+import { createFileFollower } from './follower.js';
 import type { FileHandles } from './handles.js';
 import { readNewLines, UNREAD, type Reading } from './lines.js';
 import { type WithLock, createTurns, type Turns } from './lock.js';
 import { conversationDir } from './paths.js';
 import { REMEMBERED_EVENT_IDS, type Feed, type LiveEvent } from '../store.js';
-import { watch, type FSWatcher } from 'node:fs';
 
-interface FeedEvent {
-  readonly cursor: string;
+interface StoredEvent extends FeedEvent {
   readonly id?: string;
-  readonly event: JsonValue;
 }
 
 /** What a writer knows of a feed: how far it has read, and the numbers it found. */
@@ -47,6 +47,7 @@ export interface FileFeedOptions {
 export function createFileFeed(dir: string, { maxLength, handles, withLock }: FileFeedOptions): Feed & { close(): Promise<void> } {
   const closing = new AbortController();
   const ends = new Map<string, FeedEnd>();
+  const follower = createFileFollower(decodeEvent);
 
   function endOf(path: string): FeedEnd {
     const end = ends.get(path) ?? { inTurn: createTurns(), reading: UNREAD, birth: 0, first: 1, last: 0, ids: new Set<string>() };
@@ -98,8 +99,32 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
 
     async *read(key, after, signal) {
       const path = join(conversationDir(dir, key), 'feed.jsonl');
+      const stop = AbortSignal.any([signal, closing.signal]);
+      let seen: Reading = UNREAD;
+      let paged: Reading = UNREAD;
       try {
-        yield* follow(path, after, AbortSignal.any([signal, closing.signal]));
+        yield* readFeed(after, stop, {
+          newest() {
+            const end = endOf(path);
+            return end.inTurn(async () => {
+              await readEnd(path, end);
+              seen = end.reading;
+              return end.last === 0 ? undefined : toCursor(end.birth, end.last);
+            });
+          },
+          // A slow reader goes on in the file where its last page ended.
+          async page(from) {
+            const events: FeedEvent[] = [];
+            const take = (line: string): void => {
+              const event = decodeEvent(line);
+              if (event !== undefined && (from === OLDEST || compareCursors(event.cursor, from) > 0)) events.push(event);
+            };
+            paged = await readNewLines(path, from === OLDEST ? UNREAD : paged, take, () => events.splice(0));
+            return events;
+          },
+          join: (newest) => follower.join(path, newest, seen),
+          leave: (tail) => follower.leave(path, tail),
+        });
       } catch (error) {
         throw toUnavailable(`read the feed of ${key.conversation}`, path, error);
       }
@@ -157,103 +182,10 @@ async function cut(path: string, end: FeedEnd, keep: number): Promise<void> {
   await readEnd(path, end);
 }
 
-/** Ends when `signal` aborts. */
-async function* follow(path: string, after: string, signal: AbortSignal): AsyncGenerator<FeedEvent> {
-  const position = createFeedPosition(after);
-  const folder = watchFolder(dirname(path), (file) => file === 'feed.jsonl');
-  let reading = UNREAD;
-  let anew = true;
-  try {
-    while (!signal.aborted) {
-      let events: FeedEvent[] = [];
-      reading = await readNewLines(
-        path,
-        reading,
-        (line) => {
-          const event = decodeEvent(line);
-          if (event !== undefined) events.push(event);
-        },
-        () => {
-          anew = true;
-          events = [];
-        },
-      );
-      if (anew && position.settle(events.at(-1)?.cursor)) yield { cursor: OLDEST, event: RESYNC };
-      anew = false;
-      for (const event of events) {
-        if (signal.aborted) return;
-        const step = position.step(event.cursor);
-        if (step === 'gap') yield { cursor: cursorBefore(event.cursor), event: RESYNC };
-        if (step !== 'seen') yield { cursor: event.cursor, event: event.event };
-      }
-      if (events.length === 0) await folder.changed(signal);
-    }
-  } finally {
-    folder.close();
-  }
-}
-
-function decodeEvent(line: string): FeedEvent | undefined {
+function decodeEvent(line: string): StoredEvent | undefined {
   const value = decodeJson(line);
   if (typeof value !== 'object' || value === null) return undefined;
   const { cursor, id, event } = value as { readonly [field: string]: unknown };
   if (typeof cursor !== 'string' || parseCursor(cursor) === undefined || event === undefined) return undefined;
   return { cursor, ...(typeof id === 'string' && { id }), event: event as JsonValue };
-}
-
-/** Waiting for news in a folder. */
-
-/** Waiting never lasts longer, as not every file system reports changes, and a folder that is not there yet cannot. */
-const POLL_MS = 15;
-
-interface FolderWatch {
-  /** Resolves when something may have changed since the last call, at the latest after 15 ms or when `signal` aborts. */
-  changed(signal: AbortSignal): Promise<void>;
-  close(): void;
-}
-
-function watchFolder(folder: string, isOurs: (file: string) => boolean): FolderWatch {
-  let watcher: FSWatcher | undefined;
-  let news = false;
-  let wake: (() => void) | undefined;
-
-  function begin(): void {
-    try {
-      watcher = watch(folder, (_, file) => {
-        if (file !== null && !isOurs(file)) return;
-        news = true;
-        wake?.();
-      });
-      // The folder is gone, or watching ended: polling goes on, and watching begins again when it can.
-      watcher.on('error', end);
-    } catch {
-      watcher = undefined;
-    }
-  }
-
-  function end(): void {
-    watcher?.close();
-    watcher = undefined;
-  }
-
-  return {
-    async changed(signal) {
-      if (watcher === undefined) begin();
-      if (!news && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(done, POLL_MS);
-          function done(): void {
-            clearTimeout(timer);
-            signal.removeEventListener('abort', done);
-            wake = undefined;
-            resolve();
-          }
-          wake = done;
-          signal.addEventListener('abort', done, { once: true });
-        });
-      }
-      news = false;
-    },
-    close: end,
-  };
 }

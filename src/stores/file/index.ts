@@ -14,8 +14,8 @@
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
  * search-index.bin, the index of what was said, which is made again from the rest where it is not there.
- * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; `<dir>/locks/` has a file for each process that
- * writes (lock.ts), `<dir>/store-id` the name that the store gave itself.
+ * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; files that wait to be used are in `<dir>/uploads/`
+ * (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the store gave itself.
  */
 import { constants } from 'node:fs';
 import { access, link, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
@@ -32,6 +32,7 @@ import { createFileLifeStorage } from './lives.js';
 import { createFileBudgets } from './budgets.js';
 import { createFileScopes } from './scopes.js';
 import { createFileSpendings } from './spendings.js';
+import { createFileUploads } from './uploads.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
 import { lineOf, outcomeOf, settlementOf } from './journal.js';
@@ -103,6 +104,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     documents: createFileDocuments(dir),
     pins: createPins(collections),
     scopes: createFileScopes(dir),
+    uploads: createFileUploads(dir),
     check: () => checkDirectory(dir),
     async close() {
       await feed.close();

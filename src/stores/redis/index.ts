@@ -17,6 +17,7 @@ import { openRedisLink, type RedisLink } from './link.js';
 import { createRedisBudgets } from './budgets.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { createRedisSpendings } from './spendings.js';
+import { createRedisUploads } from './uploads.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
@@ -98,6 +99,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     documents: createRedisDocuments(link),
     pins: createPins(open),
     scopes: createRedisScopes(link),
+    uploads: createRedisUploads(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();

@@ -36,12 +36,19 @@
  *               hash, number -> a piece of the index of all that was said (derived), `pieces` how many; the next one is written beside it
  *
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
+ * Files that wait to be used are under `perdura:{u:<namespace>:<tenant>}:<what>`, each until it expires:
+ *
+ *   arriving:<uuid> bytes of what is being sent
+ *   waiting:<id>    bytes of one that no conversation has used
+ *   known:<id>      hash, `upload` -> what it is, as JSON (codecs/upload-codec.ts), `expires` -> when, `use:<life>` -> who has used it
+ *   sizes           hash, id -> "bytes expires" of those that wait
+ *
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
  * `perdura:store` is the name that the store gave itself; `perdura:wake:<id>` is a stream by which a reader of feeds wakes itself, and is gone
  * in a minute.
  */
-import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
+import type { AgentKey, ConversationKey, ConversationName, ScopeKey, UploadOwner } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
 export const WAKE_KEY = 'perdura:wake';
@@ -104,6 +111,11 @@ export function scopeKeyOf({ namespace, scope }: ScopeKey, what: ScopeKeyName): 
 
 export function pinsKeyOf({ namespace, agent }: AgentKey): string {
   return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
+}
+
+export function uploadKeyOf({ namespace, tenant }: UploadOwner, what: 'arriving' | 'waiting' | 'known' | 'sizes', id?: string): string {
+  const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;
+  return id === undefined ? owner : `${owner}:${id}`;
 }
 
 function beginningOf(namespace: string, conversation: string): string {

@@ -160,17 +160,11 @@ test.each([
 
 test('a subscription begins with what there is, goes on over a question, and ends with the task', async () => {
   const asked = await send(message('ask'));
-  const [one, two] = [
-    collect(client.resubscribeTask({ tenant: '', id: asked.id })),
-    collect(client.resubscribeTask({ tenant: '', id: asked.id })),
-  ];
-  await waitFor(
-    () => world.client.status(asked.contextId),
-    ({ pendingApprovals }) => pendingApprovals === 1,
-  );
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  const streams = [1, 2].map(() => client.resubscribeTask({ tenant: '', id: asked.id }));
+  const firsts = await Promise.all(streams.map((stream) => stream.next()));
   const done = await send(message('red', { taskId: asked.id }));
-  for (const events of [await one, await two]) {
+  for (const [at, stream] of streams.entries()) {
+    const events = [firsts[at]?.value as StreamResponse, ...(await collect(stream))];
     expect(events[0]?.payload).toMatchObject({ $case: 'task', value: { status: { state: 6 } } });
     expect(artifactsAfter(events)).toEqual(textsOf(done));
     expect(events.at(-1)?.payload).toMatchObject({ $case: 'statusUpdate', value: { status: { state: 3 } } });

@@ -8,6 +8,7 @@ import { createEntrance, type Entrance } from '../../../src/gateway/access/entra
 import { createLimits } from '../../../src/gateway/access/limits.js';
 import { createSeal } from '../../../src/gateway/access/seal.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
+import { TENANT_KEY } from '../../support/tenants.js';
 import { NO_CLIENT } from './no-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -31,6 +32,7 @@ function stand(options: { readonly token?: string; readonly file?: string; reado
   });
   const app = createGateway({
     client: NO_CLIENT,
+    tenantKey: TENANT_KEY,
     ...entrance,
     origins: ['http://app.localhost:3000'],
     trustedProxies,
@@ -203,19 +205,17 @@ describe('with a file of PERDURA_AUTH', () => {
 
   test('a token’s tenant and role are what `/v1/me` says, and what a route needs', async () => {
     const file = join(dir, 'auth.json');
-    const tokens = ['user', 'operator'].map((role) => ({
-      name: role,
-      hash: hashOf(`token-of-the-${role}-of-acme`),
-      role,
-      tenant: 'acme',
-      created: '2026-01-01T00:00:00Z',
-    }));
+    const tokens = ['user-of-acme', 'operator-of-acme', 'operator'].map((name) => {
+      const [role = '', , tenant] = name.split('-');
+      return { name, hash: hashOf(`token-of-the-${name}`), role, ...(tenant && { tenant }), created: '2026-01-01T00:00:00Z' };
+    });
     await writeFile(file, JSON.stringify({ tokens }));
     const both = stand({ file }).app;
-    const headers = (role: string): Record<string, string> => ({ authorization: `Bearer token-of-the-${role}-of-acme` });
-    expect(await (await me(headers('user'), both)).json()).toEqual({ name: 'user', role: 'user', tenant: 'acme' });
-    const metrics = async (role: string): Promise<number> => (await ask('GET', '/metrics', headers(role), both)).status;
-    expect([await metrics('user'), await metrics('operator')]).toEqual([403, 200]);
+    const headers = (name: string): Record<string, string> => ({ authorization: `Bearer token-of-the-${name}` });
+    expect(await (await me(headers('user-of-acme'), both)).json()).toEqual({ name: 'user-of-acme', role: 'user', tenant: 'acme' });
+    const metrics = async (name: string): Promise<number> => (await ask('GET', '/metrics', headers(name), both)).status;
+    // Metrics are of the whole installation, which no tenant sees.
+    expect([await metrics('user-of-acme'), await metrics('operator-of-acme'), await metrics('operator')]).toEqual([404, 404, 200]);
     const login = await ask('GET', '/auth/login', {}, both);
     expect([login.status, await login.json()]).toEqual([
       404,

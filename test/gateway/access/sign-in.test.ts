@@ -8,6 +8,7 @@ import { watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance } from '../../../src/gateway/access/entrance.js';
 import { createLimits } from '../../../src/gateway/access/limits.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
+import { TENANT_KEY } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { NO_CLIENT } from './no-client.js';
 
@@ -52,7 +53,7 @@ function serve(more: object = {}): Promise<ServedGateway> {
     createLimiter: createLimits(),
     log,
   });
-  return serveGateway({ client: NO_CLIENT, port: 0, ...entrance, log, accessLog: log, ...more });
+  return serveGateway({ client: NO_CLIENT, tenantKey: TENANT_KEY, port: 0, ...entrance, log, accessLog: log, ...more });
 }
 
 interface Visit {

@@ -31,8 +31,9 @@ const NEEDS: Readonly<Record<string, Asked>> = {
 const NOTHING_RUNS = new Set(['GET /api/chat/:id/stream']);
 /** About no conversation, agent or scope. */
 const ABOUT_NOTHING = [
-  ...['ALL /*', 'GET /', 'GET /healthz', 'GET /readyz', 'GET /openapi.json', 'GET /v1/me', 'GET /.well-known/agent-card.json'],
-  ...['POST /v1/messages/count_tokens', 'ALL /mcp'],
+  ...['ALL /*', 'GET /', 'GET /healthz', 'GET /readyz', 'GET /openapi.json', 'GET /v1/me', 'POST /v1/messages/count_tokens', 'ALL /mcp'],
+  ...['POST /auth/code', 'POST /auth/logout', 'GET /auth/login', 'GET /auth/callback', 'GET /.well-known/agent-card.json'],
+  ...['GET /a2a', 'GET /a2a/:agent'],
 ];
 const MEMORY_ROUTES = [
   ...['blame', 'changes', 'diff', 'facts', 'history'].map((what) => `GET /v1/memory/:scope/${what}`),
@@ -44,7 +45,9 @@ const ELSEWHERE = [
   ...['GET /v1/workers', 'GET /v1/failures', 'GET /v1/findings', 'GET /v1/agents/:agent'],
   ...MEMORY_ROUTES,
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
+  ...['POST /v1/attachments', 'GET /v1/attachments/:ref', 'GET /v1/attachments/:ref/content'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
+  ...['POST /a2a', 'POST /a2a/', 'POST /a2a/:agent', 'POST /a2a/:agent/', 'GET /a2a/:agent/.well-known/agent-card.json', 'POST /agui'],
 ];
 
 /** Routes that are wrong, of which the rest need not be asked: a stream that is not refused takes its time. */
@@ -57,6 +60,8 @@ const acme = `plan-${randomUUID()}`;
 const hidden = createTenantIds('acme', TENANT_KEY).toWorkflowId(acme);
 const operators = `house-${randomUUID()}`;
 let response = '';
+/** Of Temporal, since they were last counted. */
+const calls: string[] = [];
 
 beforeAll(async () => {
   world = await startWorld({
@@ -67,6 +72,7 @@ beforeAll(async () => {
     },
   });
   app = tenantGateway(world);
+  countCalls();
   for (const [token, id] of [
     ['acme', acme],
     ['/admin', operators],
@@ -85,6 +91,17 @@ beforeAll(async () => {
   response = (made.json as { id: string }).id;
 });
 afterAll(() => world.close());
+
+function countCalls(): void {
+  const service = world.temporal.connection.workflowService as unknown as Record<string, unknown>;
+  for (const [name, real] of Object.entries(Object.getPrototypeOf(service) as object).concat(Object.entries(service))) {
+    if (typeof real !== 'function' || !/^[a-z]/.test(name) || name === 'rpcCall') continue;
+    service[name] = (...args: unknown[]): unknown => {
+      calls.push(name);
+      return (real as (...args: unknown[]) => unknown).apply(service, args);
+    };
+  }
+}
 
 const routes = (): string[] => [...new Set(app.routes.map(({ method, path }) => `${method} ${path}`))];
 /** What is asked of these stands in the body of a request, in each protocol's own shape. */
@@ -121,6 +138,7 @@ test('another’s conversation is as one that there is not, by any id', async ()
     const never = isResponse ? `resp_${Buffer.from(`no-${randomUUID()}:turn_0001`).toString('base64url')}` : `no-${randomUUID()}`;
     const named = isResponse ? [response, `resp_${Buffer.from(`${hidden}:turn_0001`).toString('base64url')}`] : [acme, hidden, operators];
     const inWords = async (id: string) => {
+      calls.length = 0;
       const { status, text: said } = await ask(
         app,
         'globex',
@@ -129,18 +147,78 @@ test('another’s conversation is as one that there is not, by any id', async ()
         NEEDS[route] ?? (method === 'GET' ? {} : { body: {} }),
       );
       // Of two looks at once either may be the first to find nothing.
-      return { status, text: said.replaceAll(id, 'ID').replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:') };
+      return {
+        status,
+        calls: calls.splice(0).sort(),
+        text: said.replaceAll(id, 'ID').replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:'),
+      };
     };
     const expected = await inWords(never);
     if (expected.status !== (NOTHING_RUNS.has(route) ? 204 : 404)) wrong.push(`${route}: ${expected.status} ${expected.text}`);
     for (const id of named) {
       const answer = await inWords(id);
-      if (JSON.stringify(answer) !== JSON.stringify(expected)) wrong.push(`${route} ${id}: ${answer.status} ${answer.text}`);
+      if (JSON.stringify(answer) !== JSON.stringify(expected))
+        wrong.push(`${route} ${id}: ${answer.status} ${answer.text} by ${String(answer.calls)}, not ${String(expected.calls)}`);
       if (answer.text.includes(SECRET) || HIDDEN.test(answer.text)) wrong.push(`${route} ${id} tells: ${answer.text}`);
     }
   }
   expect(wrong).toEqual([]);
   expect([await world.client.history(hidden), await world.client.history(operators)]).toEqual(before);
+});
+
+test('a user of no tenant sees nothing of tenants, and its own', async () => {
+  const raw = `raw-${randomUUID()}`;
+  const begun = await world.client.send(raw, `the word is ${SECRET}`, { start: { tenant: 'acme', title: SECRET } });
+  expect(begun.stopReason).toBe('end');
+  const wrong: string[] = [];
+  for (const route of ofOne()) {
+    if (wrong.length >= ENOUGH) break;
+    const [method = '', path = ''] = route.split(' ');
+    const isResponse = path.startsWith('/v1/responses');
+    const nameOf = (id: string): string => (isResponse ? `resp_${Buffer.from(`${id}:turn_0001`).toString('base64url')}` : id);
+    const inWords = async (id: string) => {
+      const asked = NEEDS[route] ?? (method === 'GET' ? {} : { body: {} });
+      const { status, text: said } = await ask(app, '/user', method, fill(path, nameOf(id)), asked);
+      return JSON.stringify([
+        status,
+        said
+          .replaceAll(id, 'ID')
+          .replaceAll(nameOf(id), 'ID')
+          .replace(/cannot [a-z ]* ID:/, 'cannot do it to ID:'),
+      ]);
+    };
+    const expected = await inWords(`no-${randomUUID()}`);
+    for (const id of [hidden, raw]) {
+      const answer = await inWords(id);
+      if (answer !== expected) wrong.push(`${route} ${id}: ${answer}, not ${expected}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_conversations', arguments: {} } };
+  const headers = { accept: 'application/json, text/event-stream' };
+  for (const own of [
+    await ask(app, '/user', 'GET', '/v1/conversations?limit=500'),
+    await ask(app, '/user', 'POST', '/mcp', { body: call, headers }),
+  ]) {
+    expect([own.status, HIDDEN.test(own.text), own.text.includes(acme), own.text.includes(raw)]).toEqual([200, false, false, false]);
+    expect(own.text).toContain(operators);
+  }
+  expect((await ask(app, '/user', 'GET', `/v1/conversations/${operators}/entries`)).text).toContain(SECRET);
+});
+
+test('it takes as long to find nothing, whether another has it or nobody', async () => {
+  const never = `no-${randomUUID()}`;
+  const took = new Map<string, number[]>([never, acme, hidden, operators].map((id) => [id, []]));
+  for (let round = 0; round < 40; round += 1) {
+    for (const [id, times] of took) {
+      const began = performance.now();
+      expect((await ask(app, 'globex', 'GET', `/v1/conversations/${id}/entries`)).status).toBe(404);
+      times.push(performance.now() - began);
+    }
+  }
+  const medianOf = (times: readonly number[]): number => [...times].sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? NaN;
+  const [nobodys = NaN, ...others] = [...took.values()].map(medianOf);
+  for (const other of others) expect(Math.max(other / nobodys, nobodys / other)).toBeLessThan(2.5);
 });
 
 test('its own tenant has it by its name, and not by the one that Temporal knows', async () => {
@@ -272,6 +350,78 @@ test('an attachment’s hash opens nothing elsewhere', async () => {
   expect(JSON.stringify(world.api.hits.slice(asked).map(({ body }) => body))).not.toContain(PNG.toString('base64'));
 });
 
+test('another’s reference is as one that never was, in every protocol, also where both have sent the same file', async () => {
+  const send = async (token: string) =>
+    (await ask(app, token, 'POST', '/v1/attachments', { bytes: PNG, headers: { 'content-type': 'image/png' } })).json as { ref: string };
+  const [acmes, admins] = [await send('acme'), await send('/admin')];
+  const never = `att_${'0'.repeat(32)}`;
+  const named = (ref: string) =>
+    [
+      ['GET', `/v1/attachments/${ref}`, undefined],
+      ['GET', `/v1/attachments/${ref}/content`, undefined],
+      ['POST', `/v1/conversations/${randomUUID()}/messages`, { text: 'look', images: [{ ref }], start: {} }],
+      [
+        'POST',
+        '/v1/chat/completions',
+        { model: 'default', messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: ref } }] }] },
+      ],
+      ['POST', '/v1/responses', { model: 'default', input: [{ role: 'user', content: [{ type: 'input_image', file_id: ref }] }] }],
+      [
+        'POST',
+        '/v1/messages',
+        {
+          model: 'default',
+          max_tokens: 9,
+          messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: ref } }] }],
+        },
+      ],
+      [
+        'POST',
+        '/api/chat',
+        { id: randomUUID(), messages: [{ id: 'm', role: 'user', parts: [{ type: 'file', mediaType: 'image/png', url: ref }] }] },
+      ],
+      [
+        'POST',
+        '/agui',
+        {
+          ...{ threadId: randomUUID(), runId: 'r', state: {}, tools: [], context: [], forwardedProps: {} },
+          messages: [{ id: 'm', role: 'user', content: [{ type: 'image', source: { type: 'url', value: ref } }] }],
+        },
+      ],
+      [
+        'POST',
+        '/a2a',
+        {
+          ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+          params: { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ url: ref }] } },
+        },
+      ],
+    ] as const;
+  const answers = async (token: string, ref: string): Promise<string[]> => {
+    const all: string[] = [];
+    for (const [method, path, body] of named(ref)) {
+      const headers: Record<string, string> = path === '/a2a' ? { 'a2a-version': '1.0' } : {};
+      const { status, text: said } = await ask(app, token, method, path, { ...(body && { body }), headers });
+      all.push(
+        `${status} ${said
+          .replaceAll(ref, 'REF')
+          .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+          .replace(/"timestamp":[^,}]*/g, '')}`,
+      );
+    }
+    return all;
+  };
+  const expected = await answers('globex', never);
+  expect(expected.filter((one) => !one.includes('no attachment'))).toEqual([]);
+  expect(await answers('globex', acmes.ref)).toEqual(expected);
+  expect(await answers('globex', admins.ref)).toEqual(expected);
+  expect(await answers('/admin', acmes.ref)).toEqual(await answers('/admin', never));
+  const globexs = await send('globex');
+  expect(new Set([acmes.ref, admins.ref, globexs.ref]).size).toBe(3);
+  expect(await answers('globex', acmes.ref)).toEqual(expected);
+  expect((await ask(app, 'globex', 'GET', `/v1/attachments/${globexs.ref}`)).status).toBe(200);
+});
+
 test('MCP: tools and resources have a tenant’s own alone', async () => {
   const call = async (token: string, method: string, params: object): Promise<string> => {
     const headers = { accept: 'application/json, text/event-stream' };
@@ -302,6 +452,56 @@ test('MCP: tools and resources have a tenant’s own alone', async () => {
   expect(await call('globex', 'resources/list', {})).not.toMatch(/t-[0-9a-f]{12}-|house-/);
 });
 
+test('A2A: a task, a context or an agent of another is as one that there is not', async () => {
+  const taskOf = (context: string): string => Buffer.from(`${context}:turn_0002`).toString('base64url');
+  const rpc = async (token: string, method: string, params: object, at = '/a2a') =>
+    ask(app, token, 'POST', at, { body: { jsonrpc: '2.0', id: 1, method, params }, headers: { 'a2a-version': '1.0' } });
+  const said = { messageId: 'm', role: 'ROLE_USER', parts: [{ text: `approve ${'0'.repeat(12)}` }] };
+  expect((await rpc('acme', 'GetTask', { id: taskOf(acme) })).text).toContain(SECRET);
+  for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask', 'SendMessage', 'SendStreamingMessage']) {
+    const answers = [`no-${randomUUID()}`, acme, hidden, operators].map(async (id) => {
+      const asked = method.startsWith('Send') ? { message: { ...said, taskId: taskOf(id) } } : { id: taskOf(id) };
+      const { status, text: answer } = await rpc('globex', method, asked);
+      return { status, answer: answer.replaceAll(id, 'ID') };
+    });
+    const [never, ...named] = await Promise.all(answers);
+    expect([method, never?.answer]).toEqual([method, expect.stringContaining('TASK_NOT_FOUND')]);
+    expect([method, named]).toEqual([method, [never, never, never]]);
+  }
+  for (const id of [`no-${randomUUID()}`, acme, hidden, operators]) {
+    expect((await rpc('globex', 'ListTasks', { contextId: id })).json).toMatchObject({ result: { tasks: [], totalSize: 0 } });
+  }
+  expect((await rpc('acme', 'ListTasks', {})).text).toContain(taskOf(acme));
+  expect((await rpc('globex', 'ListTasks', {})).text).not.toContain(SECRET);
+  const agents = ['house', 'nobody'];
+  for (const [method, path] of [
+    ['GET', (agent: string) => `/a2a/${agent}/.well-known/agent-card.json`],
+    ['POST', (agent: string) => `/a2a/${agent}`],
+    ['POST', (agent: string) => `/a2a/${agent}/`],
+  ] as const) {
+    const body = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: said } };
+    const asked = method === 'GET' ? {} : { body, headers: { 'a2a-version': '1.0' } };
+    const [others, none] = await Promise.all(
+      agents.map(async (agent) => {
+        const { status, text: answer } = await ask(app, 'globex', method, path(agent), asked);
+        return { status, answer: answer.replaceAll(agent, 'AGENT') };
+      }),
+    );
+    expect(others).toEqual(none);
+  }
+  expect((await ask(app, 'acme', 'GET', '/a2a/house/.well-known/agent-card.json')).status).toBe(200);
+});
+
+test('AG-UI: another’s thread is as one that there is not', async () => {
+  const resume = async (threadId: string): Promise<string> => {
+    const body = { threadId, runId: 'r1', messages: [], resume: [{ interruptId: 'turn_0002/c1', status: 'cancelled' }] };
+    return (await ask(app, 'globex', 'POST', '/agui', { body })).text.replaceAll(threadId, 'THREAD');
+  };
+  const never = await resume(`no-${randomUUID()}`);
+  expect(never).toContain('RUN_ERROR');
+  for (const id of [acme, hidden, operators]) expect(await resume(id)).toBe(never);
+});
+
 test('what begins with another’s id begins anew', async () => {
   const chat = { id: acme, messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'what is the word?' }] }] };
   const begun = [
@@ -309,6 +509,16 @@ test('what begins with another’s id begins anew', async () => {
     await ask(app, 'globex', 'POST', '/api/chat', { body: chat }),
     await ask(app, 'globex', 'POST', '/v1/responses', { body: { model: 'default', conversation: acme, input: 'what is the word?' } }),
     await ask(app, 'globex', 'POST', '/api/chat', { body: { ...chat, id: hidden } }),
+    await ask(app, 'globex', 'POST', '/agui', {
+      body: { threadId: acme, runId: 'r1', messages: [{ id: 'm2', role: 'user', content: 'and what is the word now?' }] },
+    }),
+    await ask(app, 'globex', 'POST', '/a2a', {
+      body: {
+        ...{ jsonrpc: '2.0', id: 1, method: 'SendMessage' },
+        params: { message: { messageId: 'm3', contextId: acme, role: 'ROLE_USER', parts: [{ text: 'tell me the word' }] } },
+      },
+      headers: { 'a2a-version': '1.0' },
+    }),
   ];
   for (const answer of begun) {
     expect(answer.status).toBeLessThan(300);
@@ -316,7 +526,29 @@ test('what begins with another’s id begins anew', async () => {
   }
   expect(begun[0]?.json).toEqual({ id: acme, attached: false });
   const entries = await ask(app, 'globex', 'GET', `/v1/conversations/${acme}/entries`);
-  expect(entries.text).toContain('what is the word?');
+  for (const said of ['what is the word?', 'and what is the word now?', 'tell me the word']) expect(entries.text).toContain(said);
   expect(entries.text).not.toContain(SECRET);
   expect((await ask(app, 'acme', 'GET', `/v1/conversations/${acme}/entries`)).text).not.toContain('what is the word?');
+});
+
+test('memory that a deleted conversation has left names it no more', async () => {
+  const id = `gone-${randomUUID()}`;
+  const of = (token: string, method: string, path: string, body?: object) => ask(app, token, method, path, body && { body });
+  await of('acme', 'POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} });
+  const key = await world.client.key(createTenantIds('acme', TENANT_KEY).toWorkflowId(id));
+  const fact = { ts: 2, fact: 'It was said.', tags: [], confidence: 1, salience: 1 };
+  await world.store.facts.add(key, 'gone', [fact], { conversation: key.conversation, turn_ids: ['turn_0001'] });
+  expect((await of('acme', 'GET', '/v1/memory/default')).text).toContain(id);
+  await of('acme', 'POST', `/v1/conversations/${id}/close`, { memory: false });
+  await waitFor(
+    () => of('acme', 'GET', `/v1/conversations/${id}`),
+    ({ json }) => (json as { state?: string }).state !== 'running',
+  );
+  const deleted = await of('acme', 'DELETE', `/v1/conversations/${id}`);
+  expect([deleted.status, HIDDEN.test(deleted.text)]).toEqual([200, false]);
+  const left = await waitFor(
+    () => of('acme', 'GET', '/v1/memory/default'),
+    ({ text: all }) => !all.includes(id),
+  );
+  expect(left.text).toContain('(deleted)');
 });

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
+import type { Description } from '../../../src/client.js';
 import { ClientError } from '../../../src/client/errors.js';
 import { ID_PATTERN } from '../../../src/conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../../src/conversation/protocol/fields.js';
 import { TENANT_PATTERN } from '../../../src/conversation/protocol/tenant.js';
 import { createTenantIds } from '../../../src/gateway/tenants/ids.js';
+import { createPublicIds } from '../../../src/gateway/tenants/public-ids.js';
 import { createReveal } from '../../../src/gateway/tenants/reveal.js';
 
 const KEY = 'a-key-that-only-tests-have-0123456789';
@@ -78,4 +80,20 @@ test('answers name what the tenant knows, and what was said stays as it was said
     kind: 'invalid',
     message: 'a fork reads plan: (another conversation)',
   });
+});
+
+test('what a deleted conversation was called is soon forgotten, also by a gateway that did not delete it', async () => {
+  let now = 0;
+  let called: string | null = 'plan';
+  const describe = (id: string): Promise<Description> => {
+    if (called === null) return Promise.reject(new ClientError('not-found', `there is no ${id}`));
+    return Promise.resolve({ id, publicId: called } as Description);
+  };
+  const [one, other] = [createPublicIds({ describe }, () => now), createPublicIds({ describe }, () => now)];
+  expect([await one.of('t-1'), await other.of('t-1')]).toEqual(['plan', 'plan']);
+  called = null;
+  one.drop('t-1:turn_0001:1');
+  expect([await one.of('t-1'), await other.of('t-1')]).toEqual([undefined, 'plan']);
+  now = 30_000;
+  expect(await other.of('t-1')).toBeUndefined();
 });

@@ -36,7 +36,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
           limit: PAGE,
           current: 'true',
           ...(more['agent'] && { agent: more['agent'] }),
-          ...(more['tenant'] && { tenant: more['tenant'] }),
+          ...(more['tenant'] && { ofTenant: more['tenant'] }),
           ...(status && { status }),
           ...(more['cost'] && { costUsd: Number(more['cost']) || 0 }),
           ...(more['text'] && { text: more['text'].slice(0, 200) }),

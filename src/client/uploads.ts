@@ -1,0 +1,234 @@
+/**
+ * Files that are sent first and named afterwards, by a reference.
+ *
+ * A1  A reference is its owner's: of one tenant, or of none. Another's is as one that there never was.
+ * A2  The bytes lie in one place: with the upload until a conversation uses it, then among the bodies of those conversations, and go with
+ *     them. So deleting a conversation leaves nothing of its files behind, and an expiry takes nothing that a conversation has.
+ * A3  What was sent in part, is too large, of a wrong type or empty leaves nothing.
+ */
+import { createHash } from 'node:crypto';
+import { imageTypeOf, START_BYTES } from '../records/image-type.js';
+import type { MediaSource } from '../records/message.js';
+import type { Upload, UploadUse } from '../records/uploads.js';
+import type { ConversationKey, Store, UploadOwner } from '../stores/store.js';
+import { ClientError } from './errors.js';
+
+/** As references look. */
+export const UPLOAD_ID = /^att_[0-9a-f]{32}$/;
+
+export const DEFAULT_UPLOAD_BYTES = 10 * 1024 * 1024;
+const HOUR_MS = 60 * 60 * 1000;
+/** For so long an upload that no conversation uses is kept. */
+const UNUSED_MS = 24 * HOUR_MS;
+/** So long after its last use a reference can be named again. The bytes are the conversation's and stay as long as that. */
+const USED_MS = 30 * 24 * HOUR_MS;
+/** Of one owner: what waits to be used is held by nobody else. */
+const MAX_WAITING = 1_000;
+const MAX_WAITING_BYTES = 512 * 1024 * 1024;
+/** Parts may be of one byte each: so many are written at once. */
+const WRITTEN_BYTES = 256 * 1024;
+/** Of two uses at once one may take the bytes away from where the other looks; then they are where the first has put them. */
+const LOOKS = 3;
+
+export interface UploadedFile {
+  /** The reference. */
+  readonly ref: string;
+  /** By its content. */
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** From when it cannot be named any more; ISO 8601. What a conversation has of it stays. */
+  readonly expiresAt: string;
+  /** A conversation has it. */
+  readonly used: boolean;
+}
+
+export interface OfTenant {
+  /** Default: of no tenant. */
+  readonly tenant?: string;
+}
+
+export interface UploadOptions extends OfTenant {
+  /** Default: DEFAULT_UPLOAD_BYTES. */
+  readonly maxBytes?: number;
+  /** What the bytes must have, in hex: others are refused with `invalid`. */
+  readonly sha256?: string;
+  /** How long it waits to be used, in milliseconds; default: 24 hours. */
+  readonly keepMs?: number;
+}
+
+export interface UploadsClient {
+  /**
+   * Keeps a picture (PNG, JPEG, GIF, WebP, by its content) for a message that will name it. The same bytes again are the same reference,
+   * and wait anew. Fails with `invalid`, `too-large`, `media-type`, or `queue-full` where too much waits already; or as `parts` does.
+   */
+  upload(parts: AsyncIterable<Uint8Array>, options?: UploadOptions): Promise<UploadedFile>;
+  /** Fails with `not-found`. */
+  uploaded(ref: string, options?: OfTenant): Promise<UploadedFile>;
+  uploadedBytes(ref: string, options?: OfTenant): Promise<Buffer>;
+  /** Makes it a body of the conversation, for the `images` of a message to it. */
+  attachUploaded(id: string, ref: string, options?: OfTenant): Promise<MediaSource & { readonly ref: string }>;
+  /** Removes what has expired; answers how many. A store that does so itself has none. */
+  sweepUploads(): Promise<number>;
+}
+
+export interface UploadsAccess {
+  readonly namespace: string;
+  readonly store: () => Promise<Store>;
+  readonly keyOf: (id: string) => Promise<ConversationKey>;
+}
+
+interface Found {
+  readonly upload: Upload;
+  readonly base64: string;
+  /** A conversation has it. */
+  readonly isUsed: boolean;
+}
+
+export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess): UploadsClient {
+  let swept = 0;
+  /** Also where nobody else does it, as in a server of one's own: at most once an hour. */
+  const sweepNowAndThen = async (): Promise<void> => {
+    if (Date.now() - swept < HOUR_MS) return;
+    swept = Date.now();
+    await (await opened()).uploads.sweep().catch(() => undefined);
+  };
+  const ownerOf = ({ tenant = '' }: OfTenant = {}): UploadOwner => ({ namespace, tenant });
+
+  /** Where its bytes are, as base64, and what it is. */
+  const find = async (owner: UploadOwner, ref: string): Promise<Found> => {
+    const { uploads, bodies } = await opened();
+    for (let look = 0; look < LOOKS && UPLOAD_ID.test(ref); look += 1) {
+      const upload = await uploads.find(owner, ref);
+      if (upload === undefined) break;
+      const waiting = await uploads.bytes(owner, ref);
+      if (waiting !== undefined) return { upload, base64: waiting.toString('base64'), isUsed: false };
+      for (const { ref: body, ...life } of upload.uses) {
+        const base64 = await bodies.get({ namespace, ...life }, body);
+        if (base64 !== undefined) return { upload, base64, isUsed: true };
+      }
+    }
+    throw new ClientError('not-found', noUpload(ref));
+  };
+
+  return {
+    async upload(parts, { maxBytes = DEFAULT_UPLOAD_BYTES, keepMs = UNUSED_MS, sha256: expected, ...of } = {}) {
+      await sweepNowAndThen();
+      const { uploads } = await opened();
+      const owner = ownerOf(of);
+      const waiting = await uploads.waiting(owner);
+      if (waiting.count >= MAX_WAITING || waiting.bytes >= MAX_WAITING_BYTES) {
+        const most = `${MAX_WAITING} files and ${MAX_WAITING_BYTES} bytes`;
+        throw new ClientError(
+          'queue-full',
+          `cannot keep a file: ${waiting.count} wait to be used by a message, ${most} may; name them, or wait until they expire`,
+        );
+      }
+      const draft = await uploads.begin(owner);
+      try {
+        const { mediaType, size, sha256 } = await receive(parts, maxBytes, (bytes) => draft.append(bytes));
+        if (expected !== undefined && expected !== sha256)
+          throw new ClientError(
+            'invalid',
+            'cannot keep this file: it came otherwise than it was sent, its SHA-256 is another; send it again',
+          );
+        const id = idOf(owner, sha256);
+        const at = Date.now();
+        const known = await find(owner, id).catch(() => undefined);
+        // A2: a conversation has these bytes.
+        if (known?.isUsed === true) {
+          await draft.discard();
+          return toUploadedFile(known);
+        }
+        const upload = { id, mediaType, size, sha256, at, expiresAt: at + keepMs };
+        await draft.keep(upload);
+        return toUploadedFile({ upload, isUsed: false });
+      } catch (error) {
+        await draft.discard().catch(() => undefined);
+        throw error;
+      }
+    },
+
+    async uploaded(ref, of) {
+      const owner = ownerOf(of);
+      const upload = UPLOAD_ID.test(ref) ? await (await opened()).uploads.find(owner, ref) : undefined;
+      // What nobody has used is there; of the rest the conversations may be gone.
+      if (upload?.uses.length === 0) return toUploadedFile({ upload, isUsed: false });
+      return toUploadedFile(await find(owner, ref));
+    },
+
+    async uploadedBytes(ref, of) {
+      return Buffer.from((await find(ownerOf(of), ref)).base64, 'base64');
+    },
+
+    async attachUploaded(id, ref, of) {
+      const owner = ownerOf(of);
+      const { upload, base64 } = await find(owner, ref);
+      const { uploads, bodies } = await opened();
+      const key = await keyOf(id);
+      const { ref: body } = await bodies.put(key, base64);
+      const { conversation, life, scope } = key;
+      const use: UploadUse = { conversation, life, scope, ref: body };
+      await uploads.use(owner, ref, use, Date.now() + USED_MS);
+      return { mediaType: upload.mediaType, ref: body };
+    },
+
+    sweepUploads: async () => (await opened()).uploads.sweep(),
+  };
+}
+
+/** Whoever has it or had it (A1). */
+function noUpload(ref: string): string {
+  return `there is no attachment ${JSON.stringify(ref.slice(0, 80))}: it was never sent, has expired, or went with its conversation; send the file again`;
+}
+
+interface Received {
+  readonly mediaType: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** Refuses as soon as it can. */
+async function receive(parts: AsyncIterable<Uint8Array>, maxBytes: number, write: (bytes: Uint8Array) => Promise<void>): Promise<Received> {
+  const hash = createHash('sha256');
+  let pending: Uint8Array[] = [];
+  let size = 0;
+  let written = 0;
+  let mediaType: string | undefined;
+  const flush = async (): Promise<void> => {
+    if (size === written) return;
+    const bytes = Buffer.concat(pending);
+    mediaType ??= imageTypeOf(bytes);
+    if (mediaType === undefined)
+      throw new ClientError('media-type', 'cannot keep this file: by its content it is no PNG, JPEG, GIF or WebP picture');
+    hash.update(bytes);
+    await write(bytes);
+    written = size;
+    pending = [];
+  };
+  for await (const part of parts) {
+    size += part.byteLength;
+    if (size > maxBytes)
+      throw new ClientError(
+        'too-large',
+        `cannot keep this file: it has more than ${maxBytes} bytes, the most that are taken here (\`perdura serve --max-attachment\`)`,
+      );
+    pending.push(part);
+    if (size - written >= (mediaType === undefined ? START_BYTES : WRITTEN_BYTES)) await flush();
+  }
+  await flush();
+  if (mediaType === undefined)
+    throw new ClientError('invalid', 'cannot keep this file: it is empty; the body of the request must be the file itself');
+  return { mediaType, size, sha256: hash.digest('hex') };
+}
+
+/** The same for the same bytes of an owner, and another one for another's. */
+function idOf({ namespace, tenant }: UploadOwner, sha256: string): string {
+  const hash = createHash('sha256').update(JSON.stringify(['perdura upload 1', namespace, tenant, sha256]));
+  return `att_${hash.digest('hex').slice(0, 32)}`;
+}
+
+function toUploadedFile({ upload, isUsed }: Pick<Found, 'isUsed'> & { readonly upload: Omit<Upload, 'uses'> }): UploadedFile {
+  const { id, mediaType, size, sha256, expiresAt } = upload;
+  return { ref: id, mediaType, bytes: size, sha256, expiresAt: new Date(expiresAt).toISOString(), used: isUsed };
+}
