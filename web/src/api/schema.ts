@@ -149,6 +149,152 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/attachments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a file, for messages that will name it
+         * @description The body is the file itself: PNG, JPEG, GIF or WebP, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            responses: {
+                /** @description Send a file, for messages that will name it */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Attachment"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/attachments/{ref}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a file is */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    ref: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What a file is */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Attachment"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/attachments/{ref}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The file itself */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    ref: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The file itself */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "image/*": string;
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations": {
         parameters: {
             query?: never;
@@ -158,24 +304,25 @@ export interface paths {
         };
         /**
          * Conversations, latest started first
-         * @description Filters narrow the latest 5000; `before` begins the next page with what started earlier.
+         * @description Filters narrow the latest 5000; `before`, the `startedAt` of the last one, begins the next page.
          */
         get: {
             parameters: {
                 query?: {
                     agent?: string;
-                    /** @description only those that started earlier */
+                    /** @description only those that started in that millisecond or earlier: its own come once more */
                     before?: string;
                     /** @description only those that are known to have cost so much */
                     costUsd?: number | null;
                     /** @description ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn */
                     current?: "true" | "false";
                     limit?: number;
+                    /** @description for who sees all tenants; `tenant` asks in the place of one */
+                    ofTenant?: string;
                     running?: "true" | "false";
                     /** @description only those that started then or later */
                     since?: string;
                     status?: "running" | "waiting" | "failed" | "ended" | "canceled" | "terminated" | "timed-out";
-                    tenant?: string;
                     /** @description in the id or the title */
                     text?: string;
                 };
@@ -448,7 +595,11 @@ export interface paths {
                 };
                 cookie?: never;
             };
-            requestBody?: never;
+            requestBody: {
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
             responses: {
                 /** @description Keep a picture with the conversation, for the `images` of a message */
                 201: {
@@ -3465,6 +3616,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Attachment: {
+            bytes: number;
+            /** @description from when it cannot be named any more; what a conversation has of it stays */
+            expiresAt: string;
+            /** @description by the content */
+            mediaType: string;
+            ref: string;
+            sha256: string;
+            /** @description a conversation has it, and it goes with that */
+            used: boolean;
+        };
         /** @description What a conversation may use in all; absent: no limit */
         Budget: {
             maxCostUsd?: number;
@@ -3622,6 +3784,10 @@ export interface components {
             } | {
                 mediaType: string;
                 ref: string;
+            } | {
+                /** @default application/octet-stream */
+                mediaType: string;
+                ref: string;
             })[];
             /** @description values that tools see and the model never does */
             context?: {
@@ -3638,6 +3804,10 @@ export interface components {
                 base64: string;
                 mediaType: string;
             } | {
+                mediaType: string;
+                ref: string;
+            } | {
+                /** @default application/octet-stream */
                 mediaType: string;
                 ref: string;
             })[];
@@ -3663,6 +3833,10 @@ export interface components {
                 base64: string;
                 mediaType: string;
             } | {
+                mediaType: string;
+                ref: string;
+            } | {
+                /** @default application/octet-stream */
                 mediaType: string;
                 ref: string;
             })[];
