@@ -127,7 +127,13 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
           const before = seen.get(identity);
           const lastSeen = new Date(Math.max(msOf(lastAccessTime), before?.lastSeen.getTime() ?? 0));
           const version = workerVersionCapabilities?.buildId || before?.version || loads.get(identity)?.version || null;
-          seen.set(identity, { identity, version, lastSeen, takes: [...(before?.takes ?? []), of], load: loads.get(identity)?.load ?? null });
+          seen.set(identity, {
+            identity,
+            version,
+            lastSeen,
+            takes: [...(before?.takes ?? []), of],
+            load: loads.get(identity)?.load ?? null,
+          });
         }
       }
       return {
@@ -151,12 +157,18 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
       const look = async ({ id, running, state }: Listed): Promise<void> => {
         if (!running && state !== 'failed' && state !== 'timed-out' && state !== 'terminated') return;
         if (!running && state !== 'failed') {
-          found.push({ id, kind: state, isRetried: false, message: `the workflow was ${state === 'terminated' ? 'terminated from outside' : 'ended by its timeout'}` });
+          found.push({
+            id,
+            kind: state,
+            isRetried: false,
+            message: `the workflow was ${state === 'terminated' ? 'terminated from outside' : 'ended by its timeout'}`,
+          });
           return;
         }
         const answer = await within(PATIENCE_MS, () => status(id)).catch(() => undefined);
         if (answer === undefined) {
-          if (state === 'failed') found.push({ id, kind: 'workflow-failed', isRetried: false, message: 'the workflow itself failed: Temporal has the reason' });
+          if (state === 'failed')
+            found.push({ id, kind: 'workflow-failed', isRetried: false, message: 'the workflow itself failed: Temporal has the reason' });
           else silent += 1;
           return;
         }

@@ -140,7 +140,10 @@ export function createInsight(access: InsightAccess): InsightClient {
       const isEnded = !isRunning || ends.some((end) => end.turn === turn) || (running !== undefined && hasEnded(running, turnNumber(turn)));
       const timeline = timelineOf(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
       if (timeline.from === null && complete) {
-        throw new ClientError('not-found', `${id} has no ${turn} of its own: a fork's first turns are in the conversation that it began with`);
+        throw new ClientError(
+          'not-found',
+          `${id} has no ${turn} of its own: a fork's first turns are in the conversation that it began with`,
+        );
       }
       return timeline;
     },
@@ -161,7 +164,16 @@ export function createInsight(access: InsightAccess): InsightClient {
     async chunk(id, chunk, offset = 0) {
       const { kind, turn, role, text } = await chunkOf(id, chunk, { reading, context, bodyOf });
       const end = Math.min(text.length, offset + MAX_CHUNK);
-      return { id: chunk, kind, turn, role, text: text.slice(offset, end), offset, characters: text.length, next: end < text.length ? end : null };
+      return {
+        id: chunk,
+        kind,
+        turn,
+        role,
+        text: text.slice(offset, end),
+        offset,
+        characters: text.length,
+        next: end < text.length ? end : null,
+      };
     },
 
     async why(id, turn) {
@@ -172,7 +184,8 @@ export function createInsight(access: InsightAccess): InsightClient {
         : (await reading.branches(id)).find(({ turns }) => turns.includes(turn));
       const all = branch ? await reading.history(id, { branch: branch.branch }) : current;
       const entries = all.filter((entry) => entry.turn === turn);
-      if (entries.length === 0) throw new ClientError('not-found', `conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`);
+      if (entries.length === 0)
+        throw new ClientError('not-found', `conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`);
       const { runs: replayed, complete, problems } = await pastOf(id);
       const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
       const slots = new Set(entries.map(({ slot }) => slot));
@@ -180,7 +193,17 @@ export function createInsight(access: InsightAccess): InsightClient {
       const index = await indexOfRunning(id);
       const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? shortenedOf(index, current, turn) : [] };
       const isOver = index !== undefined && branch === undefined && entries.every(({ session }) => session < index.session);
-      return { id, turn, hasEnded: isOver, ...(branch && { branch: branch.branch }), entries: entries.length, ...found, causes, complete, problems };
+      return {
+        id,
+        turn,
+        hasEnded: isOver,
+        ...(branch && { branch: branch.branch }),
+        entries: entries.length,
+        ...found,
+        causes,
+        complete,
+        problems,
+      };
     },
 
     async contextChanges(id) {
@@ -264,7 +287,11 @@ function hasEnded({ phase, turn, turns }: Status, number: number): boolean {
 async function chunkOf(
   id: string,
   chunk: string,
-  { reading, context, bodyOf }: Pick<InsightAccess, 'reading' | 'context'> & { readonly bodyOf: (id: string, ref: string | null) => Promise<string | null> },
+  {
+    reading,
+    context,
+    bodyOf,
+  }: Pick<InsightAccess, 'reading' | 'context'> & { readonly bodyOf: (id: string, ref: string | null) => Promise<string | null> },
 ): Promise<{ readonly kind: DebugChunk['kind']; readonly turn: string | null; readonly role: string | null; readonly text: string }> {
   if (chunk === 'memory') {
     const { chunks } = await context(id);
@@ -273,7 +300,8 @@ async function chunkOf(
     return { kind: 'MEMORY', turn: null, role: null, text };
   }
   const slot = Number(/^chunk_(\d{1,15})$/.exec(chunk)?.[1] ?? NaN);
-  if (Number.isNaN(slot)) throw new ClientError('invalid', `${JSON.stringify(chunk.slice(0, 40))} is no chunk with a text: memory, chunk_12`);
+  if (Number.isNaN(slot))
+    throw new ClientError('invalid', `${JSON.stringify(chunk.slice(0, 40))} is no chunk with a text: memory, chunk_12`);
   const [entry] = await reading.entries(id, [slot], { whole: true });
   if (!entry) throw new ClientError('not-found', `${id} has nothing at ${chunk}, or the store no longer has it`);
   return { kind: 'WORKING_FLOW', turn: entry.turn, role: entry.message.role, text: wordsOf(entry) };

@@ -119,8 +119,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     agents: () => options.agents?.() ?? Promise.resolve([]),
     describeAgent: (name: string) => options.describeAgent?.(name) ?? Promise.resolve(undefined),
     findings: () => options.findings?.() ?? Promise.resolve([]),
-    temporalLink: (id: string) =>
-      Promise.resolve(temporalLink && ((run: string, event: number) => temporalLink(id, run, event) ?? null)),
+    temporalLink: (id: string) => Promise.resolve(temporalLink && ((run: string, event: number) => temporalLink(id, run, event) ?? null)),
   };
 
   app.use(async (context, next) => {
@@ -194,7 +193,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAguiRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
-    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.' },
+    info: {
+      title: 'Perdura',
+      version,
+      description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.',
+    },
     security: [{ token: [] }],
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });

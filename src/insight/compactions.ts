@@ -54,7 +54,12 @@ export function contextChangesOf(runs: readonly Run[]): ContextChange[] {
   return found;
 }
 
-function changeIn(before: ConversationState, after: ConversationState, event: ConversationEvent, number: number): ContextChange | undefined {
+function changeIn(
+  before: ConversationState,
+  after: ConversationState,
+  event: ConversationEvent,
+  number: number,
+): ContextChange | undefined {
   if (event.kind !== 'effect-completed') return undefined;
   const effect = before.inFlight.find((one) => one.effect === event.effect && one.id === event.id);
   const [was, is] = [slotsOf(before.context), slotsOf(after.context)];
@@ -94,7 +99,12 @@ function changeIn(before: ConversationState, after: ConversationState, event: Co
       return { ...common, kind: 'trimmed', episode: trimmed.episode.id, turns: trimmed.episode.turn_ids, text: trimmed.base.text };
     }
     case 'uncompact':
-      return { ...common, kind: 'undone', episode: effect?.effect === 'uncompact' ? effect.input.episode : null, slots: difference(is, was) };
+      return {
+        ...common,
+        kind: 'undone',
+        episode: effect?.effect === 'uncompact' ? effect.input.episode : null,
+        slots: difference(is, was),
+      };
     default:
       return undefined;
   }

@@ -223,7 +223,9 @@ function readRun({ run, events }: RunHistory, pending: readonly UnderWay[]): Rea
   for (const one of open.values()) {
     const way = pending.find(({ id }) => id === one.activityId);
     if (way) {
-      one.started = way.startedAt ? { at: way.startedAt.getTime(), attempt: way.attempt, worker: way.worker, failure: way.lastFailure } : undefined;
+      one.started = way.startedAt
+        ? { at: way.startedAt.getTime(), attempt: way.attempt, worker: way.worker, failure: way.lastFailure }
+        : undefined;
     }
     bars.push(toBar(one, undefined, run, way));
   }
@@ -242,7 +244,8 @@ function endOf(event: HistoryEvent): End | undefined {
   const completed = event.activityTaskCompletedEventAttributes;
   if (completed) return { begun: String(completed.scheduledEventId), outcome: 'ok', failure: null, output: decode(completed.result) };
   const failed = event.activityTaskFailedEventAttributes;
-  if (failed) return { begun: String(failed.scheduledEventId), outcome: 'failed', failure: failureInWords(failed.failure), output: undefined };
+  if (failed)
+    return { begun: String(failed.scheduledEventId), outcome: 'failed', failure: failureInWords(failed.failure), output: undefined };
   const late = event.activityTaskTimedOutEventAttributes;
   if (late) return { begun: String(late.scheduledEventId), outcome: 'timed-out', failure: failureInWords(late.failure), output: undefined };
   const canceled = event.activityTaskCanceledEventAttributes;
@@ -334,7 +337,12 @@ function modelBar(bar: TimelineBar, input: Partial<ModelStepInput> | undefined, 
       return {
         ...common,
         answered: true,
-        bar: { ...common.bar, model, usage, detail: calls.length === 0 ? words(stop) : words(`asks for ${calls.map(({ name }) => name).join(', ')}`) },
+        bar: {
+          ...common.bar,
+          model,
+          usage,
+          detail: calls.length === 0 ? words(stop) : words(`asks for ${calls.map(({ name }) => name).join(', ')}`),
+        },
         asks: calls.flatMap(({ callId: id, name }, at): Asked[] => {
           const plan = plans[at];
           if (plan?.approval?.policy === 'ask') return [{ callId: id, name, what: 'approval' }];
@@ -402,13 +410,25 @@ function peopleIn(turn: string, runs: readonly ReadRun[]): TimelineBar[] {
           const ran = all.find((other) => other.bar.callId === callId && other.bar.lane === 'tool')?.bar.from;
           const next = all.find((other) => other.turn === turn && other.bar.lane === 'model' && other.bar.from > begun)?.bar.from;
           const to = decision?.at ?? ran ?? next ?? null;
-          const outcome = to === null ? 'running' : decision === undefined && what !== 'wait' && ran === undefined ? 'expired' : decision?.decision === 'deny' ? 'denied' : 'ok';
+          const outcome =
+            to === null
+              ? 'running'
+              : decision === undefined && what !== 'wait' && ran === undefined
+                ? 'expired'
+                : decision?.decision === 'deny'
+                  ? 'denied'
+                  : 'ok';
           return {
             ...bar,
             id: `${bar.id}/${callId}`,
             lane: what === 'wait' ? 'retry' : 'person',
             label: words(name),
-            detail: { approval: 'waits for a person to allow it', question: 'a question waits for its answer', 'client-tool': 'waits for its client', wait: 'waits as it was asked to' }[what],
+            detail: {
+              approval: 'waits for a person to allow it',
+              question: 'a question waits for its answer',
+              'client-tool': 'waits for its client',
+              wait: 'waits as it was asked to',
+            }[what],
             from: begun,
             to,
             started: begun,
@@ -461,7 +481,9 @@ function deathOf({ attempt, failure, started, from, event, run, label }: Timelin
 
 function noteTaken({ name, input, at }: Pick<Open, 'name' | 'input' | 'at'>, taken: Map<string, number>): void {
   if (name !== 'model-step' && name !== 'store-step') return;
-  const { write } = (input ?? {}) as { readonly write?: { readonly messages?: readonly { readonly turn?: unknown; readonly ts?: unknown }[] } };
+  const { write } = (input ?? {}) as {
+    readonly write?: { readonly messages?: readonly { readonly turn?: unknown; readonly ts?: unknown }[] };
+  };
   for (const { turn, ts } of write?.messages ?? []) {
     if (typeof turn !== 'string') continue;
     const said = typeof ts === 'number' ? Math.round(ts * 1000) : at;

@@ -107,7 +107,10 @@ test('a turn as a timeline: model calls, the person that it waits for, the tool,
 });
 
 test('its turns, page by page', async () => {
-  const all = (await get(`/v1/conversations/${id}/turns`)).json as { turns: { turn: string; question: string; toolCalls: number }[]; more: boolean };
+  const all = (await get(`/v1/conversations/${id}/turns`)).json as {
+    turns: { turn: string; question: string; toolCalls: number }[];
+    more: boolean;
+  };
   expect(all.turns.map(({ turn: name, question, toolCalls }) => [name, question, toolCalls])).toEqual([
     ['turn_0001', 'hello', 0],
     ['turn_0002', 'write it', 1],
@@ -136,7 +139,16 @@ test('the context chunk by chunk; a compaction before, after and undone; and why
   const outcome = (await post(`/v1/conversations/${id}/compact`, {})).json as { kind: string };
   const changes = async () =>
     (await get(`/v1/conversations/${id}/context/changes`)).json as {
-      changes: { number: number; kind: string; turns: string[]; slots: number[]; afterText: string | null; beforeText: string | null; undoneBy: number | null; tokens: { before: number; after: number } }[];
+      changes: {
+        number: number;
+        kind: string;
+        turns: string[];
+        slots: number[];
+        afterText: string | null;
+        beforeText: string | null;
+        undoneBy: number | null;
+        tokens: { before: number; after: number };
+      }[];
     };
   expect(outcome.kind).toBe('compacted');
   const compacted = (await changes()).changes.at(-1)!;
@@ -148,7 +160,10 @@ test('the context chunk by chunk; a compaction before, after and undone; and why
   expect((await get(`/v1/conversations/${id}/context/chunks/chunk_${slot}`)).status).toBe(200);
   expect((await get(`/v1/conversations/${id}/context/chunks/memory`)).json).toMatchObject({ kind: 'MEMORY', text: compacted.afterText });
 
-  const why = (await get(`/v1/conversations/${id}/turns/turn_0001/why`)).json as { inPrompt: number; causes: { kind: string; episode: string }[] };
+  const why = (await get(`/v1/conversations/${id}/turns/turn_0001/why`)).json as {
+    inPrompt: number;
+    causes: { kind: string; episode: string }[];
+  };
   expect(why).toMatchObject({ inPrompt: 0, hasEnded: false });
   expect(why.causes.at(-1)).toMatchObject({ kind: 'compacted' });
   expect((await get(`/v1/conversations/${id}/turns/turn_0099/why`)).status).toBe(404);
@@ -191,7 +206,9 @@ test('the queue is edited over HTTP', async () => {
   for (const said of ['one', 'two', 'three']) await post(`/v1/conversations/${other}/messages?mode=enqueue`, { text: said });
   const { queue } = (await get(`/v1/conversations/${other}/queue`)).json as { queue: { id: string }[] };
   expect(queue).toHaveLength(3);
-  const moved = (await post(`/v1/conversations/${other}/queue`, { op: 'move', id: queue[2]!.id, before: queue[0]!.id })).json as { queue: { id: string }[] };
+  const moved = (await post(`/v1/conversations/${other}/queue`, { op: 'move', id: queue[2]!.id, before: queue[0]!.id })).json as {
+    queue: { id: string }[];
+  };
   expect(moved.queue.map((one) => one.id)).toEqual([queue[2]!.id, queue[0]!.id, queue[1]!.id]);
   const dropped = (await post(`/v1/conversations/${other}/queue`, { op: 'drop', id: queue[0]!.id })).json as typeof moved;
   expect(dropped.queue).toHaveLength(2);
@@ -205,10 +222,14 @@ test('conversations are found by agent, status, age and words; failures by kind;
   const failing = world.id();
   await post(`/v1/conversations/${failing}/messages`, { text: 'hello', start: { agent: 'broken', title: 'A Trip to Oslo' } });
   const found = async (query: string) =>
-    ((await waitFor(
-      () => get(`/v1/conversations?${query}`),
-      ({ status }) => status === 200,
-    )).json as { conversations: { id: string }[] }).conversations.map((one) => one.id);
+    (
+      (
+        await waitFor(
+          () => get(`/v1/conversations?${query}`),
+          ({ status }) => status === 200,
+        )
+      ).json as { conversations: { id: string }[] }
+    ).conversations.map((one) => one.id);
   await waitFor(
     () => found(`text=${failing}`),
     (ids) => ids.length === 1,
@@ -221,12 +242,16 @@ test('conversations are found by agent, status, age and words; failures by kind;
   const { failures } = (await get('/v1/failures')).json as { failures: { kind: string; message: string; conversations: string[] }[] };
   const own = failures.find(({ conversations }) => conversations.includes(failing))!;
   expect(own.message).toMatch(/no_such_tool/);
-  const workers = (await get('/v1/workers')).json as { taskQueue: string; workers: { identity: string; version: string | null; takes: string[] }[] };
+  const workers = (await get('/v1/workers')).json as {
+    taskQueue: string;
+    workers: { identity: string; version: string | null; takes: string[] }[];
+  };
   expect(workers.taskQueue).toBe(world.taskQueue);
   expect(workers.workers[0]).toMatchObject({ takes: ['decisions', 'activities'] });
   expect(workers.workers[0]!.version).toMatch(/^perdura@/);
   expect((await get('/v1/findings')).json).toEqual({ findings });
-  for (const path of ['/v1/workers', '/v1/failures', '/v1/findings']) expect([path, (await get(path, '/user')).status]).toEqual([path, 403]);
+  for (const path of ['/v1/workers', '/v1/failures', '/v1/findings'])
+    expect([path, (await get(path, '/user')).status]).toEqual([path, 403]);
   const tree = (await get(`/v1/conversations/${failing}/tree`)).json as { conversations: { id: string }[] };
   expect(tree.conversations.map((one) => one.id)).toEqual([failing]);
 });
@@ -249,7 +274,10 @@ test('MEMORY.md line by line, its versions and what each changed; facts that oth
   const none = (await world.store.documents.memory(key)).version;
   const first = await write(1, none, ['- Likes tea.'], ['- Likes tea.']);
   const second = await write(2, first, ['- Likes tea.', '- Lives in Oslo.'], ['- Lives in Oslo.']);
-  const blame = (await get(`/v1/memory/${scope}/blame`)).json as { version: string; lines: { line: string; source: object; change: { id: string } }[] };
+  const blame = (await get(`/v1/memory/${scope}/blame`)).json as {
+    version: string;
+    lines: { line: string; source: object; change: { id: string } }[];
+  };
   expect(blame.lines.map(({ line, change }) => [line, change.id])).toEqual([
     ['- Likes tea.', 'w1'],
     ['- Lives in Oslo.', 'w2'],

@@ -8,7 +8,14 @@ test('without long waits time is even, from one end to the other', () => {
 
 test('hours of waiting for a person are cut, and what is done has the room', () => {
   const hour = 3_600_000;
-  const scale = scaleOf({ from: 0, to: hour + 4_000 }, [{ from: 0, to: 2_000 }, { from: hour + 2_000, to: hour + 4_000 }], 1_000);
+  const scale = scaleOf(
+    { from: 0, to: hour + 4_000 },
+    [
+      { from: 0, to: 2_000 },
+      { from: hour + 2_000, to: hour + 4_000 },
+    ],
+    1_000,
+  );
   expect(scale.cuts).toHaveLength(1);
   expect(scale.x(2_000)).toBeGreaterThan(400);
   expect(scale.x(hour + 2_000) - scale.x(2_000)).toBeCloseTo(70);
@@ -16,12 +23,26 @@ test('hours of waiting for a person are cut, and what is done has the room', () 
 });
 
 test('moments keep their order, whatever is cut', () => {
-  const scale = scaleOf({ from: 0, to: 1_000_000 }, [{ from: 0, to: 10 }, { from: 500_000, to: 500_500 }], 300);
+  const scale = scaleOf(
+    { from: 0, to: 1_000_000 },
+    [
+      { from: 0, to: 10 },
+      { from: 500_000, to: 500_500 },
+    ],
+    300,
+  );
   const all = Array.from({ length: 500 }, (_, at) => scale.x(at * 2_000));
   for (const [at, x] of all.entries()) expect(x).toBeGreaterThanOrEqual(all[at - 1] ?? 0);
   expect(scale.ticks.length).toBeLessThan(20);
 });
 
 test('bars of one lane that overlap stand in rows of their own', () => {
-  expect(rowsOf([{ from: 0, to: 10 }, { from: 5, to: 8 }, { from: 9, to: 12 }, { from: 11, to: 20 }])).toEqual([0, 1, 1, 0]);
+  expect(
+    rowsOf([
+      { from: 0, to: 10 },
+      { from: 5, to: 8 },
+      { from: 9, to: 12 },
+      { from: 11, to: 20 },
+    ]),
+  ).toEqual([0, 1, 1, 0]);
 });

@@ -121,7 +121,13 @@ beforeAll(async () => {
   const key = { namespace: 'default', scope: 'default' };
   const { documents, facts } = stand.world.store;
   const source = { trust: 'user' as const, conversation: main, turn_ids: ['turn_0002'] };
-  const lines = ['# Harbour', '- Ships are written down in the ledger.', '- The crane is out of order.', `- ${HOSTILE}`, '- Short answers are preferred.'];
+  const lines = [
+    '# Harbour',
+    '- Ships are written down in the ledger.',
+    '- The crane is out of order.',
+    `- ${HOSTILE}`,
+    '- Short answers are preferred.',
+  ];
   let { version } = await documents.memory(key);
   for (const [at, count] of [2, 3, 5].entries()) {
     await documents.writeMemory(key, {
@@ -130,12 +136,21 @@ beforeAll(async () => {
       cause: at === 2 ? 'accepted' : 'consolidation',
       from: version,
       text: `${lines.slice(0, count).join('\n')}\n`,
-      lines: lines.slice(at === 0 ? 0 : [2, 3, 5][at - 1], count).map((line) => ({ line, source: at === 2 ? { ...source, trust: 'tool:fetch_url' as const } : source })),
+      lines: lines
+        .slice(at === 0 ? 0 : [2, 3, 5][at - 1], count)
+        .map((line) => ({ line, source: at === 2 ? { ...source, trust: 'tool:fetch_url' as const } : source })),
     });
     ({ version } = await documents.memory(key));
   }
-  await documents.appendHistory(key, { id: 'h1', kind: 'summary', ts: 1_760_000_000, text: 'The harbour ledger was gone through for spring.' });
-  await documents.propose(key, 'p1', [{ ts: 1_760_000_500, line: '- The harbour closes at noon.', source: { ...source, trust: 'tool:fetch_url' } }]);
+  await documents.appendHistory(key, {
+    id: 'h1',
+    kind: 'summary',
+    ts: 1_760_000_000,
+    text: 'The harbour ledger was gone through for spring.',
+  });
+  await documents.propose(key, 'p1', [
+    { ts: 1_760_000_500, line: '- The harbour closes at noon.', source: { ...source, trust: 'tool:fetch_url' } },
+  ]);
   const [first] = await facts.add(key, 'b1', [{ ts: 1, fact: 'The crane works.', tags: ['crane'], confidence: 1, salience: 1 }], source);
   await facts.add(key, 'b2', [{ ts: 2, fact: 'The crane is out of order.', tags: ['crane'], confidence: 1, salience: 1 }], source, [
     { fact: first!.id, by: 'The crane is out of order.', ts: 2 },
@@ -217,36 +232,39 @@ pageTest('why a turn was forgotten is told from the page alone', async () => {
   await looked('why', `?context=${main}&part=turns&why=turn_0001`, (one) => one.locator('.story-head').waitFor());
 });
 
-pageTest('memory: blame in the margin, versions on a slider, facts that were replaced, review and forgetting with its preview', async () => {
-  const { page } = await opened('?memory=default');
-  await page.locator('.blame-group.is-tool').waitFor();
-  await page.getByRole('tab', { name: 'Versions' }).click();
-  await page.getByText('Version 3 of 3').waitFor();
-  await page.getByRole('slider').focus();
-  await page.keyboard.press('ArrowLeft');
-  await page.getByText('Version 2 of 3').waitFor();
-  expect(await page.locator('.diff-line.added').allInnerTexts()).toEqual([expect.stringContaining('The crane is out of order.')]);
-  await page.getByRole('tab', { name: 'Facts' }).click();
-  await page.getByText('The crane is out of order.').waitFor();
-  await page.getByRole('tab', { name: 'HISTORY' }).click();
-  await page.getByRole('searchbox', { name: 'Words in HISTORY' }).fill('ledger spring');
-  await page.keyboard.press('Enter');
-  await page.locator('.history mark', { hasText: 'ledger' }).waitFor();
-  await page.getByRole('tab', { name: 'Forget' }).click();
-  await page.getByLabel('What is to be forgotten').fill('Short answers are preferred.');
-  await page.getByRole('button', { name: 'Show what would go' }).click();
-  await page.locator('.forget-preview li', { hasText: 'Short answers are' }).waitFor();
-  await page.getByRole('button', { name: 'Forget this for good' }).click();
-  await page.getByRole('status').getByText('Forgotten').waitFor();
-  expect((await stand.world.client.scope('default').text()).text).not.toContain('Short answers');
-  await page.getByRole('tab', { name: /To review/ }).click();
-  await page.getByRole('button', { name: 'Accept' }).click();
-  await page.getByText('Nothing waits for review.').waitFor();
-  expect((await stand.world.client.scope('default').text()).text).toContain('The harbour closes at noon.');
-  await looked('memory', '?memory=default', (one) => one.locator('.blame-group').first().waitFor());
-  await looked('memory-versions', '?memory=default&part=versions', (one) => one.locator('.diff-line').first().waitFor());
-  await looked('memory-facts', '?memory=default&part=facts', (one) => one.locator('.memory-line').first().waitFor());
-});
+pageTest(
+  'memory: blame in the margin, versions on a slider, facts that were replaced, review and forgetting with its preview',
+  async () => {
+    const { page } = await opened('?memory=default');
+    await page.locator('.blame-group.is-tool').waitFor();
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    await page.getByText('Version 3 of 3').waitFor();
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByText('Version 2 of 3').waitFor();
+    expect(await page.locator('.diff-line.added').allInnerTexts()).toEqual([expect.stringContaining('The crane is out of order.')]);
+    await page.getByRole('tab', { name: 'Facts' }).click();
+    await page.getByText('The crane is out of order.').waitFor();
+    await page.getByRole('tab', { name: 'HISTORY' }).click();
+    await page.getByRole('searchbox', { name: 'Words in HISTORY' }).fill('ledger spring');
+    await page.keyboard.press('Enter');
+    await page.locator('.history mark', { hasText: 'ledger' }).waitFor();
+    await page.getByRole('tab', { name: 'Forget' }).click();
+    await page.getByLabel('What is to be forgotten').fill('Short answers are preferred.');
+    await page.getByRole('button', { name: 'Show what would go' }).click();
+    await page.locator('.forget-preview li', { hasText: 'Short answers are' }).waitFor();
+    await page.getByRole('button', { name: 'Forget this for good' }).click();
+    await page.getByRole('status').getByText('Forgotten').waitFor();
+    expect((await stand.world.client.scope('default').text()).text).not.toContain('Short answers');
+    await page.getByRole('tab', { name: /To review/ }).click();
+    await page.getByRole('button', { name: 'Accept' }).click();
+    await page.getByText('Nothing waits for review.').waitFor();
+    expect((await stand.world.client.scope('default').text()).text).toContain('The harbour closes at noon.');
+    await looked('memory', '?memory=default', (one) => one.locator('.blame-group').first().waitFor());
+    await looked('memory-versions', '?memory=default&part=versions', (one) => one.locator('.diff-line').first().waitFor());
+    await looked('memory-facts', '?memory=default&part=facts', (one) => one.locator('.memory-line').first().waitFor());
+  },
+);
 
 pageTest('the stepper goes back and forth, and steps what runs', async () => {
   const id = stand.world.id();
@@ -320,7 +338,9 @@ pageTest('agents with their tools, and a playground that begins a scratch conver
 
 pageTest('200 conversations in the fleet', async () => {
   await Promise.all(
-    Array.from({ length: 200 }, (_, at) => stand.world.client.start(`many-${String(at).padStart(3, '0')}`, { title: `One of many, ${at}` })),
+    Array.from({ length: 200 }, (_, at) =>
+      stand.world.client.start(`many-${String(at).padStart(3, '0')}`, { title: `One of many, ${at}` }),
+    ),
   );
   await waitFor(
     () => stand.world.client.list({ limit: 300, idPrefix: 'many-' }),

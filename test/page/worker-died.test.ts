@@ -51,8 +51,13 @@ onStage(
       expect([path, answer.status]).toEqual([path, 200]);
       return answer.json();
     };
-    expect(await get('/v1/agents/default')).toMatchObject({ name: 'default', tools: expect.arrayContaining([expect.objectContaining({ name: 'read_file' })]) });
-    expect(await get('/v1/findings')).toMatchObject({ findings: expect.arrayContaining([expect.objectContaining({ what: 'Worker', health: 'ok' })]) });
+    expect(await get('/v1/agents/default')).toMatchObject({
+      name: 'default',
+      tools: expect.arrayContaining([expect.objectContaining({ name: 'read_file' })]),
+    });
+    expect(await get('/v1/findings')).toMatchObject({
+      findings: expect.arrayContaining([expect.objectContaining({ what: 'Worker', health: 'ok' })]),
+    });
     expect(await get(`/v1/conversations/${id}/moments`)).toMatchObject({ turns: [{ turn: 'turn_0001' }], problems: [] });
     expect(await get(`/v1/conversations/${id}/turns/turn_0001/why`)).toMatchObject({ inPrompt: 2, causes: [] });
   },

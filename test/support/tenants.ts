@@ -21,7 +21,15 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   const describeAgent = async (name: string, tenant?: string) =>
     (await agents(tenant)).includes(name) ? { name, config: {}, tools: [], servers: [], system: '' } : undefined;
   const { browsers } = createEntrance({ secret: TENANT_KEY, createLimiter: createLimits() });
-  return createGateway({ client, describeAgent, authenticate: byName, browsers, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
+  return createGateway({
+    client,
+    describeAgent,
+    authenticate: byName,
+    browsers,
+    tenantKey: TENANT_KEY,
+    agents,
+    requestsPerMinute: 100_000,
+  });
 }
 
 const PATIENCE_MS = 30_000;

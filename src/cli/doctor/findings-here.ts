@@ -29,7 +29,16 @@ async function look(config: Config): Promise<readonly Finding[]> {
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);
-  const all = [checkNode(process.versions.node), ...server, ...store, ...checkSettingPackages(config), ...checkCircuits(config.cwd, Date.now()), ...agents, workspace, disk];
+  const all = [
+    checkNode(process.versions.node),
+    ...server,
+    ...store,
+    ...checkSettingPackages(config),
+    ...checkCircuits(config.cwd, Date.now()),
+    ...agents,
+    workspace,
+    disk,
+  ];
   const shown = (text: string): string => pasteable(text, secretsOf(config));
   return all.map(({ mend, ...one }) => ({ ...one, found: shown(one.found), ...(mend !== undefined && { mend: shown(mend) }) }));
 }

@@ -17,7 +17,11 @@ export interface KnownAgents {
 }
 
 /** Undefined where there is no such agent, or the tenant may not use it. */
-export async function describeAgent({ config, namespace, store }: KnownAgents, name: string, tenant?: string): Promise<AgentDescription | undefined> {
+export async function describeAgent(
+  { config, namespace, store }: KnownAgents,
+  name: string,
+  tenant?: string,
+): Promise<AgentDescription | undefined> {
   const own = await loadUserConfig(config.cwd);
   const scope = tenant === undefined ? name : qualifiedScope(tenant, name);
   const folder = agentsFolder(config, own.agentsDir);
@@ -40,7 +44,12 @@ export async function describeAgent({ config, namespace, store }: KnownAgents, n
     const accepted = pins.filter((pin) => pin.server === server.name);
     return {
       ...shownServer(server),
-      pins: accepted.map((pin) => ({ tool: pin.tool, hash: pin.hash, description: toolOf(pin)?.description ?? null, inputSchema: toolOf(pin)?.inputSchema ?? null })),
+      pins: accepted.map((pin) => ({
+        tool: pin.tool,
+        hash: pin.hash,
+        description: toolOf(pin)?.description ?? null,
+        inputSchema: toolOf(pin)?.inputSchema ?? null,
+      })),
     };
   });
   return {
@@ -53,7 +62,12 @@ export async function describeAgent({ config, namespace, store }: KnownAgents, n
 }
 
 /** With the names of variables; what a file gives as a value or an argument may be a secret, and is not shown. */
-function shownServer(server: McpServer): { readonly name: string; readonly type: string; readonly place: string; readonly variables: readonly string[] } {
+function shownServer(server: McpServer): {
+  readonly name: string;
+  readonly type: string;
+  readonly place: string;
+  readonly variables: readonly string[];
+} {
   const { name, type } = server;
   if (server.type === 'http') {
     const place = server.url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');

@@ -236,7 +236,10 @@ function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): Style
       const head = `  ${turn}${drawn} ${facts}`;
       if (width < 30) return [[{ text: fit(head, width, look.measure) }], ...below];
       const room = width - look.measure(head) - 2;
-      return [[{ text: head }, { text: room < 6 ? '' : `  ${fit(toTerminalLine(question, 200), room, look.measure)}`, style: 'dim' }], ...below];
+      return [
+        [{ text: head }, { text: room < 6 ? '' : `  ${fit(toTerminalLine(question, 200), room, look.measure)}`, style: 'dim' }],
+        ...below,
+      ];
     }),
   ];
 }

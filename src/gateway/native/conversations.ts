@@ -60,7 +60,10 @@ export function addConversations(app: GatewayApp): void {
     query: z.object({
       limit: z.coerce.number().int().min(1).max(500).default(50),
       running: z.enum(['true', 'false']).optional(),
-      before: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started in that millisecond or earlier: its own come once more' }),
+      before: z.iso
+        .datetime({ offset: true })
+        .optional()
+        .openapi({ description: 'only those that started in that millisecond or earlier: its own come once more' }),
       since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started then or later' }),
       agent: z.string().max(64).optional(),
       ofTenant: z.string().max(64).optional().openapi({ description: 'for who sees all tenants; `tenant` asks in the place of one' }),
@@ -70,7 +73,9 @@ export function addConversations(app: GatewayApp): void {
       current: z
         .enum(['true', 'false'])
         .default('false')
-        .openapi({ description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn' }),
+        .openapi({
+          description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn',
+        }),
     }),
     answer: z.object({ conversations: z.array(listed) }),
     act: async ({ client }, { query: { limit, running, before, since, current, ...filter } }) => {

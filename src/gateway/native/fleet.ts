@@ -90,7 +90,11 @@ export function addFleet(app: GatewayApp): void {
     act: async (_core, { params: { agent: name }, context }) => {
       const found = await context.get('describeAgent')(name);
       if (found !== undefined) return found;
-      throw new GatewayError({ status: 404, type: 'not-found', message: `there is no agent ${JSON.stringify(name)}: /v1/agents lists them` });
+      throw new GatewayError({
+        status: 404,
+        type: 'not-found',
+        message: `there is no agent ${JSON.stringify(name)}: /v1/agents lists them`,
+      });
     },
   });
 }

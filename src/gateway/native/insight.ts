@@ -148,8 +148,7 @@ export function addInsight(app: GatewayApp): void {
     params: onConversation,
     query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(50), before: turnId.optional() }),
     answer: z.object({ turns: z.array(turn), more: z.boolean() }),
-    act: ({ client }, { params: { id }, query: { limit, before } }) =>
-      client.turns(id, { limit, ...(before !== undefined && { before }) }),
+    act: ({ client }, { params: { id }, query: { limit, before } }) => client.turns(id, { limit, ...(before !== undefined && { before }) }),
   });
   add(app, {
     method: 'get',

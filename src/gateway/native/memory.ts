@@ -201,5 +201,8 @@ async function readWhole(memory: ScopeMemory): Promise<MemoryText & { readonly c
 async function textOfVersion(memory: ScopeMemory, wanted: string): Promise<string> {
   const text = wanted === NO_MEMORY_VERSION ? '' : await memory.textOf(wanted);
   if (text !== undefined) return text;
-  throw new ClientError('not-found', `${memory.scope} has no version ${wanted.slice(0, 12)} of MEMORY.md, or its text is not kept any more`);
+  throw new ClientError(
+    'not-found',
+    `${memory.scope} has no version ${wanted.slice(0, 12)} of MEMORY.md, or its text is not kept any more`,
+  );
 }

@@ -126,7 +126,8 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
         const known = await show(rows);
         const own = known.map((row) => ({ ...row, publicId: null }));
         // By the names that the tenant knows.
-        const fits = (row: (typeof own)[number]): boolean => (idPrefix === undefined || row.id.startsWith(idPrefix)) && (where?.(row) ?? true);
+        const fits = (row: (typeof own)[number]): boolean =>
+          (idPrefix === undefined || row.id.startsWith(idPrefix)) && (where?.(row) ?? true);
         return own.filter(fits).slice(0, limit);
       }),
     usage: ({ by = 'model', since } = {}) =>
@@ -221,8 +222,13 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
       asked([id], async (show, own = '') => {
         const { changes, ...moment } = await show(await client.moment(own, position));
         const names: Asked = new Map([[basePart(own), basePart(id)]]);
-        const shownIn = (text: string | null): Promise<string | null> => (text === null ? Promise.resolve(null) : reveal.words(text, names));
-        const named = changes.map(async ({ path, before, after }) => ({ path, before: await shownIn(before), after: await shownIn(after) }));
+        const shownIn = (text: string | null): Promise<string | null> =>
+          text === null ? Promise.resolve(null) : reveal.words(text, names);
+        const named = changes.map(async ({ path, before, after }) => ({
+          path,
+          before: await shownIn(before),
+          after: await shownIn(after),
+        }));
         return { ...moment, changes: await Promise.all(named) };
       }),
 

@@ -223,7 +223,13 @@ test('it takes as long to find nothing, whether another has it or nobody', async
 
 test('its own tenant has it by its name, and not by the one that Temporal knows', async () => {
   const seen = ['', '/status', '/entries', '/approvals', '/context', '/queue', '/memory', '/items', '/branches', '/turns', '/tree'];
-  const understood = ['/turns/turn_0001/timeline', '/turns/turn_0001/why', '/context/chunks', '/context/chunks/chunk_1', '/context/changes'];
+  const understood = [
+    '/turns/turn_0001/timeline',
+    '/turns/turn_0001/why',
+    '/context/chunks',
+    '/context/chunks/chunk_1',
+    '/context/changes',
+  ];
   for (const path of [...seen, ...understood, '/moments', '/moments/2']) {
     const own = await ask(app, 'acme', 'GET', `/v1/conversations/${acme}${path}`);
     expect([path, own.status]).toEqual([path, 200]);
@@ -283,7 +289,9 @@ test('a scope of that name is the tenant’s own, and a whole name is none', asy
   for (const scope of ['default', 'acme.default', 'acme', 'globex.default']) {
     for (const [method, path, body] of [
       ['GET', `/v1/memory/${scope}`, undefined],
-      ...['blame', 'changes', 'diff', 'facts?all=true', 'history'].map((what) => ['GET', `/v1/memory/${scope}/${what}`, undefined] as const),
+      ...['blame', 'changes', 'diff', 'facts?all=true', 'history'].map(
+        (what) => ['GET', `/v1/memory/${scope}/${what}`, undefined] as const,
+      ),
       ['POST', `/v1/memory/${scope}/forget/preview`, { text: `The word is ${SECRET}.` }],
       ['POST', `/v1/memory/${scope}/forget`, { text: `The word is ${SECRET}.` }],
       ['POST', `/v1/memory/${scope}/review`, { id: 'prop_0001', decision: 'accept' }],

@@ -37,7 +37,12 @@ interface Server {
   readonly type: string;
   readonly place: string;
   readonly variables: readonly string[];
-  readonly pins: readonly { readonly tool: string; readonly hash: string; readonly description: string | null; readonly inputSchema: Schema | null }[];
+  readonly pins: readonly {
+    readonly tool: string;
+    readonly hash: string;
+    readonly description: string | null;
+    readonly inputSchema: Schema | null;
+  }[];
 }
 
 export default function Agents({ of }: { readonly of: string }): JSX.Element {
@@ -53,7 +58,9 @@ export default function Agents({ of }: { readonly of: string }): JSX.Element {
         <h1>Agents</h1>
       </header>
       {error !== undefined && <Problem error={error} again={again} />}
-      {value !== undefined && names.length === 0 && <div class="empty">There is no agent. A folder with an agent.json in the agents folder makes one.</div>}
+      {value !== undefined && names.length === 0 && (
+        <div class="empty">There is no agent. A folder with an agent.json in the agents folder makes one.</div>
+      )}
       <div class="agents-sides">
         <nav aria-label="Agents">
           <ul class="agent-list">
@@ -99,14 +106,21 @@ function OneAgent({ name }: { readonly name: string }): JSX.Element {
           Its conversations
         </Link>
       </header>
-      <Parts label={`Agent ${name}`} parts={parts} shown={part} onShow={(wanted) => keep({ part: wanted === 'playground' ? undefined : wanted })} />
+      <Parts
+        label={`Agent ${name}`}
+        parts={parts}
+        shown={part}
+        onShow={(wanted) => keep({ part: wanted === 'playground' ? undefined : wanted })}
+      />
       {part === 'playground' ? <Playground agent={name} /> : <Described name={name} part={part} />}
     </section>
   );
 }
 
 function Described({ name, part }: { readonly name: string; readonly part: string }): JSX.Element {
-  const { value, error, again } = useAnswer(`agent ${name}`, (signal) => request('get', '/v1/agents/{agent}', { path: { agent: name }, signal }));
+  const { value, error, again } = useAnswer(`agent ${name}`, (signal) =>
+    request('get', '/v1/agents/{agent}', { path: { agent: name }, signal }),
+  );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
   const tools = value.tools as unknown as readonly Tool[];
   const servers = value.servers as unknown as readonly Server[];
@@ -118,7 +132,11 @@ function Described({ name, part }: { readonly name: string; readonly part: strin
     case 'settings':
       return <Code text={JSON.stringify(value.config, undefined, 2)} />;
     default:
-      return value.system === '' ? <p class="note">It has no identity files: its system prompt is what Perdura says of tools and memory.</p> : <Code text={value.system} />;
+      return value.system === '' ? (
+        <p class="note">It has no identity files: its system prompt is what Perdura says of tools and memory.</p>
+      ) : (
+        <Code text={value.system} />
+      );
   }
 }
 
@@ -204,7 +222,9 @@ function Servers({ servers }: { readonly servers: readonly Server[] }): JSX.Elem
             <details key={tool} class="tool">
               <summary>
                 <strong class="mono">{plainText(tool, 80)}</strong>
-                <span class="quiet small one-line">{plainText(description ?? 'This pin is damaged: the tool waits for a person', 160)}</span>
+                <span class="quiet small one-line">
+                  {plainText(description ?? 'This pin is damaged: the tool waits for a person', 160)}
+                </span>
                 <span class="pill mono" title={hash}>
                   {hash.slice(0, 8)}
                 </span>
@@ -273,7 +293,14 @@ function Playground({ agent }: { readonly agent: string }): JSX.Element {
         }}
       />
       <div class="row">
-        <input class="field grow" name="model" aria-label="Model" placeholder="Model, as provider/name; its own without one" maxLength={200} spellcheck={false} />
+        <input
+          class="field grow"
+          name="model"
+          aria-label="Model"
+          placeholder="Model, as provider/name; its own without one"
+          maxLength={200}
+          spellcheck={false}
+        />
         {mayAct('operator') && (
           <label class="small">
             <input type="checkbox" name="stepping" /> Step by step

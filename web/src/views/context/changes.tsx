@@ -32,7 +32,9 @@ export interface ChangesProps {
 }
 
 export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
-  const { value, error, again } = useAnswer(`changes ${of}`, (signal) => request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }));
+  const { value, error, again } = useAnswer(`changes ${of}`, (signal) =>
+    request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }),
+  );
   const doing = useSignal('');
   const failure = useSignal<unknown>(undefined);
   const changes = (value?.changes ?? []) as unknown as readonly Change[];
@@ -53,12 +55,24 @@ export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
   return (
     <>
       <div class="row">
-        <p class="quiet grow small">{value === undefined ? '' : changes.length === 0 ? 'Nothing has left the prompt yet.' : plural(changes.length, 'change')}</p>
-        <button type="button" class="button tight" disabled={doing.value !== ''} onClick={() => void act('compact', () => request('post', '/v1/conversations/{id}/compact', { path: { id: of }, body: {} }))}>
+        <p class="quiet grow small">
+          {value === undefined ? '' : changes.length === 0 ? 'Nothing has left the prompt yet.' : plural(changes.length, 'change')}
+        </p>
+        <button
+          type="button"
+          class="button tight"
+          disabled={doing.value !== ''}
+          onClick={() => void act('compact', () => request('post', '/v1/conversations/{id}/compact', { path: { id: of }, body: {} }))}
+        >
           {doing.value === 'compact' ? 'Compacting…' : 'Compact now'}
         </button>
         {canUndo && (
-          <button type="button" class="button tight" disabled={doing.value !== ''} onClick={() => void act('undo', () => request('post', '/v1/conversations/{id}/compact/undo', { path: { id: of } }))}>
+          <button
+            type="button"
+            class="button tight"
+            disabled={doing.value !== ''}
+            onClick={() => void act('undo', () => request('post', '/v1/conversations/{id}/compact/undo', { path: { id: of } }))}
+          >
             {doing.value === 'undo' ? 'Taking it back…' : 'Undo the last one'}
           </button>
         )}
@@ -69,7 +83,12 @@ export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
         <ol class="change-list">
           {changes.map((change) => (
             <li key={change.number}>
-              <button type="button" class="change" aria-current={change.number === shown?.number ? 'true' : undefined} onClick={() => keep({ change: String(change.number) })}>
+              <button
+                type="button"
+                class="change"
+                aria-current={change.number === shown?.number ? 'true' : undefined}
+                onClick={() => keep({ change: String(change.number) })}
+              >
                 <span class="change-kind">
                   {KINDS[change.kind]}
                   {change.undoneBy !== null && <span class="pill">taken back</span>}
@@ -149,7 +168,13 @@ function OneChange({ of, change }: { readonly of: string; readonly change: Chang
           </summary>
           <p class="slots">
             {slots.slice(0, 400).map((slot) => (
-              <button key={slot} type="button" class="button tight bare num" aria-pressed={read.value === slot} onClick={() => (read.value = slot)}>
+              <button
+                key={slot}
+                type="button"
+                class="button tight bare num"
+                aria-pressed={read.value === slot}
+                onClick={() => (read.value = slot)}
+              >
                 {slot}
               </button>
             ))}
@@ -165,7 +190,13 @@ function Side({ title, text }: { readonly title: string; readonly text: string |
   return (
     <div>
       <h3>{title}</h3>
-      {text === null ? <p class="note">Nothing, or the store no longer has it.</p> : <pre class="code" tabIndex={0}>{plainLines(text)}</pre>}
+      {text === null ? (
+        <p class="note">Nothing, or the store no longer has it.</p>
+      ) : (
+        <pre class="code" tabIndex={0}>
+          {plainLines(text)}
+        </pre>
+      )}
     </div>
   );
 }

@@ -26,7 +26,9 @@ const PARTS = [
 
 export default function Context({ of }: { readonly of: string }): JSX.Element {
   const { more } = place.value;
-  const { value, error, again } = useAnswer(`context ${of}`, (signal) => request('get', '/v1/conversations/{id}/context/chunks', { path: { id: of }, signal }));
+  const { value, error, again } = useAnswer(`context ${of}`, (signal) =>
+    request('get', '/v1/conversations/{id}/context/chunks', { path: { id: of }, signal }),
+  );
   if (of === '') return <div class="empty">Choose a conversation to see what its model sees.</div>;
   const part = PARTS.find(({ name }) => name === more['part'])?.name ?? (more['why'] === undefined ? 'now' : 'turns');
   const selected = more['chunk'];
@@ -38,14 +40,21 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
         {error !== undefined && (
           <>
             <Problem error={error} again={again} />
-            <p class="hint">A conversation that has ended has no next call. What it forgot stands under “Turn by turn” and “Compactions”.</p>
+            <p class="hint">
+              A conversation that has ended has no next call. What it forgot stands under “Turn by turn” and “Compactions”.
+            </p>
           </>
         )}
         {value !== undefined && index !== undefined && (
           <>
             <p class="context-sum">
               <strong class="num">{count(index.total)}</strong>
-              {index.budget > 0 && <span class="quiet"> of {count(index.budget)} tokens, {Math.round((index.total / index.budget) * 100)} %</span>}
+              {index.budget > 0 && (
+                <span class="quiet">
+                  {' '}
+                  of {count(index.budget)} tokens, {Math.round((index.total / index.budget) * 100)} %
+                </span>
+              )}
               <span class="faint small">
                 {' '}
                 · epoch {index.epoch}, session {index.session}
@@ -56,7 +65,12 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
             <Meter view={value} selected={selected} onSelect={select} />
           </>
         )}
-        <Parts label="Parts of the context" parts={PARTS} shown={part} onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined })} />
+        <Parts
+          label="Parts of the context"
+          parts={PARTS}
+          shown={part}
+          onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined })}
+        />
         {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
         {part === 'turns' && <Turns of={of} known={value?.turns as unknown as KnownTurns | undefined} why={more['why']} />}
         {part === 'changes' && <Changes of={of} canUndo={index?.canUndo === true} onChanged={again} />}
@@ -81,7 +95,12 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
       <ol class="chunk-list" aria-label={plural(chunks.length, 'chunk')}>
         {chunks.map((chunk) => (
           <li key={chunk.id}>
-            <button type="button" class={`chunk ${classOf(chunk)}`} aria-current={chunk.id === selected ? 'true' : undefined} onClick={() => onSelect(chunk.id)}>
+            <button
+              type="button"
+              class={`chunk ${classOf(chunk)}`}
+              aria-current={chunk.id === selected ? 'true' : undefined}
+              onClick={() => onSelect(chunk.id)}
+            >
               <i class={`key ${classOf(chunk)}`} />
               <span class="chunk-name small">{nameOf(chunk)}</span>
               <span class="chunk-words one-line">{plainText(chunk.words, 200)}</span>
@@ -124,7 +143,14 @@ function SystemPrompt({ of }: { readonly of: string }): JSX.Element {
     <p class="note">
       <span>
         The agent’s identity files, the schemas of its tools, and MEMORY.md. They stand with{' '}
-        {agent == null ? 'the agent' : <Link view="agents" of={agent}>{plainText(agent, 60)}</Link>}.
+        {agent === undefined || agent === null ? (
+          'the agent'
+        ) : (
+          <Link view="agents" of={agent}>
+            {plainText(agent, 60)}
+          </Link>
+        )}
+        .
       </span>
     </p>
   );
@@ -148,7 +174,9 @@ interface TurnsProps {
 }
 
 function Turns({ of, known, why }: TurnsProps): JSX.Element {
-  const list = useAnswer(`turns of ${of}`, (signal) => request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }));
+  const list = useAnswer(`turns of ${of}`, (signal) =>
+    request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
+  );
   const turns = list.value?.turns ?? [];
   return (
     <div class={`chunks${why === undefined ? '' : ' has-one'}`}>
@@ -160,7 +188,12 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
             const [kind, words] = known === undefined ? (['', ''] as const) : standingOf(turn, known);
             return (
               <li key={turn}>
-                <button type="button" class="turn-row" aria-current={turn === why ? 'true' : undefined} onClick={() => keep({ why: turn === why ? undefined : turn, part: 'turns' })}>
+                <button
+                  type="button"
+                  class="turn-row"
+                  aria-current={turn === why ? 'true' : undefined}
+                  onClick={() => keep({ why: turn === why ? undefined : turn, part: 'turns' })}
+                >
                   <span class="num turn-number">{numberOf(turn)}</span>
                   <span class="one-line">{plainText(question, 160)}</span>
                   {words !== '' && <span class={`pill ${kind}`}>{words}</span>}

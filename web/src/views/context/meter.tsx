@@ -43,12 +43,20 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const most = Math.max(total, 1, ...lines.map(([, tokens]) => tokens)) * 1.02;
   const x = (tokens: number): number => (tokens / most) * width;
-  const labels = placeLabels(lines.map(([name, tokens]) => ({ name, tokens, x: x(tokens) })), width);
+  const labels = placeLabels(
+    lines.map(([name, tokens]) => ({ name, tokens, x: x(tokens) })),
+    width,
+  );
   let at = 0;
   return (
     <div ref={frame} class="meter">
       {width > 0 && (
-        <svg width={width} height={BAR_TOP + BAR + 40} role="img" aria-label={`${count(total)} tokens in the next call; the list below has each part`}>
+        <svg
+          width={width}
+          height={BAR_TOP + BAR + 40}
+          role="img"
+          aria-label={`${count(total)} tokens in the next call; the list below has each part`}
+        >
           <rect x={0} y={BAR_TOP} width={width} height={BAR} rx={4} class="meter-ground" />
           {parts.map((part) => {
             const from = x(at);
@@ -107,7 +115,12 @@ function partsOf(chunks: readonly Chunk[]): Part[] {
     key: chunk.id,
     kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : kindOf(chunk.role),
     tokens: chunk.tokens,
-    words: chunk.kind === 'SYSTEM' ? 'System prompt and tools' : chunk.kind === 'MEMORY' ? 'Memory of earlier turns' : `Turn ${numberOf(chunk.turn)}, ${chunk.role}`,
+    words:
+      chunk.kind === 'SYSTEM'
+        ? 'System prompt and tools'
+        : chunk.kind === 'MEMORY'
+          ? 'Memory of earlier turns'
+          : `Turn ${numberOf(chunk.turn)}, ${chunk.role}`,
     chunk: chunk.id,
     drops: chunk.drops,
   });

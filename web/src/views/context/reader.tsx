@@ -34,7 +34,12 @@ export function Reader({ of, chunk }: { readonly of: string; readonly chunk: str
     void load(0, '', leaving.signal);
     return () => leaving.abort();
   }, [key]);
-  if (read === undefined || read.of !== key) return <div class="note" aria-busy="true">Reading…</div>;
+  if (read === undefined || read.of !== key)
+    return (
+      <div class="note" aria-busy="true">
+        Reading…
+      </div>
+    );
   return (
     <div class="reader">
       {read.error !== undefined && <Problem error={read.error} again={() => void load(read.next ?? 0, read.text)} />}

@@ -19,7 +19,13 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
     return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn), causes };
   });
   if (value === undefined) {
-    return error === undefined ? <p class="note" role="status">Going through what happened, event by event…</p> : <Problem error={error} again={again} />;
+    return error === undefined ? (
+      <p class="note" role="status">
+        Going through what happened, event by event…
+      </p>
+    ) : (
+      <Problem error={error} again={again} />
+    );
   }
   const { why, said, causes } = value;
   const last = why.causes.findLast(({ kind }) => kind !== 'returned');
@@ -30,9 +36,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
         {said !== undefined && (
           <li class="said">
             <Moment at={new Date(said.startedAt).getTime()} />
-            <p>
-              It was said{said.messages > 1 ? `, and answered: ${plural(said.messages, 'message')} in all` : ''}.
-            </p>
+            <p>It was said{said.messages > 1 ? `, and answered: ${plural(said.messages, 'message')} in all` : ''}.</p>
             {said.question !== '' && <blockquote>{plainText(said.question, 300)}</blockquote>}
           </li>
         )}
@@ -47,7 +51,9 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
         <li class="now">
           <p class="when">Now</p>
           <p>{nowOf(why, last)}</p>
-          {last?.summary != null && why.inPrompt < why.entries && last.kind !== 'session-ended' && <blockquote class="summary">{plainLines(last.summary)}</blockquote>}
+          {last !== undefined && last.summary !== null && why.inPrompt < why.entries && last.kind !== 'session-ended' && (
+            <blockquote class="summary">{plainLines(last.summary)}</blockquote>
+          )}
           <p class="row">
             <Link view="chat" of={of} more={{ turn }} class="button tight">
               Read it word for word
@@ -72,7 +78,9 @@ function headOf({ turn, entries, inPrompt, shortened }: WhyAnswer): string {
   const name = `Turn ${numberOf(turn)}`;
   if (inPrompt === 0) return `${name} is no longer in the prompt.`;
   if (inPrompt < entries) return `${name} is partly in the prompt: ${inPrompt} of its ${plural(entries, 'message')}.`;
-  return shortened.length > 0 ? `${name} is in the prompt, and not all of it word for word.` : `${name} is not forgotten: all of it is in the prompt.`;
+  return shortened.length > 0
+    ? `${name} is in the prompt, and not all of it word for word.`
+    : `${name} is not forgotten: all of it is in the prompt.`;
 }
 
 const TITLES: Readonly<Record<Cause['kind'], string>> = {
@@ -115,7 +123,12 @@ const SINCE: Readonly<Record<string, string>> = {
 function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string, since: string | null): string {
   const others = turns.filter((one) => one !== turn);
   const together = others.length === 0 ? '' : ` together with ${spans(others)}`;
-  const by = method === 'rules' ? 'by rules, since no model gave a usable summary' : model === null ? 'by a version that did not keep by whom' : `by ${plainText(model, 80)}`;
+  const by =
+    method === 'rules'
+      ? 'by rules, since no model gave a usable summary'
+      : model === null
+        ? 'by a version that did not keep by whom'
+        : `by ${plainText(model, 80)}`;
   switch (kind) {
     case 'compacted':
       return `${SINCE[since ?? ''] ?? 'The context was to be smaller'}, so it became memory${together}: the summary ${episode ?? ''}, made ${by}, took its place.`;

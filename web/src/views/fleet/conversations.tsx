@@ -59,8 +59,20 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
   return (
     <>
       <div class="filters" role="search">
-        <input class="field" type="search" placeholder="Id or title" aria-label="Id or title" value={more['text'] ?? ''} onInput={(event) => narrow('text', event.currentTarget.value)} />
-        <select class="field" aria-label="Agent" value={more['agent'] ?? ''} onChange={(event) => narrow('agent', event.currentTarget.value)}>
+        <input
+          class="field"
+          type="search"
+          placeholder="Id or title"
+          aria-label="Id or title"
+          value={more['text'] ?? ''}
+          onInput={(event) => narrow('text', event.currentTarget.value)}
+        />
+        <select
+          class="field"
+          aria-label="Agent"
+          value={more['agent'] ?? ''}
+          onChange={(event) => narrow('agent', event.currentTarget.value)}
+        >
           <option value="">Any agent</option>
           {agents.map((name) => (
             <option key={name} value={name}>
@@ -92,13 +104,25 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
             </option>
           ))}
         </select>
-        {hasTenant && <input class="field" placeholder="Tenant" aria-label="Tenant" value={more['tenant'] ?? ''} onChange={(event) => narrow('tenant', event.currentTarget.value)} />}
+        {hasTenant && (
+          <input
+            class="field"
+            placeholder="Tenant"
+            aria-label="Tenant"
+            value={more['tenant'] ?? ''}
+            onChange={(event) => narrow('tenant', event.currentTarget.value)}
+          />
+        )}
       </div>
       {error !== undefined && <Problem error={error} again={again} />}
       {value !== undefined && (
         <p class="small faint row">
           <span class="grow" role="status">
-            {rows.length === 0 ? 'No conversation fits.' : rows.length === PAGE ? `The latest ${PAGE}` : plural(rows.length, 'conversation')}
+            {rows.length === 0
+              ? 'No conversation fits.'
+              : rows.length === PAGE
+                ? `The latest ${PAGE}`
+                : plural(rows.length, 'conversation')}
           </span>
           {rows.length > 1 && (
             <span>
@@ -125,10 +149,10 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
               <tr key={one.id}>
                 <td>
                   <div class="fleet-name">
-                  <Link view="chat" of={one.id} class="row-link one-line">
-                    {nameOf(one.id, one)}
-                  </Link>
-                  {one.title !== null && <span class="faint mono one-line">{plainText(one.publicId ?? one.id, 60)}</span>}
+                    <Link view="chat" of={one.id} class="row-link one-line">
+                      {nameOf(one.id, one)}
+                    </Link>
+                    {one.title !== null && <span class="faint mono one-line">{plainText(one.publicId ?? one.id, 60)}</span>}
                   </div>
                 </td>
                 <td>
@@ -160,8 +184,17 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
   );
 }
 
-function Status({ running, state, status }: { readonly running: boolean; readonly state: string; readonly status: string | null }): JSX.Element {
+function Status({
+  running,
+  state,
+  status,
+}: {
+  readonly running: boolean;
+  readonly state: string;
+  readonly status: string | null;
+}): JSX.Element {
   const words = running ? (status ?? 'running') : state;
-  const kind = words === 'failed' || words === 'timed-out' || words === 'terminated' ? 'bad' : words === 'waiting' ? 'warn' : running ? 'busy' : '';
+  const kind =
+    words === 'failed' || words === 'timed-out' || words === 'terminated' ? 'bad' : words === 'waiting' ? 'warn' : running ? 'busy' : '';
   return <span class={`pill ${kind}`}>{plainText(words, 20)}</span>;
 }

@@ -55,7 +55,14 @@ const MARKS = { ok: '✓', warning: '!', broken: '✕', skipped: '–' } as cons
 
 function Findings(): JSX.Element {
   const { value, error, again } = useAnswer('findings', (signal) => request('get', '/v1/findings', { signal }));
-  if (value === undefined) return error === undefined ? <p class="note" role="status">The doctor looks around…</p> : <Problem error={error} again={again} />;
+  if (value === undefined)
+    return error === undefined ? (
+      <p class="note" role="status">
+        The doctor looks around…
+      </p>
+    ) : (
+      <Problem error={error} again={again} />
+    );
   const order = ['broken', 'warning', 'ok', 'skipped'];
   const sorted = [...value.findings].sort((a, b) => order.indexOf(a.health) - order.indexOf(b.health));
   if (sorted.length === 0) return <></>;
@@ -115,7 +122,13 @@ export function WorkerList(): JSX.Element {
                 <tr key={identity}>
                   <td class="mono">{plainText(identity.replace(/#.*$/, ''), 80)}</td>
                   <td class="mono">{version === null ? '' : plainText(version.replace(/^perdura@/, ''), 30)}</td>
-                  <td>{load === null ? <span class="faint">not reported</span> : <Load used={load.activities.used} free={load.activities.free} />}</td>
+                  <td>
+                    {load === null ? (
+                      <span class="faint">not reported</span>
+                    ) : (
+                      <Load used={load.activities.used} free={load.activities.free} />
+                    )}
+                  </td>
                   <td class="end num less">{load === null ? '' : count(load.activities.done)}</td>
                   <td class="end num less">{load === null ? '' : plural(load.cached, 'conversation')}</td>
                   <td class="end">{ago(lastSeen)}</td>

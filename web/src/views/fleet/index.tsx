@@ -34,7 +34,12 @@ export default function Fleet(): JSX.Element {
       <header class="view-head">
         <h1>Fleet</h1>
       </header>
-      <Parts label="Parts of the fleet" parts={parts} shown={part} onShow={(name) => keep({ part: name === 'conversations' ? undefined : name, before: undefined })} />
+      <Parts
+        label="Parts of the fleet"
+        parts={parts}
+        shown={part}
+        onShow={(name) => keep({ part: name === 'conversations' ? undefined : name, before: undefined })}
+      />
       {part === 'conversations' && <Conversations agents={agents.value?.agents ?? []} />}
       {part === 'failures' && <Failures />}
       {part === 'workers' && <WorkerList />}

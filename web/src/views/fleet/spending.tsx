@@ -13,7 +13,12 @@ interface Sum {
   readonly calls: number;
   readonly failed: number;
   readonly unpriced: number;
-  readonly usage: { readonly inputTokens: number; readonly cachedTokens: number; readonly outputTokens: number; readonly costUsd: number | null };
+  readonly usage: {
+    readonly inputTokens: number;
+    readonly cachedTokens: number;
+    readonly outputTokens: number;
+    readonly costUsd: number | null;
+  };
 }
 
 interface Report {
@@ -28,7 +33,8 @@ export function Spending(): JSX.Element {
   const days = DAYS.find((one) => String(one) === place.value.more['days']) ?? 30;
   const { value, error, again } = useAnswer(`usage ${days}`, async (signal) => {
     const since = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - (days - 1) * DAY_MS).toISOString();
-    const by = async (name: 'day' | 'agent' | 'model' | 'kind'): Promise<Report> => (await request('get', '/v1/usage', { query: { by: name, since }, signal })) as unknown as Report;
+    const by = async (name: 'day' | 'agent' | 'model' | 'kind'): Promise<Report> =>
+      (await request('get', '/v1/usage', { query: { by: name, since }, signal })) as unknown as Report;
     const [day, agent, model, kind] = await Promise.all([by('day'), by('agent'), by('model'), by('kind')]);
     return { day, agent, model, kind };
   });
@@ -45,7 +51,13 @@ export function Spending(): JSX.Element {
         </p>
         <div class="switch" role="radiogroup" aria-label="How far back">
           {DAYS.map((one) => (
-            <button key={one} type="button" role="radio" aria-checked={one === days} onClick={() => keep({ days: one === 30 ? undefined : String(one) })}>
+            <button
+              key={one}
+              type="button"
+              role="radio"
+              aria-checked={one === days}
+              onClick={() => keep({ days: one === 30 ? undefined : String(one) })}
+            >
               {one} days
             </button>
           ))}
@@ -68,9 +80,13 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
   const [frame, width] = useWidth<HTMLDivElement>();
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const byDay = new Map(sums.map((sum) => [sum.of, sum]));
-  const all = Array.from({ length: days }, (_, at) => new Date(today - (days - 1 - at) * DAY_MS).toISOString().slice(0, 10)).map((of) => ({ of, sum: byDay.get(of) }));
+  const all = Array.from({ length: days }, (_, at) => new Date(today - (days - 1 - at) * DAY_MS).toISOString().slice(0, 10)).map((of) => ({
+    of,
+    sum: byDay.get(of),
+  }));
   const isPriced = sums.some(({ usage }) => (usage.costUsd ?? 0) > 0);
-  const valueOf = (sum: Sum | undefined): number => (sum === undefined ? 0 : isPriced ? (sum.usage.costUsd ?? 0) : sum.usage.inputTokens + sum.usage.outputTokens);
+  const valueOf = (sum: Sum | undefined): number =>
+    sum === undefined ? 0 : isPriced ? (sum.usage.costUsd ?? 0) : sum.usage.inputTokens + sum.usage.outputTokens;
   const wordsOf = (sum: Sum | undefined): string => (isPriced ? dollars(valueOf(sum)) : `${count(valueOf(sum))} tokens`);
   const most = Math.max(...all.map(({ sum }) => valueOf(sum)), 1e-9);
   const step = width / days;
@@ -78,7 +94,12 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
   return (
     <div ref={frame} class="by-day">
       {width > 0 && (
-        <svg width={width} height={HEIGHT + 24} role="img" aria-label={`Spent by day, at most ${wordsOf(all.reduce((a, b) => (valueOf(b.sum) > valueOf(a.sum) ? b : a)).sum)} on a day`}>
+        <svg
+          width={width}
+          height={HEIGHT + 24}
+          role="img"
+          aria-label={`Spent by day, at most ${wordsOf(all.reduce((a, b) => (valueOf(b.sum) > valueOf(a.sum) ? b : a)).sum)} on a day`}
+        >
           <line x1={0} x2={width} y1={HEIGHT + 0.5} y2={HEIGHT + 0.5} class="grid-line" />
           {all.map(({ of, sum }, at) => {
             const height = valueOf(sum) === 0 ? 0 : Math.max(2, (valueOf(sum) / most) * (HEIGHT - 18));
@@ -86,9 +107,21 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
               <g key={of} class="day">
                 <title>{`${of}: ${wordsOf(sum)}${sum === undefined ? '' : `, ${plural(sum.calls, 'call')}`}`}</title>
                 <rect x={at * step} y={0} width={step} height={HEIGHT} class="day-reach" />
-                <rect x={at * step + step * 0.15} y={HEIGHT - height} width={Math.max(1, step * 0.7)} height={height} rx={2} class="day-bar" />
+                <rect
+                  x={at * step + step * 0.15}
+                  y={HEIGHT - height}
+                  width={Math.max(1, step * 0.7)}
+                  height={height}
+                  rx={2}
+                  class="day-bar"
+                />
                 {valueOf(sum) === most && most > 1e-6 && (
-                  <text x={Math.min(width - 4, Math.max(4, at * step + step / 2))} y={HEIGHT - height - 5} text-anchor={at > days * 0.9 ? 'end' : at < days * 0.1 ? 'start' : 'middle'} class="tick">
+                  <text
+                    x={Math.min(width - 4, Math.max(4, at * step + step / 2))}
+                    y={HEIGHT - height - 5}
+                    text-anchor={at > days * 0.9 ? 'end' : at < days * 0.1 ? 'start' : 'middle'}
+                    class="tick"
+                  >
                     {wordsOf(sum)}
                   </text>
                 )}

@@ -32,7 +32,16 @@ export function Tree(): JSX.Element {
           keep({ tree: new FormData(event.currentTarget).get('tree')?.toString().trim() }, { push: true });
         }}
       >
-        <input class="field grow" name="tree" key={of} defaultValue={of} placeholder="Id of a conversation" aria-label="Id of a conversation" maxLength={200} spellcheck={false} />
+        <input
+          class="field grow"
+          name="tree"
+          key={of}
+          defaultValue={of}
+          placeholder="Id of a conversation"
+          aria-label="Id of a conversation"
+          maxLength={200}
+          spellcheck={false}
+        />
         <button type="submit" class="button">
           Draw
         </button>
@@ -44,7 +53,9 @@ export function Tree(): JSX.Element {
 
 /** Of the latest, those that have delegated something. */
 function Roots(): JSX.Element {
-  const { value, error, again } = useAnswer('roots', (signal) => request('get', '/v1/conversations', { query: { limit: 500, text: ':turn_' }, signal }));
+  const { value, error, again } = useAnswer('roots', (signal) =>
+    request('get', '/v1/conversations', { query: { limit: 500, text: ':turn_' }, signal }),
+  );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
   const roots = new Map<string, number>();
   for (const { id } of value.conversations) {
@@ -67,7 +78,11 @@ function Roots(): JSX.Element {
 }
 
 function Drawn({ of }: { readonly of: string }): JSX.Element {
-  const { value, error, again } = useAnswer(`tree ${of}`, (signal) => request('get', '/v1/conversations/{id}/tree', { path: { id: of }, signal }), 5_000);
+  const { value, error, again } = useAnswer(
+    `tree ${of}`,
+    (signal) => request('get', '/v1/conversations/{id}/tree', { path: { id: of }, signal }),
+    5_000,
+  );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
   const nodes = [...(value.conversations as unknown as readonly Node[])].sort(byPlace);
   const rows = new Map(nodes.map(({ id }, at) => [id, at]));

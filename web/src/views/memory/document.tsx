@@ -9,10 +9,18 @@ import { Origin } from './origin.js';
 import { causeInWords, type BlamedLine } from './shapes.js';
 
 export function Document({ scope }: { readonly scope: string }): JSX.Element {
-  const { value, error, again } = useAnswer(`blame ${scope}`, (signal) => request('get', '/v1/memory/{scope}/blame', { path: { scope }, signal }));
+  const { value, error, again } = useAnswer(`blame ${scope}`, (signal) =>
+    request('get', '/v1/memory/{scope}/blame', { path: { scope }, signal }),
+  );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
   const lines = value.lines as unknown as readonly BlamedLine[];
-  if (lines.length === 0) return <div class="empty"><h2>Nothing is remembered yet</h2><p>What conversations of this scope leave behind is written here when they are consolidated.</p></div>;
+  if (lines.length === 0)
+    return (
+      <div class="empty">
+        <h2>Nothing is remembered yet</h2>
+        <p>What conversations of this scope leave behind is written here when they are consolidated.</p>
+      </div>
+    );
   const groups: BlamedLine[][] = [];
   for (const line of lines) {
     const last = groups.at(-1);

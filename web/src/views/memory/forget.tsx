@@ -46,7 +46,8 @@ export function Forget({ scope, onForgotten }: { readonly scope: string; readonl
   return (
     <>
       <p class="quiet small">
-        Every line and fact that says this goes, from earlier versions too. What was said stays in the conversations themselves, until their retention has passed.
+        Every line and fact that says this goes, from earlier versions too. What was said stays in the conversations themselves, until their
+        retention has passed.
       </p>
       <form
         class="forget-form"

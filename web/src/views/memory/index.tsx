@@ -38,7 +38,17 @@ export default function Memory({ of }: { readonly of: string }): JSX.Element {
           <label class="small quiet" for="scope">
             Scope
           </label>
-          <input class="field" id="scope" name="scope" list="scopes" key={scope} defaultValue={scope} maxLength={129} autocomplete="off" spellcheck={false} />
+          <input
+            class="field"
+            id="scope"
+            name="scope"
+            list="scopes"
+            key={scope}
+            defaultValue={scope}
+            maxLength={129}
+            autocomplete="off"
+            spellcheck={false}
+          />
           <datalist id="scopes">
             {names.map((name) => (
               <option key={name} value={name} />
@@ -56,7 +66,9 @@ export default function Memory({ of }: { readonly of: string }): JSX.Element {
 }
 
 function OfScope({ scope }: { readonly scope: string }): JSX.Element {
-  const { value, error, again } = useAnswer(`memory ${scope}`, (signal) => request('get', '/v1/memory/{scope}', { path: { scope }, signal }));
+  const { value, error, again } = useAnswer(`memory ${scope}`, (signal) =>
+    request('get', '/v1/memory/{scope}', { path: { scope }, signal }),
+  );
   const proposals = (value?.proposals ?? []) as unknown as readonly Proposal[];
   const open = proposals.filter(({ state }) => state === 'open').length;
   const parts = [
@@ -70,7 +82,12 @@ function OfScope({ scope }: { readonly scope: string }): JSX.Element {
   const part = parts.find(({ name }) => name === place.value.more['part'])?.name ?? 'document';
   return (
     <>
-      <Parts label={`Memory of ${plainText(scope, 80)}`} parts={parts} shown={part} onShow={(name) => keep({ part: name === 'document' ? undefined : name, words: undefined, before: undefined })} />
+      <Parts
+        label={`Memory of ${plainText(scope, 80)}`}
+        parts={parts}
+        shown={part}
+        onShow={(name) => keep({ part: name === 'document' ? undefined : name, words: undefined, before: undefined })}
+      />
       {error !== undefined && <Problem error={error} again={again} />}
       {part === 'document' && <Document scope={scope} />}
       {part === 'versions' && <Versions scope={scope} />}

@@ -35,7 +35,9 @@ export function Proposals({ scope, proposals, onDecided }: ProposalsProps): JSX.
   };
   return (
     <>
-      <p class="quiet small">A line that only a tool’s word stands behind waits here. Accepted, it stands in MEMORY.md, and in every prompt.</p>
+      <p class="quiet small">
+        A line that only a tool’s word stands behind waits here. Accepted, it stands in MEMORY.md, and in every prompt.
+      </p>
       {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
       {open.length === 0 && <p class="note">Nothing waits for review.</p>}
       <ol class="memory-list">
@@ -95,7 +97,8 @@ export function Facts({ scope }: { readonly scope: string }): JSX.Element {
         </p>
         {gone > 0 && (
           <label class="small">
-            <input type="checkbox" checked={all.value} onChange={(event) => (all.value = event.currentTarget.checked)} /> Show what was replaced
+            <input type="checkbox" checked={all.value} onChange={(event) => (all.value = event.currentTarget.checked)} /> Show what was
+            replaced
           </label>
         )}
       </div>
@@ -108,7 +111,9 @@ export function Facts({ scope }: { readonly scope: string }): JSX.Element {
             </p>
             {fact.replaced !== undefined && (
               <p class="small replaced-by">
-                {fact.replaced.by === null ? 'It counts no longer' : `Replaced by: ${plainText(byId.get(fact.replaced.by)?.fact ?? fact.replaced.by, 300)}`}
+                {fact.replaced.by === null
+                  ? 'It counts no longer'
+                  : `Replaced by: ${plainText(byId.get(fact.replaced.by)?.fact ?? fact.replaced.by, 300)}`}
                 <span class="faint"> {ago(fact.replaced.ts * 1000)}</span>
               </p>
             )}
@@ -150,18 +155,31 @@ export function History({ scope }: { readonly scope: string }): JSX.Element {
           keep({ words: new FormData(event.currentTarget).get('words')?.toString().slice(0, 200), before: undefined }, { push: true });
         }}
       >
-        <input class="field grow" type="search" name="words" defaultValue={words} key={words} maxLength={200} placeholder='Words, or "a phrase"' aria-label="Words in HISTORY" />
+        <input
+          class="field grow"
+          type="search"
+          name="words"
+          defaultValue={words}
+          key={words}
+          maxLength={200}
+          placeholder='Words, or "a phrase"'
+          aria-label="Words in HISTORY"
+        />
         <button type="submit" class="button">
           Search
         </button>
       </form>
       {error !== undefined && <Problem error={error} again={again} />}
-      {value !== undefined && entries.length === 0 && <p class="note">{words === '' ? 'HISTORY is empty.' : 'No entry has all these words.'}</p>}
+      {value !== undefined && entries.length === 0 && (
+        <p class="note">{words === '' ? 'HISTORY is empty.' : 'No entry has all these words.'}</p>
+      )}
       <ol class="memory-list history" aria-busy={isAsking}>
         {entries.map((entry) => (
           <li key={`${entry.id} ${entry.ts} ${entry.kind}`}>
             <p class="small quiet">
-              <time dateTime={new Date(entry.ts * 1000).toISOString()}>{new Date(entry.ts * 1000).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}</time>
+              <time dateTime={new Date(entry.ts * 1000).toISOString()}>
+                {new Date(entry.ts * 1000).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}
+              </time>
               {entry.kind === 'raw-fallback' && <span class="pill warn">not summarized</span>}
             </p>
             <p class="memory-text" dir="auto">
@@ -181,11 +199,13 @@ export function History({ scope }: { readonly scope: string }): JSX.Element {
 
 /** The words stand out, as text. */
 function Marked({ text, words }: { readonly text: string; readonly words: string }): JSX.Element {
-  const sought = Array.from(words.toLowerCase().matchAll(/"([^"]*)"?|[^\s"]+/g), ([word, phrase]) => (phrase ?? word).trim()).filter((word) => word !== '');
+  const sought = Array.from(words.toLowerCase().matchAll(/"([^"]*)"?|[^\s"]+/g), ([word, phrase]) => (phrase ?? word).trim()).filter(
+    (word) => word !== '',
+  );
   const lower = text.toLowerCase();
   if (sought.length === 0 || lower.length !== text.length) return <>{text}</>;
   const pieces: JSX.Element[] = [];
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const next = sought
       .flatMap((word) => {
         const found = lower.indexOf(word, at);

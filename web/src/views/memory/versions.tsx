@@ -48,7 +48,8 @@ export function Versions({ scope }: { readonly scope: string }): JSX.Element {
           Version {at + 1} of {versions.length}
         </strong>{' '}
         <span class="quiet">
-          {causeInWords(shown.cause)}, <time dateTime={new Date(shown.ts * 1000).toISOString()}>{new Date(shown.ts * 1000).toLocaleString()}</time>
+          {causeInWords(shown.cause)},{' '}
+          <time dateTime={new Date(shown.ts * 1000).toISOString()}>{new Date(shown.ts * 1000).toLocaleString()}</time>
         </span>{' '}
         <span class="came-words num">+{shown.added}</span> <span class="went-words num">−{shown.removed}</span>
       </p>
@@ -58,8 +59,17 @@ export function Versions({ scope }: { readonly scope: string }): JSX.Element {
 }
 
 function Diff({ scope, from, to }: { readonly scope: string; readonly from: string; readonly to: string }): JSX.Element {
-  const { value, error, again } = useAnswer(`diff ${scope} ${from} ${to}`, (signal) => request('get', '/v1/memory/{scope}/diff', { path: { scope }, query: { from, to }, signal }));
-  if (value === undefined) return error === undefined ? <div class="note" aria-busy="true">Reading…</div> : <Problem error={error} again={again} />;
+  const { value, error, again } = useAnswer(`diff ${scope} ${from} ${to}`, (signal) =>
+    request('get', '/v1/memory/{scope}/diff', { path: { scope }, query: { from, to }, signal }),
+  );
+  if (value === undefined)
+    return error === undefined ? (
+      <div class="note" aria-busy="true">
+        Reading…
+      </div>
+    ) : (
+      <Problem error={error} again={again} />
+    );
   const changed = value.lines.filter(({ kind }) => kind !== 'kept').length;
   return (
     <div class="diff" role="group" aria-label={plural(changed, 'line has', 'lines have')}>

@@ -12,7 +12,9 @@ import './stepper.css';
 
 export default function Stepper({ of }: { readonly of: string }): JSX.Element {
   const [marker, setMarker] = useState(0);
-  const { value, error, again } = useAnswer(`conversation ${of}`, (signal) => request('get', '/v1/conversations/{id}', { path: { id: of }, signal }));
+  const { value, error, again } = useAnswer(`conversation ${of}`, (signal) =>
+    request('get', '/v1/conversations/{id}', { path: { id: of }, signal }),
+  );
   useKeys({ s: () => document.querySelector<HTMLButtonElement>('[data-step]:not(:disabled)')?.click() });
   if (of === '') return <div class="empty">Choose a conversation to step through it.</div>;
   return (

@@ -42,11 +42,18 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
     }
   };
   if (live.value === undefined) {
-    return live.error === undefined ? <div class="note" aria-busy="true">Asking how it stands…</div> : <Problem error={live.error} again={live.again} />;
+    return live.error === undefined ? (
+      <div class="note" aria-busy="true">
+        Asking how it stands…
+      </div>
+    ) : (
+      <Problem error={live.error} again={live.again} />
+    );
   }
   const { control, queue } = live.value;
   const isStepping = control.mode === 'stepping';
-  const setMode = (mode: 'auto' | 'stepping'): Promise<void> => act(mode, () => request('patch', '/v1/conversations/{id}', { path: { id: of }, body: { mode } }));
+  const setMode = (mode: 'auto' | 'stepping'): Promise<void> =>
+    act(mode, () => request('patch', '/v1/conversations/{id}', { path: { id: of }, body: { mode } }));
   const step = (scope?: 'into' | 'over'): Promise<void> =>
     act('step', () => request('post', '/v1/conversations/{id}/step', { path: { id: of }, body: scope === undefined ? {} : { scope } }));
   const hasSubAgents = (control.subAgents ?? []).length > 0;
@@ -55,12 +62,25 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
       <div class="row">
         <div class="switch" role="radiogroup" aria-label="Mode">
           {(['auto', 'stepping'] as const).map((mode) => (
-            <button key={mode} type="button" role="radio" aria-checked={control.mode === mode} disabled={busy.value !== ''} onClick={() => void setMode(mode)}>
+            <button
+              key={mode}
+              type="button"
+              role="radio"
+              aria-checked={control.mode === mode}
+              disabled={busy.value !== ''}
+              onClick={() => void setMode(mode)}
+            >
               {mode === 'auto' ? 'Runs by itself' : 'Step by step'}
             </button>
           ))}
         </div>
-        <button type="button" class="button main" disabled={!isStepping || busy.value !== '' || control.stepLock !== null} onClick={() => void step()} data-step>
+        <button
+          type="button"
+          class="button main"
+          disabled={!isStepping || busy.value !== '' || control.stepLock !== null}
+          onClick={() => void step()}
+          data-step
+        >
           {busy.value === 'step' ? 'Stepping…' : 'Step'} <kbd>S</kbd>
         </button>
         {hasSubAgents && (
@@ -81,7 +101,10 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
           </>
         ) : isStepping ? (
           <>
-            <strong>Next:</strong> {control.next === null ? 'nothing; it waits for what is under way, for a person or for a message' : plainText(control.next, 300)}
+            <strong>Next:</strong>{' '}
+            {control.next === null
+              ? 'nothing; it waits for what is under way, for a person or for a message'
+              : plainText(control.next, 300)}
           </>
         ) : (
           <span class="quiet">It goes on by itself. Step by step, each thing waits for you.</span>
@@ -92,7 +115,13 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
       {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
       <div class="live-sides">
         <Queue of={of} queue={queue} act={act} isBusy={busy.value !== ''} />
-        <BreakpointsForm key={JSON.stringify(control.breakpoints)} of={of} breakpoints={control.breakpoints} act={act} isBusy={busy.value !== ''} />
+        <BreakpointsForm
+          key={JSON.stringify(control.breakpoints)}
+          of={of}
+          breakpoints={control.breakpoints}
+          act={act}
+          isBusy={busy.value !== ''}
+        />
       </div>
       {hasSubAgents && (
         <ul class="sub-agents small">
@@ -101,7 +130,9 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
               <Link view="stepper" of={conversation}>
                 {plainText(conversation, 80)}
               </Link>{' '}
-              <span class="quiet">{next === null ? (mode === 'auto' ? 'goes on by itself' : 'waits') : `holds: ${plainText(next, 120)}`}</span>
+              <span class="quiet">
+                {next === null ? (mode === 'auto' ? 'goes on by itself' : 'waits') : `holds: ${plainText(next, 120)}`}
+              </span>
             </li>
           ))}
         </ul>
@@ -148,7 +179,13 @@ function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonl
               >
                 ↑
               </button>
-              <button type="button" class="button bare square tight" aria-label={`Drop ${queuedInWords(item)}`} disabled={isBusy || item.event.kind === 'more'} onClick={() => edit({ op: 'drop', id: item.id })}>
+              <button
+                type="button"
+                class="button bare square tight"
+                aria-label={`Drop ${queuedInWords(item)}`}
+                disabled={isBusy || item.event.kind === 'more'}
+                onClick={() => edit({ op: 'drop', id: item.id })}
+              >
                 <Icon name="close" size={14} />
               </button>
             </li>
@@ -195,7 +232,13 @@ function BreakpointsForm({ of, breakpoints, act, isBusy }: PartProps & { readonl
       <h3>Breakpoints</h3>
       <label>
         <span>Before tools</span>
-        <input class="field" name="tools" defaultValue={breakpoints.tools?.join(', ')} placeholder="write_file, run_command" spellcheck={false} />
+        <input
+          class="field"
+          name="tools"
+          defaultValue={breakpoints.tools?.join(', ')}
+          placeholder="write_file, run_command"
+          spellcheck={false}
+        />
       </label>
       <label>
         <span>Before events</span>
@@ -203,7 +246,14 @@ function BreakpointsForm({ of, breakpoints, act, isBusy }: PartProps & { readonl
       </label>
       <label>
         <span>At a cost of $</span>
-        <input class="field" name="cost" type="number" min="0" step="any" defaultValue={breakpoints.costUsd === undefined ? '' : String(breakpoints.costUsd)} />
+        <input
+          class="field"
+          name="cost"
+          type="number"
+          min="0"
+          step="any"
+          defaultValue={breakpoints.costUsd === undefined ? '' : String(breakpoints.costUsd)}
+        />
       </label>
       <label class="check">
         <input type="checkbox" name="error" defaultChecked={breakpoints.onError === true} /> On an error

@@ -17,7 +17,8 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
   // The page of events around the one that is looked at; the latest, where none is named.
   const first = Number.isNaN(wanted) ? undefined : Math.floor(wanted / PAGE) * PAGE;
   const { value, error, again } = useAnswer(`moments ${of} ${first ?? 'latest'} ${marker}`, async (signal) => {
-    const ask = (from: number): Promise<Moments> => request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from, limit: PAGE }, signal });
+    const ask = (from: number): Promise<Moments> =>
+      request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from, limit: PAGE }, signal });
     if (first !== undefined) return ask(first);
     const { last } = await request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from: 0, limit: 1 }, signal });
     return ask(Math.floor(last / PAGE) * PAGE);
@@ -37,7 +38,13 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
     T: () => go(turns.findLast(({ position }) => position < at)?.position),
   });
   if (value === undefined) {
-    return error === undefined ? <p class="note" role="status">Replaying what happened…</p> : <Problem error={error} again={again} />;
+    return error === undefined ? (
+      <p class="note" role="status">
+        Replaying what happened…
+      </p>
+    ) : (
+      <Problem error={error} again={again} />
+    );
   }
   const turn = turns.findLast(({ position }) => position <= at)?.turn;
   return (
@@ -103,9 +110,7 @@ function Events({ moments, at, onGo }: EventsProps): JSX.Element {
         <li key={position}>
           <button type="button" class="event" aria-current={position === at ? 'true' : undefined} onClick={() => onGo(position)}>
             <span class="faint num">{position}</span>
-            <span class="event-words">
-              {event === null ? <strong>Run {run} begins</strong> : plainText(words, 240)}
-            </span>
+            <span class="event-words">{event === null ? <strong>Run {run} begins</strong> : plainText(words, 240)}</span>
           </button>
         </li>
       ))}
@@ -126,7 +131,9 @@ function OneMoment({ of, position, marker }: { readonly of: string; readonly pos
         <h2>{event === null ? 'A run begins' : plainText(event.replaceAll('-', ' '), 100)}</h2>
         <p class="small quiet">{plainText(words, 400)}</p>
         <p class="small faint">
-          <time dateTime={new Date(at).toISOString()}>{new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}</time>
+          <time dateTime={new Date(at).toISOString()}>
+            {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}
+          </time>
         </p>
       </header>
       <Facts before={before} after={after} />

@@ -23,7 +23,11 @@ const REFRESH_MS = 2_500;
 export default function TimelineView({ of }: { readonly of: string }): JSX.Element {
   const { more } = place.value;
   const list = useAnswer(`turns ${of} ${more['before'] ?? ''}`, (signal) =>
-    request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 60, ...(more['before'] && { before: more['before'] }) }, signal }),
+    request('get', '/v1/conversations/{id}/turns', {
+      path: { id: of },
+      query: { limit: 60, ...(more['before'] && { before: more['before'] }) },
+      signal,
+    }),
   );
   const turns = list.value?.turns ?? [];
   const wanted = more['turn'] ?? turns.at(-1)?.turn;
@@ -151,7 +155,8 @@ function Drawn({ of, timeline, begin, now }: DrawnProps): JSX.Element {
         <p key={`${mark.run}/${mark.event}`} class="note warn death">
           <Icon name="warn" size={15} />
           <span>
-            <strong>A worker died</strong> after {duration(mark.at - begin)}. {plainText(mark.words, 300)}. The turn went on without losing what was done.
+            <strong>A worker died</strong> after {duration(mark.at - begin)}. {plainText(mark.words, 300)}. The turn went on without losing
+            what was done.
           </span>
           <TemporalLink link={mark.link} event={mark.event} />
         </p>
@@ -195,7 +200,17 @@ function Sum({ name, children }: { readonly name: string; readonly children: JSX
   );
 }
 
-function Detail({ of, bar, begin, now }: { readonly of: string; readonly bar: Bar; readonly begin: number; readonly now: number }): JSX.Element {
+function Detail({
+  of,
+  bar,
+  begin,
+  now,
+}: {
+  readonly of: string;
+  readonly bar: Bar;
+  readonly begin: number;
+  readonly now: number;
+}): JSX.Element {
   const waited = bar.started === null ? undefined : bar.started - bar.from;
   const fact = (name: string, value: string | undefined): JSX.Element | false =>
     value !== undefined &&

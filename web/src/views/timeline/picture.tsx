@@ -36,7 +36,9 @@ export function Picture({ timeline, now, selected, onSelect }: PictureProps): JS
   const lanes = LANES.flatMap(([lane, title]) => {
     const own = bars.filter((bar) => bar.lane === lane);
     if (own.length === 0) return [];
-    const rows = rowsOf(own.map((bar) => ({ from: scale.x(bar.from), to: Math.max(scale.x(bar.to ?? now), scale.x(bar.from) + MIN_BAR) + 1 })));
+    const rows = rowsOf(
+      own.map((bar) => ({ from: scale.x(bar.from), to: Math.max(scale.x(bar.to ?? now), scale.x(bar.from) + MIN_BAR) + 1 })),
+    );
     return [{ lane, title, bars: own, rows, count: Math.max(...rows) + 1 }];
   });
   const heads = isNarrow ? 18 : 0;
@@ -47,7 +49,9 @@ export function Picture({ timeline, now, selected, onSelect }: PictureProps): JS
     return { ...lane, y };
   });
   const height = top + 4;
-  const order = placed.flatMap((lane) => lane.bars.map((bar, at) => ({ bar, y: lane.y + (lane.rows[at] ?? 0) * ROW }))).sort((a, b) => a.bar.from - b.bar.from);
+  const order = placed
+    .flatMap((lane) => lane.bars.map((bar, at) => ({ bar, y: lane.y + (lane.rows[at] ?? 0) * ROW })))
+    .sort((a, b) => a.bar.from - b.bar.from);
   const current = order.find(({ bar }) => bar.id === selected)?.bar.id ?? order[0]?.bar.id;
 
   const move = (event: KeyboardEvent): void => {
@@ -126,11 +130,7 @@ export function Picture({ timeline, now, selected, onSelect }: PictureProps): JS
                 <g key={`${mark.run}/${mark.event}/${mark.kind}`} class={`mark-line ${mark.kind}`}>
                   <title>{`${MARKS[mark.kind]}: ${mark.words}`}</title>
                   <line x1={x} x2={x} y1={TOP - 6} y2={height} />
-                  {mark.kind === 'worker-died' ? (
-                    <path d={`M${x - 4} ${TOP - 10}l8 8m0 -8l-8 8`} />
-                  ) : (
-                    <circle cx={x} cy={TOP - 6} r={3} />
-                  )}
+                  {mark.kind === 'worker-died' ? <path d={`M${x - 4} ${TOP - 10}l8 8m0 -8l-8 8`} /> : <circle cx={x} cy={TOP - 6} r={3} />}
                 </g>
               );
             })}
