@@ -12,6 +12,8 @@ import {
   type MemoryStatus,
   type Reviewed,
 } from '../conversation/protocol/memory-contract.js';
+import { isForgotten, tombstoneOf } from '../memory/documents/forgetting.js';
+import { linesOf } from '../records/memory/memory-lines.js';
 import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
@@ -29,13 +31,16 @@ export interface ScopeMemory {
   textOf(version: string): Promise<string | undefined>;
   /** HISTORY, newest first. */
   history(): Promise<AsyncIterable<HistoryEntry>>;
-  facts(): Promise<readonly FactRecord[]>;
+  /** With `all`, those too that others have replaced. */
+  facts(options?: { readonly all?: boolean }): Promise<readonly FactRecord[]>;
   /** Lines that only a tool's word stands behind, oldest first, decided ones too. */
   proposals(): Promise<readonly Proposal[]>;
   /** What the memory workflow does now; undefined where it does not run, since nothing was ever consolidated. */
   status(): Promise<MemoryStatus | undefined>;
   /** Removes every line and fact that says this, and keeps it from coming back. */
   forget(text: string): Promise<Forgotten>;
+  /** What `forget` would take out, by the same rule as it. */
+  wouldForget(text: string): Promise<ToForget>;
   /** Decides on a proposal. The first decision stays, and is answered. */
   review(id: string, decision: 'accept' | 'reject'): Promise<Reviewed>;
   /** Merges duplicates and prunes, now. */
@@ -44,6 +49,14 @@ export interface ScopeMemory {
   schedule(every: string | null, agent?: string): Promise<void>;
   /** When the next care is due; undefined without a schedule. */
   nextCare(): Promise<Date | undefined>;
+}
+
+/** By the words of the text, whatever stands between them. */
+export interface ToForget {
+  readonly lines: readonly string[];
+  readonly facts: readonly { readonly id: string; readonly fact: string }[];
+  readonly proposals: readonly { readonly id: string; readonly line: string }[];
+  readonly historyLines: number;
 }
 
 export interface MemoryAccess {
@@ -90,7 +103,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
     changes: async () => (await (await documents()).changes(key)).changes,
     textOf: async (version) => (await documents()).memoryText(key, version),
     history: async () => (await documents()).history(key),
-    facts: async () => (await (await store()).facts.list(key)).facts,
+    facts: async ({ all = false } = {}) => (await (await store()).facts.list(key, { all })).facts,
     proposals: async () => (await (await documents()).proposals(key)).proposals,
 
     async status() {
@@ -104,6 +117,23 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
       }
     },
 
+    async wouldForget(text) {
+      const tombstone = tombstoneOf(text, { id: 'asked', ts: 0, salt: scope });
+      if (tombstone.words.length === 0) {
+        throw new ClientError('invalid', `there is no word in ${JSON.stringify(text.slice(0, 80))} that could be forgotten`);
+      }
+      const isGone = (line: string): boolean => isForgotten(line, [tombstone], scope);
+      const own = await documents();
+      const [document, facts, proposals] = await Promise.all([own.memory(key), (await store()).facts.list(key), own.proposals(key)]);
+      let historyLines = 0;
+      for await (const entry of await own.history(key)) historyLines += linesOf(entry.text).filter(isGone).length;
+      return {
+        lines: linesOf(document.text).filter(isGone),
+        facts: facts.facts.filter(({ fact }) => isGone(fact)).map(({ id, fact }) => ({ id, fact })),
+        proposals: proposals.proposals.filter(({ line, state }) => state === 'open' && isGone(line)).map(({ id, line }) => ({ id, line })),
+        historyLines,
+      };
+    },
     forget: (text) => decide(`cannot make ${of} forget this`, forgetUpdate, { text }),
     review: (id, decision) => decide(`cannot ${decision} ${id} of ${of}`, reviewUpdate, { id, decision }),
     care: (agent) => decide(`cannot take care of ${of}`, careUpdate, agent === undefined ? {} : { agent }),

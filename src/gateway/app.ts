@@ -22,7 +22,15 @@ import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
 import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
-import { answerNative, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
+import {
+  answerNative,
+  needs,
+  type AgentDescription,
+  type Finding,
+  type GatewayApp,
+  type GatewayContext,
+  type GatewayVariables,
+} from './context.js';
 import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
 import { addAguiRoutes, answerAguiProblem } from './ag-ui/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
@@ -39,6 +47,12 @@ export interface GatewayOptions {
   readonly browsers?: Browsers;
   /** Names of agents that may be asked for, by a tenant or by those of none; default: none is listed. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
+  /** What an agent is made of, by its name; for a tenant only what it may use. Default: nothing is known of any. */
+  readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
+  /** What may be wrong where it runs, as `perdura doctor` has it. */
+  readonly findings?: () => Promise<readonly Finding[]>;
+  /** Where Temporal's UI shows an event, by workflow, run and event; those of a tenant are not linked. */
+  readonly temporalLink?: (workflow: string, run: string, event: number) => string | undefined;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
   /** Hosts beside loopback by which it is reached, and origins of pages that may ask from elsewhere. */
@@ -95,8 +109,18 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const metrics = createMetrics();
   const conversations = createConversations(client, log);
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
+  const { temporalLink } = options;
   const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, silenceMs: UPLOAD_SILENCE_MS, ...options.attachments };
-  const provided = { uploads, conversations, metrics, closing, agents: () => options.agents?.() ?? Promise.resolve([]) };
+  const provided = {
+    uploads,
+    conversations,
+    metrics,
+    closing,
+    agents: () => options.agents?.() ?? Promise.resolve([]),
+    describeAgent: (name: string) => options.describeAgent?.(name) ?? Promise.resolve(undefined),
+    findings: () => options.findings?.() ?? Promise.resolve([]),
+    temporalLink: (id: string) => Promise.resolve(temporalLink && ((run: string, event: number) => temporalLink(id, run, event) ?? null)),
+  };
 
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(provided)) context.set(name as 'conversations', value as Conversations);
@@ -169,7 +193,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAguiRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
-    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.' },
+    info: {
+      title: 'Perdura',
+      version,
+      description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.',
+    },
     security: [{ token: [] }],
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });

@@ -47,9 +47,10 @@ export interface PageWorld extends Stand {
   readonly world: World;
 }
 
-export async function startPage(options: WorldOptions = {}): Promise<PageWorld> {
+/** `serving`: what the gateway is given beside its client. */
+export async function startPage(options: WorldOptions = {}, serving: Partial<ServeOptions> = {}): Promise<PageWorld> {
   const world = await startWorld(options);
-  const stand = await standBefore(world.client);
+  const stand = await standBefore(world.client, serving);
   return {
     ...stand,
     world,

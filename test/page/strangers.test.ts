@@ -100,7 +100,7 @@ pageTest('of 5,000 turns the last are there within a second, the first are reach
   await writeLife(
     store,
     { namespace: client.namespace, scope: id, conversation: id, life },
-    { entries: longLife(), archived: [], episodes: [] },
+    { entries: longLife(), archived: [], episodes: [], skipped: 0 },
   );
   await client.begin(id, life, { scope: id });
   const { page } = await stand.open();

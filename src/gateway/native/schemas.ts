@@ -17,6 +17,10 @@ export const turnId = z
   .regex(/^turn_\d{4,15}$/)
   .openapi({ example: 'turn_0001' });
 export const onConversation = z.object({ id });
+export const chunkId = z
+  .string()
+  .regex(/^(?:memory|chunk_\d{1,15})$/)
+  .openapi({ example: 'chunk_12' });
 export const onTurn = z.object({ id, turn: turnId });
 
 const budget = z
@@ -65,7 +69,7 @@ export const start = z
   })
   .openapi('Start');
 
-const usage = z
+export const usage = z
   .object({ inputTokens: z.int(), cachedTokens: z.int(), outputTokens: z.int(), costUsd: z.number().nullable() })
   .openapi('Usage');
 const error = z.object({ type: z.string(), message: z.string() });
@@ -108,6 +112,7 @@ export const listed = z
     model: z.string().nullable(),
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
+    isCurrent: z.boolean().optional().openapi({ description: 'with `current`: its status, turns and cost are as of now' }),
   })
   .openapi('Listed');
 

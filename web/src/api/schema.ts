@@ -51,6 +51,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/agents/{agent}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    agent: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Agent"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/approvals": {
         parameters: {
             query?: never;
@@ -102,6 +149,152 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/attachments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a file, for messages that will name it
+         * @description The body is the file itself: PNG, JPEG, GIF or WebP, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            responses: {
+                /** @description Send a file, for messages that will name it */
+                201: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Attachment"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/attachments/{ref}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a file is */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    ref: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What a file is */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Attachment"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/attachments/{ref}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The file itself */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    ref: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The file itself */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "image/*": string;
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations": {
         parameters: {
             query?: never;
@@ -109,12 +302,29 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Conversations, latest started first */
+        /**
+         * Conversations, latest started first
+         * @description Filters narrow the latest 5000; `before`, the `startedAt` of the last one, begins the next page.
+         */
         get: {
             parameters: {
                 query?: {
+                    agent?: string;
+                    /** @description only those that started in that millisecond or earlier: its own come once more */
+                    before?: string;
+                    /** @description only those that are known to have cost so much */
+                    costUsd?: number | null;
+                    /** @description ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn */
+                    current?: "true" | "false";
                     limit?: number;
+                    /** @description for who sees all tenants; `tenant` asks in the place of one */
+                    ofTenant?: string;
                     running?: "true" | "false";
+                    /** @description only those that started then or later */
+                    since?: string;
+                    status?: "running" | "waiting" | "failed" | "ended" | "canceled" | "terminated" | "timed-out";
+                    /** @description in the id or the title */
+                    text?: string;
                 };
                 header?: never;
                 path?: never;
@@ -385,7 +595,11 @@ export interface paths {
                 };
                 cookie?: never;
             };
-            requestBody?: never;
+            requestBody: {
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
             responses: {
                 /** @description Keep a picture with the conversation, for the `images` of a message */
                 201: {
@@ -717,6 +931,169 @@ export interface paths {
                     content: {
                         "application/json": {
                             [key: string]: unknown;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{id}/context/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Compactions, truncations and trims, with what the prompt stood on before and after, and what was undone */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Compactions, truncations and trims, with what the prompt stood on before and after, and what was undone */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            changes: components["schemas"]["ContextChange"][];
+                            complete: boolean;
+                            problems: string[];
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{id}/context/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the next model call sees, chunk by chunk */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What the next model call sees, chunk by chunk */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["ContextView"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{id}/context/chunks/{chunk}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The text of one chunk, in the prompt or out of it
+         * @description At most 64 Ki characters from `offset` on. `memory` is what stands before the messages.
+         */
+        get: {
+            parameters: {
+                query?: {
+                    offset?: number | null;
+                };
+                header?: never;
+                path: {
+                    chunk: string;
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The text of one chunk, in the prompt or out of it */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            characters: number;
+                            id: string;
+                            kind: string;
+                            next: number | null;
+                            offset: number;
+                            role: string | null;
+                            text: string;
+                            turn: string | null;
                         };
                     };
                 };
@@ -1486,6 +1863,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations/{id}/moments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every event of its past, running or ended */
+        get: {
+            parameters: {
+                query?: {
+                    from?: number | null;
+                    limit?: number;
+                };
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Every event of its past, running or ended */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Moments"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{id}/moments/{position}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The state before and after one event, and the fields that it changed */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                    position: number | null;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description The state before and after one event, and the fields that it changed */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["MomentView"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations/{id}/queue": {
         parameters: {
             query?: never;
@@ -1531,7 +2008,60 @@ export interface paths {
             };
         };
         put?: never;
-        post?: never;
+        /** Drop, move or clear what waits in its queue, and see what waits then */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @enum {string} */
+                        op: "drop";
+                    } | {
+                        /** @description null: to the end */
+                        before: string | null;
+                        id: string;
+                        /** @enum {string} */
+                        op: "move";
+                    } | {
+                        /** @enum {string} */
+                        op: "clear";
+                    };
+                };
+            };
+            responses: {
+                /** @description Drop, move or clear what waits in its queue, and see what waits then */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            queue: {
+                                [key: string]: unknown;
+                            }[];
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
         delete?: never;
         options?: never;
         head?: never;
@@ -1879,6 +2409,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations/{id}/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** It and its sub-agents, to the last level */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It and its sub-agents, to the last level */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            conversations: {
+                                [key: string]: unknown;
+                            }[];
+                            more: boolean;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/conversations/{id}/truncate": {
         parameters: {
             query?: never;
@@ -1929,6 +2512,60 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{id}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Its turns, the latest page first */
+        get: {
+            parameters: {
+                query?: {
+                    before?: string;
+                    limit?: number;
+                };
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Its turns, the latest page first */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            more: boolean;
+                            turns: components["schemas"]["Turn"][];
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2038,6 +2675,107 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/conversations/{id}/turns/{turn}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What happened in a turn and when, attempt by attempt
+         * @description From Temporal's history: model calls, tools, sub-agents, waiting for people and for another try, memory, the store and healing; deaths and changes of workers as marks. A part that has passed its retention is not in it.
+         */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                    turn: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What happened in a turn and when, attempt by attempt */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Timeline"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{id}/turns/{turn}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a turn is no longer in the prompt */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description id of the conversation */
+                    id: string;
+                    turn: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Why a turn is no longer in the prompt */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Why"];
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -2068,6 +2806,105 @@ export interface paths {
                     };
                     content: {
                         "text/event-stream": string;
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/failures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What has failed among the latest conversations, by kind */
+        get: {
+            parameters: {
+                query?: {
+                    limit?: number;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What has failed among the latest conversations, by kind */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            failures: components["schemas"]["FailureGroup"][];
+                            looked: number;
+                            more: boolean;
+                            silent: number;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What `perdura doctor` finds where this gateway runs */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What `perdura doctor` finds where this gateway runs */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            findings: components["schemas"]["Finding"][];
+                        };
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -2194,6 +3031,224 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/memory/{scope}/blame": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** MEMORY.md line by line, each with who brought it and when */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    scope: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description MEMORY.md line by line, each with who brought it and when */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            lines: {
+                                [key: string]: unknown;
+                            }[];
+                            version: string;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memory/{scope}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Versions of MEMORY.md, the newest first, with how many lines each brought and took */
+        get: {
+            parameters: {
+                query?: {
+                    limit?: number;
+                };
+                header?: never;
+                path: {
+                    scope: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Versions of MEMORY.md, the newest first, with how many lines each brought and took */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            changes: {
+                                [key: string]: unknown;
+                            }[];
+                            more: boolean;
+                            version: string;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memory/{scope}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is new, gone and the same between two versions; without `from`, by the change that made `to` */
+        get: {
+            parameters: {
+                query?: {
+                    from?: string;
+                    to?: string;
+                };
+                header?: never;
+                path: {
+                    scope: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description What is new, gone and the same between two versions; without `from`, by the change that made `to` */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            from: string;
+                            lines: {
+                                /** @enum {string} */
+                                kind: "added" | "removed" | "kept";
+                                line: string;
+                            }[];
+                            to: string;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memory/{scope}/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Facts of a scope; with `all`, those too that others have replaced, and by which */
+        get: {
+            parameters: {
+                query?: {
+                    all?: "true" | "false";
+                };
+                header?: never;
+                path: {
+                    scope: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Facts of a scope; with `all`, those too that others have replaced, and by which */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            facts: {
+                                [key: string]: unknown;
+                            }[];
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/memory/{scope}/forget": {
         parameters: {
             query?: never;
@@ -2243,6 +3298,125 @@ export interface paths {
                 };
             };
         };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memory/{scope}/forget/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What `forget` would take out, by the same rule; nothing is changed */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    scope: string;
+                };
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": {
+                        text: string;
+                    };
+                };
+            };
+            responses: {
+                /** @description What `forget` would take out, by the same rule; nothing is changed */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            facts: {
+                                [key: string]: unknown;
+                            }[];
+                            historyLines: number;
+                            lines: string[];
+                            proposals: {
+                                [key: string]: unknown;
+                            }[];
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/memory/{scope}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Entries of HISTORY that have all the words, newest first; without words, all of them */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description epoch seconds: entries from before it alone */
+                    before?: number | null;
+                    limit?: number;
+                    query?: string;
+                };
+                header?: never;
+                path: {
+                    scope: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Entries of HISTORY that have all the words, newest first; without words, all of them */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            entries: {
+                                [key: string]: unknown;
+                            }[];
+                            more: boolean;
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2317,7 +3491,7 @@ export interface paths {
         get: {
             parameters: {
                 query?: {
-                    by?: "agent" | "scope" | "tenant" | "model" | "day" | "conversation";
+                    by?: "agent" | "scope" | "tenant" | "model" | "day" | "conversation" | "kind";
                     since?: string;
                 };
                 header?: never;
@@ -2356,10 +3530,82 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who takes work from the task queue, and how much of it waits */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Who takes work from the task queue, and how much of it waits */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            queues: {
+                                backlog: number;
+                                /** @description tasks a second */
+                                comes: number;
+                                goes: number;
+                                /** @enum {string} */
+                                of: "decisions" | "activities";
+                                oldestS: number;
+                            }[];
+                            taskQueue: string;
+                            workers: components["schemas"]["Worker"][];
+                        };
+                    };
+                };
+                /** @description What went wrong (RFC 9457) */
+                default: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Agent: {
+            config: {
+                [key: string]: unknown;
+            };
+            name: string;
+            servers: {
+                [key: string]: unknown;
+            }[];
+            system: string;
+            tools: {
+                [key: string]: unknown;
+            }[];
+        } & {
+            [key: string]: unknown;
+        };
         Approval: {
             arguments?: unknown;
             callId: string;
@@ -2370,10 +3616,69 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Attachment: {
+            bytes: number;
+            /** @description from when it cannot be named any more; what a conversation has of it stays */
+            expiresAt: string;
+            /** @description by the content */
+            mediaType: string;
+            ref: string;
+            sha256: string;
+            /** @description a conversation has it, and it goes with that */
+            used: boolean;
+        };
         /** @description What a conversation may use in all; absent: no limit */
         Budget: {
             maxCostUsd?: number;
             maxTokens?: number;
+        };
+        Chunk: {
+            /** @description the next truncation takes it */
+            drops: boolean;
+            id: string;
+            /** @enum {string} */
+            kind: "SYSTEM" | "MEMORY" | "WORKING_FLOW";
+            role: string;
+            slot?: number;
+            tokens: number;
+            turn: string;
+            words: string;
+        };
+        ContextChange: {
+            afterText: string | null;
+            /** @description epoch milliseconds */
+            at: number;
+            beforeText: string | null;
+            epoch: number;
+            /** @enum {string} */
+            kind: "compacted" | "cited" | "truncated" | "trimmed" | "undone";
+            number: number;
+            session: number;
+            slots: number[];
+            tokens: {
+                after: number;
+                before: number;
+            };
+            turns: string[];
+            undoneBy: number | null;
+        } & {
+            [key: string]: unknown;
+        };
+        ContextView: {
+            chunks: components["schemas"]["Chunk"][];
+            index: {
+                [key: string]: unknown;
+            };
+            thresholds: {
+                autoCompact: boolean;
+                hard: number;
+                soft: number;
+                truncation: number;
+            } | null;
+            /** @description which turns the next model call sees whole, shortened, as a summary, or not at all */
+            turns: {
+                [key: string]: unknown;
+            };
         };
         Conversation: {
             agent: string | null;
@@ -2428,11 +3733,29 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        FailureGroup: {
+            conversations: string[];
+            count: number;
+            isRetried: boolean;
+            kind: string;
+            /** @description of the latest: what was attempted, on what, and what to do */
+            message: string;
+        };
+        Finding: {
+            found: string;
+            /** @enum {string} */
+            health: "ok" | "warning" | "broken" | "skipped";
+            /** @description the command that mends it, or the thing to do */
+            mend?: string;
+            what: string;
+        };
         Listed: {
             agent: string | null;
             closedAt: string | null;
             costUsd: number | null;
             id: string;
+            /** @description with `current`: its status, turns and cost are as of now */
+            isCurrent?: boolean;
             model: string | null;
             /** @description by which its tenant knows it, where that is another id; null for the tenant */
             publicId: string | null;
@@ -2461,6 +3784,10 @@ export interface components {
             } | {
                 mediaType: string;
                 ref: string;
+            } | {
+                /** @default application/octet-stream */
+                mediaType: string;
+                ref: string;
             })[];
             /** @description values that tools see and the model never does */
             context?: {
@@ -2477,6 +3804,10 @@ export interface components {
                 base64: string;
                 mediaType: string;
             } | {
+                mediaType: string;
+                ref: string;
+            } | {
+                /** @default application/octet-stream */
                 mediaType: string;
                 ref: string;
             })[];
@@ -2504,7 +3835,44 @@ export interface components {
             } | {
                 mediaType: string;
                 ref: string;
+            } | {
+                /** @default application/octet-stream */
+                mediaType: string;
+                ref: string;
             })[];
+        };
+        Moment: {
+            /** @description epoch milliseconds */
+            at: number;
+            event: string | null;
+            position: number;
+            run: number;
+            words: string;
+        };
+        Moments: {
+            complete: boolean;
+            last: number;
+            moments: components["schemas"]["Moment"][];
+            problems: string[];
+            turns: {
+                position: number;
+                turn: string;
+            }[];
+        };
+        MomentView: components["schemas"]["Moment"] & {
+            after: {
+                [key: string]: unknown;
+            };
+            before: {
+                [key: string]: unknown;
+            } | null;
+            changes: {
+                after: string | null;
+                before: string | null;
+                path: string;
+            }[];
+            last: number;
+            more: boolean;
         };
         /** @description `type` is `urn:perdura:` and a stable name: not-found, invalid, closed, queue-full, no-worker, … */
         Problem: {
@@ -2555,6 +3923,68 @@ export interface components {
             position: number;
             turn: string | null;
         };
+        Timeline: {
+            bars: components["schemas"]["TimelineBar"][];
+            /** @description false where a part has passed its retention */
+            complete: boolean;
+            /** @description epoch milliseconds */
+            from: number | null;
+            marks: {
+                /** @description epoch milliseconds */
+                at: number;
+                event: number;
+                /** @enum {string} */
+                kind: "worker-died" | "worker-changed" | "handed-over" | "message" | "decided" | "interrupted";
+                link: string | null;
+                run: string;
+                words: string;
+            }[];
+            /** @description epoch milliseconds */
+            to: number | null;
+            turn: string;
+            usage: components["schemas"]["Usage"] & (Record<string, never> | null);
+            workers: string[];
+        };
+        TimelineBar: {
+            attempt: number;
+            callId: string | null;
+            /** @description the sub-agent */
+            conversation: string | null;
+            detail: string;
+            endEvent: number | null;
+            /** @description of Temporal's history, in its run */
+            event: number;
+            failure: string | null;
+            /** @description epoch milliseconds */
+            from: number;
+            id: string;
+            label: string;
+            /** @enum {string} */
+            lane: "model" | "tool" | "sub-agent" | "person" | "retry" | "memory" | "store" | "healing";
+            /** @description its page in Temporal's UI, where that is known */
+            link: string | null;
+            model: string | null;
+            /** @enum {string} */
+            outcome: "ok" | "failed" | "timed-out" | "canceled" | "denied" | "expired" | "running";
+            run: string;
+            /** @description where the attempt began that counts: what is before it is waiting, or lost */
+            started: number | null;
+            /** @description null: it goes on */
+            to: number | null;
+            usage: components["schemas"]["Usage"] & (Record<string, never> | null);
+            worker: string | null;
+        };
+        Turn: {
+            /** @description until the latest thing recorded */
+            durationMs: number;
+            messages: number;
+            /** @description why it has no whole answer */
+            problem?: string;
+            question: string;
+            startedAt: string;
+            toolCalls: number;
+            turn: string;
+        };
         TurnResult: {
             error?: {
                 message: string;
@@ -2573,6 +4003,43 @@ export interface components {
             costUsd: number | null;
             inputTokens: number;
             outputTokens: number;
+        };
+        Why: {
+            causes: {
+                [key: string]: unknown;
+            }[];
+            complete: boolean;
+            entries: number;
+            hasEnded: boolean;
+            id: string;
+            inPrompt: number;
+            problems: string[];
+            turn: string;
+        } & {
+            [key: string]: unknown;
+        };
+        Worker: {
+            identity: string;
+            lastSeen: string;
+            /** @description as the worker itself reports it; null where it or the server is of a version that does not */
+            load: {
+                activities: {
+                    done: number;
+                    failed: number;
+                    free: number;
+                    used: number;
+                };
+                cached: number;
+                decisions: {
+                    done: number;
+                    failed: number;
+                    free: number;
+                    used: number;
+                };
+                startedAt: string | null;
+            } | null;
+            takes: ("decisions" | "activities")[];
+            version: string | null;
         };
     };
     responses: never;
