@@ -15,7 +15,9 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
       request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
       request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }),
     ]);
-    const causes = new Map((changes as unknown as readonly Change[]).map(({ episode, cause }) => [episode, cause]));
+    const causes = new Map(
+      (changes as unknown as readonly Change[]).flatMap(({ episode, cause }) => (cause === null ? [] : [[episode, cause] as const])),
+    );
     return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn), causes };
   });
   if (value === undefined) {
