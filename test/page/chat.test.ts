@@ -10,6 +10,8 @@ import { createScript } from './script.js';
 jest.setTimeout(60_000);
 
 const script = createScript();
+/** One pixel. */
+const DOT = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 let stand: PageWorld;
 beforeAll(async () => {
   if (hasBrowser) stand = await startPage({ answer: script.answer, files: { 'trip.md': '# Oslo\n\nThree days in May.\n' } });
@@ -174,6 +176,21 @@ pageTest('an answer is retried, a turn is said in other words, and what went sta
   await page.waitForURL((url) => !url.search.includes(id));
   await page.getByText('First guess.').waitFor();
   await settled(page);
+});
+
+pageTest('a picture is sent before its message, which names it', async () => {
+  script.on('What is on it?', text('A dot.'));
+  const id = stand.world.id();
+  const { page } = await stand.open(`?chat=${id}`);
+  await page.getByLabel('Pictures').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no picture') });
+  await page.getByText('notes.txt cannot be sent').waitFor();
+  await page.getByLabel('Pictures').setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: DOT });
+  await page.getByRole('img', { name: 'dot.png' }).waitFor();
+  await say(page, 'What is on it?');
+  await page.getByText('A dot.').waitFor();
+  await settled(page);
+  const [first] = await stand.world.client.history(id);
+  expect(first?.message).toMatchObject({ role: 'user', text: 'What is on it?', images: [{ mediaType: 'image/png' }] });
 });
 
 pageTest('/new clears the session', async () => {

@@ -42,10 +42,9 @@ export function createOutbox(
   const leaving = new AbortController();
   const change = (messages: readonly Sent[]): void => {
     all.value = messages;
-    const words = messages.map(({ images: _, ...rest }) => ({ ...rest, images: [] }));
     try {
-      if (words.length === 0) sessionStorage.removeItem(kept);
-      else sessionStorage.setItem(kept, JSON.stringify(words));
+      if (messages.length === 0) sessionStorage.removeItem(kept);
+      else sessionStorage.setItem(kept, JSON.stringify(messages));
     } catch {
       // A browser that keeps nothing still sends.
     }
@@ -113,7 +112,9 @@ function receiptOf({ acceptedAs, position }: { readonly acceptedAs: string; read
 function readKept(name: string): Sent[] {
   try {
     const found: unknown = JSON.parse(sessionStorage.getItem(name) ?? '[]');
-    return Array.isArray(found) ? (found as Sent[]).filter(({ id, text }) => typeof id === 'string' && typeof text === 'string') : [];
+    return Array.isArray(found)
+      ? (found as Sent[]).filter(({ id, text, images }) => typeof id === 'string' && typeof text === 'string' && Array.isArray(images))
+      : [];
   } catch {
     return [];
   }

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep } from '../../address.js';
-import { request } from '../../api/request.js';
+import { addressOf, request } from '../../api/request.js';
 import type { Media } from '../../api/entries.js';
 import type { Opened } from '../../conversation/open.js';
 import type { Part, Turn, Words } from '../../conversation/turns.js';
@@ -134,6 +134,9 @@ function SaidWords({ words }: { readonly words: Words }): JSX.Element {
 function Shown({ image }: { readonly image: Media }): JSX.Element {
   if ('base64' in image && /^image\/(png|jpeg|gif|webp)$/.test(image.mediaType)) {
     return <img src={`data:${image.mediaType};base64,${image.base64}`} alt="attached picture" />;
+  }
+  if ('ref' in image && image.ref.startsWith('att_')) {
+    return <img src={addressOf('/v1/attachments/{ref}/content', { ref: image.ref }).href} alt="attached picture" />;
   }
   return (
     <span class="note">
