@@ -43,9 +43,10 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
   const { tenant } = ids;
   const publicIds = createPublicIds(client);
   const reveal = createReveal({ tenant: tenant ?? '', prefix: ids.prefix, publicIdOf: (id) => publicIds.of(id) });
+  const owner: Pick<StartOptions, 'tenant'> = tenant === null ? {} : { tenant };
   /** What a start, a fork or a new life of a tenant's has beside what was asked. */
   const owned = (publicId: string): Pick<StartOptions, 'tenant' | 'publicId'> =>
-    tenant === null ? {} : { tenant, publicId: basePart(publicId) };
+    tenant === null ? {} : { ...owner, publicId: basePart(publicId) };
 
   /** Q2: `own` are the ids that the request names, as Temporal has them; its answer, or what is wrong, names them as the request does. */
   const asked = async <T>(named: readonly string[], work: (show: Show, ...own: readonly string[]) => Promise<T>): Promise<T> => {
@@ -149,10 +150,10 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     retry: shown((id, ...rest: Tail<PerduraClient['retry']>) => client.retry(id, ...rest)),
     edit: shown((id, ...rest: Tail<PerduraClient['edit']>) => client.edit(id, ...rest)),
     attach: on((id, picture: Uint8Array) => client.attach(id, picture)),
-    upload: (parts, options) => client.upload(parts, { ...options, tenant }),
-    uploaded: (ref) => client.uploaded(ref, { tenant }),
-    uploadedBytes: (ref) => client.uploadedBytes(ref, { tenant }),
-    attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, { tenant })),
+    upload: (parts, options) => client.upload(parts, { ...options, ...owner }),
+    uploaded: (ref) => client.uploaded(ref, owner),
+    uploadedBytes: (ref) => client.uploadedBytes(ref, owner),
+    attachUploaded: on((id, ref: string) => client.attachUploaded(id, ref, owner)),
     // Of all owners: the installation's client does it.
     sweepUploads: () => Promise.resolve(0),
 
