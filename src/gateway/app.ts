@@ -164,7 +164,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   addAguiRoutes(app);
   app.doc31('/openapi.json', {
     openapi: '3.1.0',
-    info: { title: 'Perdura', version, description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.' },
+    info: {
+      title: 'Perdura',
+      version,
+      description: 'Durable conversations with AI agents. An operator of no tenant may add `?tenant=NAME` to any path.',
+    },
     security: [{ token: [] }],
   });
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });

@@ -171,7 +171,17 @@ const eachStatus = async (which: (route: Route) => boolean, asking: Asking, name
 
 test('every protocol is in the table', () => {
   expect(routes.length).toBeGreaterThan(50);
-  for (const path of ['/v1/conversations/:id/messages', '/v1/responses', '/v1/chat/completions', '/v1/messages', '/api/chat', '/mcp', '/a2a', '/agui', '/auth/code'])
+  for (const path of [
+    '/v1/conversations/:id/messages',
+    '/v1/responses',
+    '/v1/chat/completions',
+    '/v1/messages',
+    '/api/chat',
+    '/mcp',
+    '/a2a',
+    '/agui',
+    '/auth/code',
+  ])
     expect(routes.map(({ pattern }) => pattern)).toContain(path);
 });
 
