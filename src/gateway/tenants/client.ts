@@ -41,10 +41,9 @@ interface Own {
 
 function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
   const { tenant } = ids;
-  const owner = tenant === null ? {} : { tenant };
   const publicIds = createPublicIds(client);
   const reveal = createReveal({ tenant: tenant ?? '', prefix: ids.prefix, publicIdOf: (id) => publicIds.of(id) });
-  const owner: Pick<StartOptions, 'tenant'> = tenant === null ? {} : { tenant };
+  const owner = tenant === null ? {} : { tenant };
   /** What a start, a fork or a new life of a tenant's has beside what was asked. */
   const owned = (publicId: string): Pick<StartOptions, 'tenant' | 'publicId'> =>
     tenant === null ? {} : { ...owner, publicId: basePart(publicId) };
