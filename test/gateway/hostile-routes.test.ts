@@ -220,8 +220,11 @@ test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-da
 
 test('10 MB are refused everywhere but where they may be', async () => {
   const body = 'x'.repeat(11 * 1024 * 1024);
-  const statuses = await eachStatus(takesBody, { body });
-  expect(new Set(Object.values(statuses))).toEqual(new Set([413]));
+  // One after the other: all at once they are half a gigabyte, which a busy machine does not read while somebody waits.
+  for (const route of routes.filter(takesBody)) {
+    const response = await ask(route.method, filled(route.pattern), { body });
+    expect([route.pattern, await statusOf(route, response)]).toEqual([route.pattern, 413]);
+  }
 });
 
 test.each([
