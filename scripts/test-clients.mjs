@@ -1,10 +1,12 @@
 /**
  * `npm run test:clients`: clients of other people's that are no packages of ours (PyPI, suites that need a newer Node) against a real
- * gateway. Arguments after `--`: words of names of suites; `--write` puts what came of it into docs/protocols.md.
+ * gateway. Arguments after `--`: words of names of suites; `--a2a-tck DIR`, a checkout of A2A's TCK (branch 1.0-dev), which is tried then too;
+ * `--write` puts what came of it into docs/protocols.md.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { prepare, root } from './prepare.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run } from './report.mjs';
@@ -13,8 +15,13 @@ const PAGE = join(root, 'docs', 'protocols.md');
 const MARKS = ['<!-- tried with: by `npm run test:clients -- --write` -->', '<!-- end of tried with -->'];
 
 await run(async () => {
-  const wanted = process.argv.slice(2).filter((argument) => argument !== '--write');
-  const mayWrite = process.argv.includes('--write');
+  const { values, positionals: wanted } = parseArgs({
+    options: { write: { type: 'boolean' }, 'a2a-tck': { type: 'string' } },
+    allowPositionals: true,
+  });
+  const mayWrite = values.write === true;
+  const a2aTck = values['a2a-tck'] === undefined ? undefined : resolve(values['a2a-tck']);
+  if (a2aTck === undefined) report('A2A TCK', 'not tried without --a2a-tck DIR');
   await prepare({ types: false });
   const require = createRequire(import.meta.url);
   const { findTemporalBinary } = require(join(root, 'dist', 'cli', 'services', 'temporal-binary.js'));
@@ -26,7 +33,7 @@ await run(async () => {
 
   require(join(root, 'test', 'stores', 'register-swc.cjs'));
   const { tryClients } = require(join(root, 'test', 'clients', 'main.ts'));
-  const all = await tryClients(join(root, '.perdura', 'clients'), wanted, print);
+  const all = await tryClients(join(root, '.perdura', 'clients'), { names: wanted, a2aTck }, print);
   const failed = all.flatMap(({ outcomes }) => outcomes.filter(({ result }) => result === 'failed'));
   const missing = all.filter((tried) => tried.missing !== undefined);
   const passed = all.flatMap(({ outcomes }) => outcomes.filter(({ result }) => result === 'passed'));

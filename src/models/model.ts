@@ -29,6 +29,8 @@ export interface ModelRequest {
   readonly contextWindow?: number;
   /** A wish: it goes along where the provider and the model are known to take it, so the answer may be anything still. */
   readonly answerSchema?: AnswerSchema;
+  /** One of `tools` must be called. No wish: a provider that cannot hold its model to it is not asked (`Model.takesMustCall`). */
+  readonly mustCall?: true;
 }
 
 /** A piece of an answer, as it arrives. A new attempt starts over: readers learn that from the feed, not here. */
@@ -67,6 +69,8 @@ export interface Model {
   readonly provider: string;
   /** For a provider whose models have no tools of their own: calls are written in the text, in this format. */
   readonly textTools?: TextToolFormat;
+  /** `ModelRequest.mustCall` holds with it. */
+  readonly takesMustCall?: true;
   /**
    * Room of a model (its own name) where its server is asked for it, within `wanted` tokens. Never rejects. Absent for a provider whose
    * models are in the registry. Such a server may cut a prompt silently, so what it has read is compared with what was sent.

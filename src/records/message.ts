@@ -223,4 +223,6 @@ export interface ClientTool {
   readonly description?: string;
   /** JSON Schema of its arguments, an object. */
   readonly inputSchema: JsonObject;
+  /** The turn begins with a call of this one, or of another that has it too. */
+  readonly mustCall?: true;
 }

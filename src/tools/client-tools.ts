@@ -30,6 +30,12 @@ export function clientTools(json: string | undefined): readonly Tool[] {
   });
 }
 
+/** Names of those of which one must be called before anything else; empty: the model may answer as it likes. */
+export function toBeCalled(json: string | undefined): ReadonlySet<string> {
+  const tools = json === undefined ? [] : (JSON.parse(json) as readonly ClientTool[]);
+  return new Set(tools.flatMap(({ name, mustCall }) => (mustCall ? [toPrefixed(name)] : [])));
+}
+
 function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
   const validate = validatorOf(inputSchema);
   return {

@@ -1,4 +1,5 @@
 /** `npm run test:clients` (scripts/test-clients.mjs): suites of other people's clients against the real thing, one after the other. */
+import { a2aSuite } from './a2a.js';
 import { MCP_SUITES } from './mcp.js';
 import { openPlace } from './place.js';
 import { PYTHON_SUITES } from './python.js';
@@ -14,17 +15,29 @@ export interface Tried {
 
 const SUITES: readonly Suite[] = [...PYTHON_SUITES, ...MCP_SUITES];
 
-/** `wanted`: words of their names; all without. `done` is called after each. */
-export async function tryClients(cacheDir: string, wanted: readonly string[], done: (tried: Tried) => void): Promise<readonly Tried[]> {
-  const suites = SUITES.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())));
-  if (suites.length === 0) throw new Error(`no suite has ${wanted.join(' or ')} in its name: ${SUITES.map(({ name }) => name).join(', ')}`);
+export interface Wanted {
+  /** Words of their names; all without. */
+  readonly names: readonly string[];
+  /** A checkout of A2A's TCK; without it that is not tried. */
+  readonly a2aTck?: string | undefined;
+}
+
+/** `done` is called after each. */
+export async function tryClients(
+  cacheDir: string,
+  { names: wanted, a2aTck }: Wanted,
+  done: (tried: Tried) => void,
+): Promise<readonly Tried[]> {
+  const known = [...SUITES, ...(a2aTck === undefined ? [] : [a2aSuite(a2aTck)])];
+  const suites = known.filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word.toLowerCase())));
+  if (suites.length === 0) throw new Error(`no suite has ${wanted.join(' or ')} in its name: ${known.map(({ name }) => name).join(', ')}`);
   const place = await openPlace(cacheDir);
   try {
     const all: Tried[] = [];
     for (const { name, client, run } of suites) {
-      const known = place.problems.length;
+      const before = place.problems.length;
       const tried = await run(place).then(
-        (outcomes): Tried => ({ name, client, outcomes: [...outcomes, ...refusals(place.problems.slice(known))] }),
+        (outcomes): Tried => ({ name, client, outcomes: [...outcomes, ...refusals(place.problems.slice(before))] }),
         (error: unknown): Tried => {
           if (error instanceof MissingProgram) return { name, client, outcomes: [], missing: error.message };
           return { name, client, outcomes: [{ check: 'the suite', result: 'failed', why: String(error) }] };

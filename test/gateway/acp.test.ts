@@ -31,6 +31,7 @@ function answer(request: Parameters<typeof saidIn>[0]): Reply {
   const isFirst = latestResults(request).length === 0;
   if (said.startsWith('write') && isFirst) return callTool('write_file', { path: 'note.txt', content: said });
   if (said === 'ask' && isFirst) return callTool('ask_user', { question: 'Which colour?' });
+  if (said === 'page' && isFirst) return callTool('client__page', {});
   if (said === 'hold' && held) return { ...text('held, and never heard'), hold: held };
   if (said === 'stumble' && (attempts += 1) === 1)
     return { ...text('This is lost on the way.'), fault: { kind: 'reset', at: 'before-block-stop' } };
@@ -164,4 +165,21 @@ test('a session that there is not is refused', async () => {
   const { connection } = await openEditor();
   await expect(connection.agent.request('session/load', { sessionId: 'nobody', cwd: '/', mcpServers: [] })).rejects.toThrow(/not found/i);
   await expect(connection.agent.request('session/load', { sessionId: '../x', cwd: '/', mcpServers: [] })).rejects.toThrow(/cannot be/);
+});
+
+test('a session that waits for a tool of another client says so, and does not take the prompt', async () => {
+  const editor = await openEditor();
+  const id = await begin(editor);
+  await world.client.enqueue(id, { text: 'page', tools: [{ name: 'page', inputSchema: { type: 'object' } }] });
+  await waitFor(
+    () => world.client.approvals(id),
+    (waiting) => waiting.length === 1,
+  );
+  expect(await say(editor, id, 'hello')).toEqual({ stopReason: 'refusal' });
+  expect(messagesOf(editor).join()).toContain(`${id} waits for what page (turn_0001/c1) answers`);
+  expect((await world.client.status(id)).queued).toBe(0);
+  await world.client.decide(id, { callId: 'turn_0001/c1', decision: 'approve', output: 'seen' });
+  await world.client.turn(id, 'turn_0001');
+  expect(await say(editor, id, 'hello')).toEqual({ stopReason: 'end_turn' });
+  expect(messagesOf(editor).at(-1)).toBe('You said: hello');
 });

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { latestResults, resultText, roundsSoFar, saidIn } from '../support/echo-model.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply } from '../support/provider-apis/reply.js';
+import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
@@ -239,8 +240,9 @@ describe('chat completions', () => {
   });
 
   test.each<[string, object, string]>([
-    ['a tool that must be called', { tool_choice: 'required' }, 'tool_choice'],
-    ['one that is named', { tool_choice: { type: 'function', function: { name: 'get_weather' } } }, 'tool_choice'],
+    ['a choice among some', { tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } } }, 'tool_choice'],
+    ['a choice of what is not there', { tool_choice: { type: 'function', function: { name: 'other' } } }, 'tool_choice'],
+    ['a choice of nothing', { tool_choice: 'required', tools: [] }, 'tool_choice'],
     ['one call at a time', { parallel_tool_calls: false }, 'parallel_tool_calls'],
     ['a tool of another type', { tools: [{ type: 'custom', custom: { name: 'x' } }] }, 'tools.0.type'],
     ['a bad name', { tools: [{ type: 'function', function: { name: 'a b' } }] }, 'tools'],
@@ -254,10 +256,48 @@ describe('chat completions', () => {
     await expect(chat([{ role: 'user', content: 'refused' }], 0, more)).rejects.toMatchObject({ status: 400, param });
   });
 
+  test.each<[string, object, string[]]>([
+    ['required', { tool_choice: 'required' }, ['client__get_weather', 'client__other']],
+    ['a name', { tool_choice: { type: 'function', function: { name: 'get_weather' } } }, ['client__get_weather']],
+  ])('with tool_choice %s the turn begins with a call, and goes on freely', async (how, more, offered) => {
+    const other = { type: 'function' as const, function: { name: 'other', parameters: { type: 'object' as const } } };
+    const first: ChatMessage[] = [{ role: 'user', content: `choice-${how.length}! weather:Oslo` }];
+    const one = await chat(first, 0, { ...more, tools: [chatTool, other] });
+    const [asked] = requests;
+    expect([asked?.tool_choice, asked?.tools?.map(({ name }) => name)]).toEqual([{ type: 'any' }, offered]);
+    await expect(chat([...first, ...answered(one)], 0, { ...more, tools: [chatTool, other] })).rejects.toMatchObject({
+      status: 400,
+      param: 'tool_choice',
+    });
+    const two = await chat([...first, ...answered(one)], 0, { tools: [chatTool, other] });
+    expect(two.choices[0]?.message.content).toMatch(/^So: rain in Oslo/);
+    expect(requests.at(-1)?.tool_choice).toBeUndefined();
+    expect(requests.at(-1)?.tools).toHaveLength(4);
+  });
+
   test('with tool_choice "none" the model has none of them', async () => {
     await chat([{ role: 'user', content: 'none of them' }], 0, { tool_choice: 'none' });
     expect(requests.at(-1)?.tools?.map(({ name }) => name)).toEqual(['look', 'pay']);
   });
+});
+
+test('tools of a message that joins a turn under way are not taken; of one that begins a turn they are, however it was sent', async () => {
+  const id = world.id();
+  const tool = (name: string): object => ({ name, inputSchema: { type: 'object' } });
+  const offered = (): unknown[] => (requests.at(-1)?.tools ?? []).map(({ name }) => name).filter((name) => name.startsWith('client__'));
+  await world.client.start(id);
+  await world.client.enqueue(id, { text: 'joins! weather:Oslo / weather:Rome', tools: [tool('get_weather')] as never });
+  const waiting = await waitFor(
+    () => world.client.approvals(id),
+    (all) => all.length === 1,
+  );
+  await world.client.enqueue(id, { text: 'and this', delivery: 'steer', tools: [tool('other')] as never });
+  await world.client.decide(id, { callId: waiting[0]?.callId ?? '', decision: 'approve', output: 'rain' });
+  await world.client.turn(id, 'turn_0001');
+  expect(saidIn(requests.at(-1) as ApiRequest).at(-1)).toBe('and this');
+  expect(offered()).toEqual(['client__get_weather']);
+  await world.client.send(id, { text: 'next', delivery: 'steer', tools: [tool('other')] as never });
+  expect(offered()).toEqual(['client__other']);
 });
 
 describe('responses', () => {
@@ -338,6 +378,16 @@ describe('responses', () => {
     expect(await conversations()).toBe(before + 1);
   });
 
+  test('with a tool_choice by name', async () => {
+    const one = await openai().responses.create({
+      ...base,
+      tool_choice: { type: 'function', name: 'get_weather' },
+      input: 'r6! weather:Oslo',
+    });
+    expect(requests[0]?.tool_choice).toEqual({ type: 'any' });
+    expect(one.output.at(-1)).toMatchObject({ type: 'function_call', name: 'get_weather' });
+  });
+
   test('what does not answer the calls of the response before is refused', async () => {
     const one = await openai().responses.create({ ...base, input: 'r5! weather:Oslo' });
     const refused = (input: OpenAI.Responses.ResponseInput, status: number): Promise<void> =>
@@ -402,6 +452,16 @@ describe('messages', () => {
     expect(await conversations()).toBe(before + 1);
   });
 
+  test.each<[string, Anthropic.ToolChoice]>([
+    ['any', { type: 'any' }],
+    ['tool', { type: 'tool', name: 'get_weather' }],
+  ])('with a tool_choice of the type %s', async (how, choice) => {
+    const messages: Anthropic.MessageParam[] = [{ role: 'user', content: `choice-${how}! weather:Oslo` }];
+    const one = await anthropic().messages.create({ ...base, messages, tool_choice: choice });
+    expect([requests[0]?.tool_choice, requests[0]?.tools?.map(({ name }) => name)]).toEqual([{ type: 'any' }, ['client__get_weather']]);
+    expect(one.stop_reason).toBe('tool_use');
+  });
+
   test('the tool runner of the client', async () => {
     const runs: string[] = [];
     const tool = betaTool({
@@ -423,7 +483,7 @@ describe('messages', () => {
   });
 
   test.each<[string, object]>([
-    ['a tool that must be called', { tool_choice: { type: 'any' } }],
+    ['a choice of what is not there', { tool_choice: { type: 'tool', name: 'other' } }],
     ['one call at a time', { tool_choice: { type: 'auto', disable_parallel_tool_use: true } }],
     ['a tool of the provider', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
   ])('%s is refused', async (_, more) => {

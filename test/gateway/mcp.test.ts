@@ -24,6 +24,8 @@ beforeAll(async () => {
     answer: (request) => {
       const said = saidIn(request).at(-1) ?? '';
       if (said === 'write' && latestResults(request).length === 0) return callTool('write_file', { path: 'note.txt', content: 'hi' });
+      if (said === 'page' && latestResults(request).length === 0) return callTool('client__page', {});
+      if (said === 'page') return text(`Seen: ${JSON.stringify(latestResults(request))}`);
       if (said === 'hold' && held) return { ...text('held, and answered'), hold: held };
       return text(`You said: ${said}`);
     },
@@ -152,5 +154,29 @@ describe('what is refused', () => {
     const client = await connect(ADMIN);
     await expect(call(client, 'send_message', { conversation: '../../etc', text: 'x' })).rejects.toThrow('conversation');
     await expect(call(client, 'get_status', { conversation: 'nobody' })).rejects.toThrow('nobody');
+  });
+});
+
+test('a conversation that waits for a tool of another client says so, and what it answers may come from here', async () => {
+  const client = await connect(ADMIN);
+  const id = world.id();
+  await world.client.start(id);
+  await world.client.enqueue(id, { id: 'm1', text: 'page', tools: [{ name: 'page', inputSchema: { type: 'object' } }] });
+  const { approvals } = await waitFor(
+    async () => JSON.parse(await call(client, 'list_approvals', { conversation: id })) as { approvals: { callId: string; hash: string }[] },
+    (listed) => listed.approvals.length === 1,
+  );
+  const words = `${id} waits for what page (turn_0001/c1) answers`;
+  await expect(call(client, 'send_message', { conversation: id, text: 'hello' })).rejects.toThrow(words);
+  expect((await world.client.status(id)).queued).toBe(0);
+  const again = { conversation: id, text: 'page', message_id: 'm1', wait_seconds: 1 };
+  expect(JSON.parse(await call(client, 'send_message', again))).toMatchObject({
+    state: 'running',
+    waits_for: expect.stringContaining(words),
+  });
+  const [{ callId, hash } = { callId: '', hash: '' }] = approvals;
+  await call(client, 'decide_approval', { conversation: id, call_id: callId, hash, decision: 'approve', output: { at: 1 } });
+  expect(JSON.parse(await call(client, 'send_message', { ...again, wait_seconds: 30 }))).toMatchObject({
+    answer: expect.stringMatching(/^Seen: .*at/),
   });
 });

@@ -159,6 +159,17 @@ export function describeProvider(subject: Subject): void {
       expect(api.problems).toEqual([]);
     });
 
+    test('is a call where one must be made, and the request says so; a provider that takes no such wish has none of it', async () => {
+      const { takesMustCall } = model;
+      await ask(callTools({ name: 'write_file' }), {}, takesMustCall ? { mustCall: true } : {});
+      const { tool_choice: choice, toolConfig, config } = api.hits[0]?.body as Record<string, unknown>;
+      const wanted = { anthropic: { type: 'any' }, openai: 'required', 'openai-responses': 'required' }[provider];
+      const gemini = { functionCallingConfig: { mode: 'ANY' } };
+      expect(choice ?? toolConfig ?? config).toEqual(wanted ?? (provider === 'gemini' ? gemini : undefined));
+      expect(takesMustCall).toBe(provider === 'ollama' ? undefined : true);
+      expect(api.problems).toEqual([]);
+    });
+
     test('shows what it took, what was cached counted in', async () => {
       const usage = { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 5 };
       const { usage: counted } = await ask({ text: 'Hi', thinking, usage });

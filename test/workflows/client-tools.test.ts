@@ -127,6 +127,15 @@ test('a store that loses everything while the client is waited for has message, 
   expect((await world.client.history(id)).slice(0, before.length)).toEqual(before);
 });
 
+test('a model that cannot be held to a call is not asked: the turn says why', async () => {
+  await world.writeAgent('texty', { textTools: 'xml' });
+  const { id } = await world.client.start(world.id(), { agent: 'texty' });
+  const [tool] = tools;
+  const result = await world.client.send(id, { text: say(id, 'look'), tools: [{ ...(tool as object), mustCall: true } as never] });
+  expect(result).toMatchObject({ stopReason: 'failed', error: { message: expect.stringContaining('cannot hold') as string } });
+  expect(stage.requests(id)).toHaveLength(0);
+});
+
 test('arguments that do not fit are the model’s to correct, and the client is not asked', async () => {
   const id = (await world.client.start(world.id())).id;
   stage.play(id, callTool('client__look', { at: 7 }), (request) => text(resultTexts(request).join()));

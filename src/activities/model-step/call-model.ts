@@ -121,7 +121,9 @@ async function ask(
 
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
-  const reported = await withToolsOf(models(model), models.limits(model), config)
+  const asked = withToolsOf(models(model), models.limits(model), config);
+  if (request.mustCall && !asked.takesMustCall) throw cannotHold(model, config);
+  const reported = await asked
     .stream(request, {
       signal: activity.cancellationSignal,
       onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
@@ -167,6 +169,14 @@ export async function withCountedInput(response: ModelResponse, request: ModelRe
   const { count } = await tokenCounterFor(model);
   const inputTokens = fixedTokens(request.system, request.tools, count) + tokensOf(request.messages, count);
   return { ...response, usage: { ...usage, inputTokens } };
+}
+
+function cannotHold(model: string, { textTools = 'off' }: Pick<AgentConfig, 'textTools'>): ModelFailure {
+  const why = textTools === 'off' ? 'its provider takes no such wish' : 'its calls stand in its text (textTools of agent.json)';
+  return new ModelFailure(
+    'invalid-request',
+    `cannot hold ${model} to a call of a tool: ${why}. Send the message without tool_choice (mustCall of its tools), or choose another model.`,
+  );
 }
 
 function warnOfHook(hook: string, error: unknown): void {

@@ -8,7 +8,7 @@ import type { ModelRequest } from '../../models/model.js';
 import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
-import { clientTools } from '../../tools/client-tools.js';
+import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
 import { contextWindowOf, fixedTokens, limitedTo } from './prompt-budget.js';
 import { citingFor } from './citing-for.js';
@@ -88,8 +88,12 @@ export async function prepareRequest(
     toolsOf(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
     contextWindowOf(dependencies.models, config, { model: input.model }),
   ]);
-  const offered = [...own, ...clientTools(brought)];
-  const assembled = assemble(
+  const all = [...own, ...clientTools(brought)];
+  // Providers hold a model to any of the tools that it is given, so it is given these alone.
+  const wanted = input.firstToolCall === 1 ? toBeCalled(brought) : new Set<string>();
+  const forced = all.filter(({ name }) => wanted.has(name));
+  const offered = forced.length > 0 ? forced : all;
+  const whole = assemble(
     { config, system: systemPrompt(agent, memory, input.since) },
     offered,
     before,
@@ -98,6 +102,7 @@ export async function prepareRequest(
     counter,
     output === undefined ? undefined : (JSON.parse(output) as JsonObject),
   );
+  const assembled: PreparedRequest = forced.length > 0 ? { ...whole, request: { ...whole.request, mustCall: true } } : whole;
   if (!window) return assembled;
   const { request } = assembled;
   const sent = fixedTokens(request.system, offered, counter.count) + tokensOf(request.messages, counter.count);

@@ -35,12 +35,13 @@ export function readClientTools(given: unknown): Checked<readonly ClientTool[]> 
   const tools: ClientTool[] = [];
   for (const [i, one] of (given as unknown[]).entries()) {
     const where = `message.tools[${i}]`;
-    const fields = readFields(one, where, ['name', 'description', 'inputSchema']);
+    const fields = readFields(one, where, ['name', 'description', 'inputSchema', 'mustCall']);
     if (!fields.ok) return fields;
-    const { name, description, inputSchema } = fields.value;
+    const { name, description, inputSchema, mustCall } = fields.value;
     if (typeof name !== 'string' || !NAME.test(name)) return refuse(`${where}.name must match ${NAME.source}`);
     if (tools.some((other) => other.name === name)) return refuse(`${where}.name is that of another tool: "${name}"`);
     if (description !== undefined && typeof description !== 'string') return refuse(`${where}.description must be a text`);
+    if (mustCall !== undefined && mustCall !== true) return refuse(`${where}.mustCall must be true, or left out`);
     if (!isObject(inputSchema)) return refuse(`${where}.inputSchema must be a JSON Schema of an object`);
     const { type = 'object' } = inputSchema as { readonly type?: unknown };
     if (type !== 'object') return refuse(`${where}.inputSchema.type must be "object"`);
@@ -48,6 +49,7 @@ export function readClientTools(given: unknown): Checked<readonly ClientTool[]> 
       name,
       ...(description !== undefined && { description: description.toWellFormed() }),
       inputSchema: { ...(inputSchema as JsonObject), type: 'object' },
+      ...(mustCall === true && { mustCall }),
     });
   }
   const bytes = utf8Length(JSON.stringify(tools));

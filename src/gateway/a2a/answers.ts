@@ -3,12 +3,14 @@
  *
  * D1  Nothing is allowed by a word alone: an approval names the hash of the call as it was shown, or its first characters.
  * D2  A refusal needs no hash where one call alone waits. A question is answered by any text.
+ * D3  What a tool of another client answers is no matter of words: a data part that names the call gives it.
  */
 import { z } from 'zod';
 import type { Pending } from '../../client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { isBodyRef, shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { clientWaitInWords } from '../core/client-wait.js';
 import { invalid, readAs } from '../core/read-body.js';
 
 const CODE_LENGTH = 12;
@@ -31,6 +33,8 @@ const decision = z.looseObject({
   callId: z.string().max(64).optional(),
   hash: z.string().max(128).optional(),
   note: z.string().optional(),
+  output: z.json().optional(),
+  isError: z.literal(true).optional(),
   always: z.literal(true).optional(),
 });
 type Given = z.output<typeof decision>;
@@ -53,16 +57,23 @@ export function decisionsOf({ text, data }: Answering, waiting: readonly Pending
     if (text.trim() === '') throw invalid('the answer is empty');
     return [decide(question, { decision: 'approve', note: text })];
   }
+  const client = approvals.length === 0 ? clientWaitInWords(waiting[0]?.via ?? '', waiting) : undefined;
+  if (client !== undefined) throw invalid(`${client} Here a data part does: { "output", "callId" }`);
   throw invalid(
     `this task waits for a decision: answer ${approvals.map((one) => `"approve ${codeOf(one)}" or "deny ${codeOf(one)}"`).join(', ')}`,
   );
 }
 
 function isDecision(value: JsonValue): boolean {
-  return typeof value === 'object' && value !== null && ('decision' in value || 'answer' in value);
+  return typeof value === 'object' && value !== null && ('decision' in value || 'answer' in value || 'output' in value);
 }
 
-function byData({ decision: what, answer, callId, hash, note, always }: Given, waiting: readonly Pending[]): Decision {
+function byData({ decision: what, answer, output, isError, callId, hash, note, always }: Given, waiting: readonly Pending[]): Decision {
+  if (output !== undefined) {
+    const call = waiting.find((one) => one.kind === 'client-tool' && one.callId === callId);
+    if (!call) throw invalid('no tool of a client waits that has this callId: it was answered before, or callId is missing');
+    return { ...decide(call, { decision: 'approve' }), output: output as JsonValue, ...(isError && { isError }) };
+  }
   const kind = answer === undefined ? 'approval' : 'question';
   const fit = waiting.filter((one) => one.kind === kind && (callId ?? one.callId) === one.callId && (hash ?? one.hash) === one.hash);
   const [named] = fit;

@@ -9,6 +9,7 @@ import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, 
 };
 import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-mode': 'import' };
 import type { Principal } from '../access/principal.js';
+import { refuseWhileClientRuns } from '../core/client-answers.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import { END_PATIENCE_MS, stopTurn } from '../core/one-turn.js';
@@ -119,6 +120,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const beginTask = async (said: Said, untilAsked: boolean): Promise<Begun> => {
     const agent = await agentOf(said);
     const own = [principal.name, agent, said.messageId, said.text, JSON.stringify(said.data)];
+    if (said.context !== '') await refuseWhileClientRuns(core, workflowIdOf(said.context), said.messageId);
     return submit(said.context === '' ? `a2a-${shortHash(own)}` : said.context, said, { start: { agent } }, untilAsked);
   };
 

@@ -3,6 +3,7 @@ import type { Pending } from '../../client.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { isFromPerson, shownText, type Entry, type JsonObject, type JsonValue } from '../../records/message.js';
+import { clientWaitInWords } from '../core/client-wait.js';
 import { textsOf } from '../core/turn-texts.js';
 import { codeOf } from './answers.js';
 import type { TaskName } from './task-id.js';
@@ -111,10 +112,11 @@ export function byAgent({ task, context, turn }: TaskName, what: string, parts: 
   return { messageId: `${turn}-${what}`, contextId: context, taskId: task, role: 'ROLE_AGENT', parts };
 }
 
-/** In words for people, and as data for programs; the words name what an answer must say. */
+/** In words for people, and as data for programs; the words name what an answer must say, or who else can give it. */
 export function askingParts(waiting: readonly Pending[]): readonly Part[] {
   if (waiting.length === 0) return [];
-  const words = waiting.map((pending) => {
+  const persons = waiting.filter(({ kind }) => kind !== 'client-tool');
+  const words = persons.map((pending) => {
     if (pending.kind === 'question') return questionIn(pending.arguments) ?? pending.target;
     const what = `${pending.tool} ${pending.target}`.trim();
     return `May this run: ${what}? Answer "approve ${codeOf(pending)}" or "deny ${codeOf(pending)}".`;
@@ -124,7 +126,8 @@ export function askingParts(waiting: readonly Pending[]): readonly Part[] {
     ...(input !== undefined && { arguments: input }),
     ...(conversation !== via && { conversation }),
   }));
-  return [{ text: words.join('\n\n') }, { data: { asks } }];
+  const client = clientWaitInWords(waiting[0]?.via ?? '', waiting);
+  return [{ text: [...words, ...(client === undefined ? [] : [client])].join('\n\n') }, { data: { asks } }];
 }
 
 function questionIn(input: JsonValue | undefined): string | undefined {

@@ -7,6 +7,7 @@ import type { AgentApp, AgentContext, ContentBlock, PromptResponse } from '@agen
 import { ClientError, type Pending } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { createAnswerParts } from '../core/answer-parts.js';
+import { clientWaitInWords } from '../core/client-wait.js';
 import type { Conversations } from '../core/conversations.js';
 import { createUpdates, promptStopOf, replayOf } from './updates.js';
 
@@ -86,8 +87,17 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
         });
       }
     };
+    const tellsClientWait = async (): Promise<boolean> => {
+      const words = clientWaitInWords(sessionId, await client.approvals(sessionId));
+      if (words === undefined) return false;
+      const content = { type: 'text' as const, text: words };
+      await peer.notify(methods.client.session.update, { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } });
+      return true;
+    };
     try {
       const question = (await client.approvals(sessionId)).find(({ kind }) => kind === 'question');
+      // It would wait behind what nobody here can answer. As the protocol has it, this prompt was not taken.
+      if (!question && (await tellsClientWait())) return { stopReason: 'refusal' };
       const text = textOf(blocks);
       const { turn, live } = question
         ? await answerTo(sessionId, question, text, signal)
@@ -105,6 +115,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
             await peer.notify(methods.client.session.update, { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } });
             return { stopReason: 'end_turn' };
           }
+          if (part.kind === 'asked' && part.what === 'client-tool' && (await tellsClientWait())) return { stopReason: 'end_turn' };
           if (part.kind !== 'finished') continue;
           const stopReason = promptStopOf(part.result.stopReason);
           if (stopReason !== undefined) return { stopReason };

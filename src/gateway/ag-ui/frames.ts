@@ -7,12 +7,15 @@
  * G3  Ids begin with their turn. A client that has a part of a turn and gets it from its beginning loses that part first: it would add
  *     the same text to what it has.
  * G4  A run ends where nothing but a person is waited for, with an interrupt for each call; the run that answers them goes on from there.
+ * G5  It ends, too, where the client's own tools are waited for: a success that names their calls. Before a call is the client's to run, the
+ *     client does not have it, since it would run one that a person must allow first.
  */
 import type { JsonValue, Usage } from '../../records/message.js';
+import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import type { CallEvent } from '../core/tool-calls.js';
 import type { AskedCall } from '../core/waiting-calls.js';
-import type { ClientMessage } from './request.js';
+import { callsOf, resultId, type ClientMessage } from './request.js';
 import { createMessages } from './messages.js';
 
 export const PROTOCOL = '1.0';
@@ -34,10 +37,14 @@ export interface Interrupt {
   readonly toolCallId: string;
   readonly responseSchema: Json;
   readonly expiresAt: string;
+  /** Of a call that the client does not have (G5). */
+  readonly metadata?: { readonly perdura: Json };
 }
 
 export type Outcome =
-  { readonly type: 'success' | 'cancelled' } | { readonly type: 'interrupt'; readonly interrupts: readonly Interrupt[] };
+  | { readonly type: 'success' | 'cancelled' }
+  | { readonly type: 'success'; readonly pendingToolCallIds: readonly string[] }
+  | { readonly type: 'interrupt'; readonly interrupts: readonly Interrupt[] };
 
 export type Frame =
   | { readonly type: 'RUN_STARTED'; readonly threadId: string; readonly runId: string; readonly protocolVersion: string }
@@ -96,10 +103,16 @@ export interface Frames {
 export function createFrames({ threadId, runId, conversation, turn, messages, state, continues }: FramesOptions): Frames {
   const prefix = `${turn ?? runId}/`;
   const kept = createMessages(messages, prefix, continues);
+  // What ran beside what was waited for: the client has it, though it may have come after the question.
+  const known = continues ? messages : [];
+  const knownCalls = new Set(callsOf(known).map(({ id }) => id));
+  const knownResults = new Set(known.map(({ toolCallId }) => toolCallId));
   /** Texts of the call at hand (G2). */
   let texts: string[] = [];
   /** The message that carries the tool calls of the model call at hand. */
   let parent: string | undefined;
+  /** Of the client's tools, until they are the client's to run (G5). */
+  const held = new Map<string, Extract<CallEvent, { readonly kind: 'tool-called' }>>();
 
   const settle = (): Frame[] => {
     const ends = texts.map((messageId): Frame => ({ type: 'TEXT_MESSAGE_END', messageId }));
@@ -131,24 +144,34 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   };
 
   const called = (toolCallId: string, name: string, input: JsonValue): Frame[] => {
-    const given = JSON.stringify(input);
+    const args = JSON.stringify(input);
+    const toolCallName = withoutPrefix(name);
     parent ??= `${prefix}of-${toolCallId.slice(prefix.length)}`;
-    kept.addCall(parent, { id: toolCallId, name, arguments: given });
+    if (knownCalls.has(toolCallId)) return [];
+    kept.addCall(parent, { id: toolCallId, name: toolCallName, arguments: args });
     return [
-      { type: 'TOOL_CALL_START', toolCallId, toolCallName: name, parentMessageId: parent },
-      { type: 'TOOL_CALL_ARGS', toolCallId, delta: given },
+      { type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: parent },
+      { type: 'TOOL_CALL_ARGS', toolCallId, delta: args },
       { type: 'TOOL_CALL_END', toolCallId },
     ];
   };
 
+  const release = (callId: string): Frame[] => {
+    const call = held.get(callId);
+    held.delete(callId);
+    return call ? [...settle(), ...called(callId, call.name, call.input)] : [];
+  };
+
   const result = ({ callId, outcome, preview }: Extract<CallEvent, { readonly kind: 'tool-finished' }>): Frame[] => {
     // The next call is of another model call, or begins a message of its own.
+    const before = release(callId);
     parent = undefined;
+    if (knownResults.has(callId)) return before;
     const content = preview || (outcome === 'ok' ? '' : outcome);
-    const own = { id: `${callId}/result`, toolCallId: callId, role: 'tool', content } as const;
+    const own = { id: resultId(callId), toolCallId: callId, role: 'tool', content } as const;
     kept.add(own);
     const { id: messageId, ...rest } = own;
-    return [{ type: 'TOOL_CALL_RESULT', messageId, ...rest, ...(outcome !== 'ok' && { metadata: { perdura: { outcome } } }) }];
+    return [...before, { type: 'TOOL_CALL_RESULT', messageId, ...rest, ...(outcome !== 'ok' && { metadata: { perdura: { outcome } } }) }];
   };
 
   const finish = ({ stopReason, error, usage }: TurnResult): Frame[] => {
@@ -203,11 +226,16 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
           ];
         }
         case 'tool-called':
+          if (isClientTool(event.name)) {
+            held.set(event.callId, event);
+            return [];
+          }
           return [...settle(), ...called(event.callId, event.name, event.input)];
         case 'tool-finished':
           return result(event);
-        case 'tool-started':
         case 'asked':
+          return event.what === 'client-tool' ? release(event.callId) : [];
+        case 'tool-started':
         case 'decided':
           return [];
         case 'waiting':
@@ -223,11 +251,14 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
       }
     },
 
-    pause: (waiting) => [
-      ...settle(),
-      ...stateOf({ phase: 'waiting' }),
-      { type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts: waiting.map(interruptOf) } },
-    ],
+    pause(waiting) {
+      const persons = waiting.filter(({ what }) => what !== 'client-tool');
+      const outcome: Outcome =
+        persons.length > 0
+          ? { type: 'interrupt', interrupts: persons.map((asked) => interruptOf(asked, held.get(asked.callId)?.input)) }
+          : { type: 'success', pendingToolCallIds: waiting.map(({ callId }) => callId) };
+      return [...settle(), ...stateOf({ phase: 'waiting' }), { type: 'RUN_FINISHED', threadId, runId, outcome }];
+    },
   };
 }
 
@@ -243,8 +274,10 @@ const APPROVAL: Json = {
 };
 const ANSWER: Json = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] };
 
-function interruptOf({ callId, name, what, target, until }: AskedCall): Interrupt {
+/** `unseen`: the arguments, where the client does not have the call. */
+function interruptOf({ callId, name: wire, what, target, until }: AskedCall, unseen: JsonValue | undefined): Interrupt {
   const isApproval = what === 'approval';
+  const name = withoutPrefix(wire);
   return {
     id: callId,
     reason: isApproval ? 'tool_call' : 'input_required',
@@ -252,6 +285,7 @@ function interruptOf({ callId, name, what, target, until }: AskedCall): Interrup
     toolCallId: callId,
     responseSchema: isApproval ? APPROVAL : ANSWER,
     expiresAt: new Date(until).toISOString(),
+    ...(unseen !== undefined && { metadata: { perdura: { tool: name, arguments: unseen } } }),
   };
 }
 

@@ -12,7 +12,9 @@ export interface Messages {
 }
 
 export function createMessages(given: readonly ClientMessage[], prefix: string, continues: boolean): Messages {
-  const isOwn = ({ id }: ClientMessage): boolean => !continues && id.startsWith(prefix);
+  // What the client has answered to a call of the turn is of the turn too.
+  const isOwn = ({ id, role, toolCallId }: ClientMessage): boolean =>
+    !continues && (id.startsWith(prefix) || (role === 'tool' && typeof toolCallId === 'string' && toolCallId.startsWith(prefix)));
   const hasLost = given.some(isOwn);
   const before = given.filter((one) => !isOwn(one));
   // A client keeps thinking that no snapshot has: as an empty one it can be filled again.

@@ -1,16 +1,16 @@
 /** What an AG-UI client asks for, and what it means here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
-import { callFingerprint } from '../../memory/call-fingerprint.js';
-import type { JsonValue } from '../../records/message.js';
-import type { Answer } from '../core/answered-calls.js';
+import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
+import { isCallId, type Answer } from '../core/answered-calls.js';
 import { attachmentIn } from '../core/attachments.js';
+import { checkedTools } from '../core/client-tools.js';
 import { isReset } from '../core/conversations.js';
 import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid, optional, unsupported } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
-/** Clients send all of their messages each time; only the newest of the user counts here. */
+/** Clients send all of their messages each time; only the newest of the user, and what tools have answered after the assistant's last, count here. */
 const MAX_MESSAGES = 10_000;
 const MAX_PARTS = 2_000;
 const MAX_ID = 200;
@@ -26,6 +26,12 @@ export type ClientMessage = z.output<typeof message>;
 const resumeEntry = z.looseObject({ interruptId: id, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() });
 export type ResumeEntry = z.output<typeof resumeEntry>;
 
+const tool = z.looseObject({
+  name: z.string(),
+  description: optional(z.string()),
+  parameters: optional(z.record(z.string(), z.unknown())),
+});
+
 const context = z.looseObject({ description: z.string(), value: z.string() });
 const begins = start.pick({ agent: true, scope: true, title: true, model: true });
 
@@ -33,7 +39,7 @@ export const runRequest = z.looseObject({
   threadId: id,
   runId: id,
   messages: z.array(message).max(MAX_MESSAGES),
-  tools: optional(z.array(z.unknown())),
+  tools: optional(z.array(tool)),
   context: optional(z.array(context).max(MAX_CONTEXT)),
   state: z.unknown().optional(),
   /** Any JSON: an application's own; `perdura` in it is what a conversation begins with. */
@@ -42,18 +48,64 @@ export const runRequest = z.looseObject({
 });
 export type RunRequest = z.output<typeof runRequest>;
 
+type Submitted = Message & { readonly id: string };
+
 export type Wish =
-  | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
-  | { readonly kind: 'answer'; readonly answers: readonly Answer[] };
+  | { readonly kind: 'submit'; readonly message: Submitted }
+  /** `message`: said beside what tools have answered. */
+  | { readonly kind: 'answer'; readonly answers: readonly Answer[]; readonly message?: Submitted };
 
 /** Throws a refusal. */
-export function wishOf({ messages, tools = [], context: given = [], resume = [] }: RunRequest): Wish {
-  if (tools.length > 0) throw unsupported('tools of the client', 'tools');
-  if (resume.length > 0) return { kind: 'answer', answers: resume.map((entry, at) => answerOf(entry, messages, `resume.${at}`)) };
+export function wishOf({ messages, tools: brought = [], context: given = [], resume = [] }: RunRequest): Wish {
+  const tools = toolsOf(brought);
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const newest = messages[at];
+  const last = messages.findLastIndex(({ role }) => role === 'assistant');
+  const messageOf = (one: ClientMessage): Submitted => ({
+    ...withContext(userMessage(one, `messages.${at}`), given),
+    ...(tools.length > 0 && { tools }),
+  });
+  const results = messages.flatMap((one, i) => (i > last && one.role === 'tool' ? resultOf(one, `messages.${i}`) : []));
+  if (resume.length > 0 || results.length > 0) {
+    const answers = [...resume.map((entry, i) => answerOf(entry, messages, `resume.${i}`)), ...results];
+    const isBeside = results.length > 0 && newest !== undefined && at > last;
+    return { kind: 'answer', answers, ...(isBeside && { message: messageOf(newest) }) };
+  }
   if (newest === undefined) throw invalid('there is no message of the user to answer', 'messages');
-  return { kind: 'submit', message: withContext(userMessage(newest, `messages.${at}`), given) };
+  return { kind: 'submit', message: messageOf(newest) };
+}
+
+function toolsOf(given: readonly z.output<typeof tool>[]): readonly ClientTool[] {
+  return checkedTools(
+    given.map(({ name, description, parameters = {} }) => ({
+      name,
+      ...(description !== undefined && description !== '' && { description }),
+      inputSchema: parameters as JsonObject,
+    })),
+  );
+}
+
+const toolMessage = z.looseObject({
+  toolCallId: z.string(),
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() })).max(MAX_PARTS)]),
+  error: optional(z.string()),
+});
+
+/** What a tool of the client has answered; not what this gateway has told of tools that ran here, nor what answers a call of elsewhere. */
+function resultOf(given: ClientMessage, where: string): readonly Answer[] {
+  const read = toolMessage.safeParse(given);
+  if (!read.success) throw invalid('a message of a tool has toolCallId and content, a text or a list of parts', where);
+  const { toolCallId: callId, content, error } = read.data;
+  if (given.id === resultId(callId) || !isCallId(callId)) return [];
+  const parts = typeof content === 'string' ? [content] : content.map(({ type, text }) => (type === 'text' ? text : undefined));
+  if (parts.includes(undefined)) throw unsupported('what a tool answers other than text', `${where}.content`);
+  const output = [...parts, ...(error === undefined || parts.includes(error) ? [] : [error])].filter((part) => part !== '').join('\n');
+  return [{ callId, to: 'client-tool', decision: 'approve', output, ...(error !== undefined && { isError: true }) }];
+}
+
+/** Of the message that tells what a call was answered. */
+export function resultId(callId: string): string {
+  return `${callId}/result`;
 }
 
 export function startOf({ forwardedProps: props }: RunRequest): StartOptions {
@@ -124,7 +176,7 @@ function answerOf({ interruptId: callId, status, payload: given }: ResumeEntry, 
   if (status === 'cancelled') return { callId, decision: 'deny', note: 'the question was dismissed without an answer' };
   const read = payload.safeParse(given).data;
   const chosen: Choice = typeof read === 'object' ? read : typeof read === 'string' ? { answer: read } : { approved: read };
-  const own = { callId, ...shownHash(callId, messages) };
+  const own = { callId, ...shownCall(callId, messages) };
   if (chosen.approved !== undefined) {
     const { approved, reason, editedArgs } = chosen;
     return {
@@ -143,15 +195,17 @@ const assistantCalls = z.looseObject({
   toolCalls: z.array(z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }) })),
 });
 
-/** Of the arguments that the client has: an approval counts for these alone. */
-function shownHash(callId: string, messages: readonly ClientMessage[]): { readonly hash?: string } {
-  const call = messages
-    .filter(({ role }) => role === 'assistant')
-    .flatMap((one) => assistantCalls.safeParse(one).data?.toolCalls ?? [])
-    .findLast(({ id: known }) => known === callId);
+/** Those that the assistant's messages have. */
+export function callsOf(messages: readonly ClientMessage[]): z.output<typeof assistantCalls>['toolCalls'] {
+  return messages.filter(({ role }) => role === 'assistant').flatMap((one) => assistantCalls.safeParse(one).data?.toolCalls ?? []);
+}
+
+/** As the client has it. */
+function shownCall(callId: string, messages: readonly ClientMessage[]): Pick<Answer, 'shown'> {
+  const call = callsOf(messages).findLast(({ id: known }) => known === callId);
   if (!call) return {};
   try {
-    return { hash: callFingerprint(call.function.name, JSON.parse(call.function.arguments) as JsonValue) };
+    return { shown: { name: call.function.name, input: JSON.parse(call.function.arguments) as JsonValue } };
   } catch {
     throw invalid(`the arguments of ${JSON.stringify(callId.slice(0, 64))} in messages are no JSON`, 'messages');
   }

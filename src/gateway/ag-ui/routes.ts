@@ -2,7 +2,7 @@
 import type { Context } from 'hono';
 import type { PerduraClient } from '../../client.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
-import { answerCalls, type Answer, type AnsweredCalls } from '../core/answered-calls.js';
+import { answerCalls, toAnswered, type Answer, type AnsweredCalls } from '../core/answered-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
 import { workflowIdOf } from '../core/public-id.js';
@@ -43,25 +43,33 @@ interface Fulfilling {
 
 async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulfilling): AsyncGenerator<Frame, void> {
   const id = workflowIdOf(request.threadId);
+  const { message } = wish;
   if (wish.kind === 'answer') {
-    let answered: AnsweredCalls;
+    let answered: AnsweredCalls | undefined;
+    const sayBeside = message && (() => core.client.enqueue(id, { ...message, delivery: 'steer' }));
     try {
-      answered = await answerCalls(core.client, id, wish.answers);
+      answered = await answerCalls(core.client, id, wish.answers, sayBeside);
     } catch (error) {
-      return yield* refused(request, toProblem(error));
+      const problem = toProblem(error);
+      // A thread that was copied under another id: its history is no conversation here, and the words begin one.
+      if (message === undefined || problem.type !== 'not-found') return yield* refused(request, problem);
     }
-    const { turn } = answered;
-    return yield* shown(core, request, await viewAgain(core, id, turn), { gone, ...afterAnswers(wish.answers, answered) });
+    // What a turn no longer waits for is history to the words beside it.
+    if (answered && (message === undefined || answered.decided.length > 0)) {
+      return yield* shown(core, request, await viewAgain(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
+    }
   }
-  const open = await openCalls(core.client, id, wish.message.id);
+  if (message === undefined) return;
+  const open = await openCalls(core.client, id, message.id);
   if (open.length > 0) return yield* refused(request, unanswered(open));
-  const taken = await core.submit(id, wish.message, { start, signal: gone });
+  const taken = await core.submit(id, message, { start, signal: gone });
   yield* shown(core, request, await viewOf(core, taken), { gone, known: [] });
 }
 
 /** Whoever answers for the first time has the turn up to there. Who says it again has lost a stream, and gets the turn from its beginning. */
 function afterAnswers(answers: readonly Answer[], { decided }: AnsweredCalls): Pick<Showing, 'answered' | 'known'> {
-  return { answered: decided, known: decided.length === answers.length ? decided : [] };
+  const [answered, isFirst] = [toAnswered(decided), decided.length === answers.length];
+  return { answered, known: isFirst ? answered : [] };
 }
 
 /** Calls for which a new message would have to wait: the protocol has them answered first. A message that was taken before is shown again. */
@@ -74,7 +82,7 @@ async function openCalls(client: PerduraClient, id: string, messageId: string): 
 }
 
 function unanswered(open: readonly string[]): Problem {
-  const message = `${open.join(', ')} must be answered first, by resume`;
+  const message = `${open.join(', ')} must be answered first, by resume or, of a tool that the client runs, by a message of the tool`;
   return { status: 409, type: 'interrupted', message };
 }
 

@@ -5,18 +5,21 @@
  *     `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own.
  * U2  A client answers an approval or a question with a new request, which it sends when the stream has ended: so the stream ends where
  *     nothing but a person is waited for.
- * U3  Tools run here (`providerExecuted`): a client is never asked to run one, and never sends the end of one as news. Questions are its to
- *     answer, until they have been.
+ * U3  Tools run here (`providerExecuted`): a client is never asked to run one, and never sends the end of one as news. Questions and tools
+ *     that the page has brought are its to answer, until they have been.
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import type { CallEvent } from '../core/tool-calls.js';
+import type { AskedCall } from '../core/waiting-calls.js';
+import { toOutput } from './output.js';
 
 export interface Metadata {
   readonly turn: string | null;
   readonly stopReason?: StopReason;
-  /** The turn goes on once a person has answered. */
-  readonly waitingFor?: 'person';
+  /** The turn goes on once a person has answered, or the page alone with what its tools say. */
+  readonly waitingFor?: 'person' | 'client';
   readonly usage?: Usage;
   readonly error?: { readonly type: string; readonly message: string };
 }
@@ -37,7 +40,7 @@ export type Chunk =
       readonly providerExecuted: boolean;
     }
   | { readonly type: 'tool-approval-request'; readonly approvalId: string; readonly toolCallId: string }
-  | { readonly type: 'tool-output-available'; readonly toolCallId: string; readonly output: string; readonly providerExecuted: true }
+  | { readonly type: 'tool-output-available'; readonly toolCallId: string; readonly output: JsonValue; readonly providerExecuted: true }
   | { readonly type: 'tool-output-error'; readonly toolCallId: string; readonly errorText: string; readonly providerExecuted: true }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
   | { readonly type: 'data-usage'; readonly data: Usage }
@@ -54,15 +57,17 @@ export interface Chunks {
   start(): readonly Chunk[];
   take(event: CallEvent): readonly Chunk[];
   /** Ends the stream while the turn waits. */
-  pause(): readonly Chunk[];
+  pause(waiting: readonly AskedCall[]): readonly Chunk[];
 }
 
 export interface ChunksOptions {
   readonly turn: string | null;
   readonly messageId: string;
+  /** Calls of which the page has the result, because it has given it. */
+  readonly given?: ReadonlySet<string>;
 }
 
-export function createChunks({ turn, messageId }: ChunksOptions): Chunks {
+export function createChunks({ turn, messageId, given = new Set() }: ChunksOptions): Chunks {
   /** Texts of the call at hand (U1). */
   let texts: string[] = [];
   let isInStep = false;
@@ -86,7 +91,7 @@ export function createChunks({ turn, messageId }: ChunksOptions): Chunks {
   };
   const shownCall = (callId: string, providerExecuted: boolean): Chunk => {
     const { name = 'tool', input = {} } = names.get(callId) ?? {};
-    return { type: 'tool-input-available', toolCallId: callId, toolName: name, input, providerExecuted };
+    return { type: 'tool-input-available', toolCallId: callId, toolName: withoutPrefix(name), input, providerExecuted };
   };
 
   const finish = (result: TurnResult): Chunk[] => {
@@ -127,6 +132,7 @@ export function createChunks({ turn, messageId }: ChunksOptions): Chunks {
         case 'tool-started':
           return [];
         case 'asked':
+          if (event.isOver) return [];
           if (event.what !== 'approval') return [shownCall(event.callId, false)];
           return [{ type: 'tool-approval-request', approvalId: event.callId, toolCallId: event.callId }];
         case 'decided':
@@ -134,8 +140,12 @@ export function createChunks({ turn, messageId }: ChunksOptions): Chunks {
           return [];
         case 'tool-finished': {
           const own = { toolCallId: event.callId };
+          if (given.has(event.callId)) return [];
           if (denied.has(event.callId) && event.outcome === 'rejected') return [{ type: 'tool-output-denied', ...own }];
-          if (event.outcome === 'ok') return [{ type: 'tool-output-available', ...own, output: event.preview, providerExecuted: true }];
+          if (event.outcome === 'ok') {
+            const output = isClientTool(event.name) ? toOutput(event.preview) : event.preview;
+            return [{ type: 'tool-output-available', ...own, output, providerExecuted: true }];
+          }
           return [{ type: 'tool-output-error', ...own, errorText: event.preview || event.outcome, providerExecuted: true }];
         }
         case 'waiting':
@@ -151,7 +161,10 @@ export function createChunks({ turn, messageId }: ChunksOptions): Chunks {
       }
     },
 
-    pause: () => [...endStep(), { type: 'finish', finishReason: 'tool-calls', messageMetadata: { turn, waitingFor: 'person' } }],
+    pause(waiting) {
+      const waitingFor = waiting.some(({ what }) => what !== 'client-tool') ? 'person' : 'client';
+      return [...endStep(), { type: 'finish', finishReason: 'tool-calls', messageMetadata: { turn, waitingFor } }];
+    },
   };
 }
 

@@ -1,9 +1,11 @@
 /** What was said, as the UI messages with which a page begins. Pure. A turn is one answer, by the id that its stream has. */
 import { partSchema } from '../../conversation/protocol/input.js';
+import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import { pageIdOf } from './again.js';
 import type { Metadata } from './chunks.js';
+import { toOutput } from './output.js';
 
 export type ShownPart =
   | { readonly type: 'step-start' }
@@ -14,9 +16,9 @@ export type ShownPart =
       readonly toolCallId: string;
       readonly state: 'input-available' | 'output-available' | 'output-error';
       readonly input: JsonValue;
-      readonly output?: string;
+      readonly output?: JsonValue;
       readonly errorText?: string;
-      readonly providerExecuted: true;
+      readonly providerExecuted: boolean;
     };
 
 export interface ShownMessage {
@@ -68,10 +70,11 @@ function toolPart(
   entries: readonly Entry[],
 ): ShownPart {
   const found = entries.findLast(({ message }) => message.role === 'tool' && message.callId === callId)?.message;
-  const call = { type: `tool-${name}`, toolCallId: callId, input, providerExecuted: true } as const;
-  if (found?.role !== 'tool') return { ...call, state: 'input-available' };
+  const call = { type: `tool-${withoutPrefix(name)}`, toolCallId: callId, input, providerExecuted: true } as const;
+  // What the page has brought is its to answer.
+  if (found?.role !== 'tool') return { ...call, state: 'input-available', providerExecuted: !isClientTool(name) };
   const text = shownText(found.text);
   return found.outcome === 'ok'
-    ? { ...call, state: 'output-available', output: text }
+    ? { ...call, state: 'output-available', output: isClientTool(name) ? toOutput(text) : text }
     : { ...call, state: 'output-error', errorText: text || found.outcome };
 }

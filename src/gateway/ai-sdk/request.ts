@@ -1,11 +1,11 @@
 /** What `useChat` sends, and what it means here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
-import { callFingerprint } from '../../memory/call-fingerprint.js';
-import type { JsonValue } from '../../records/message.js';
+import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
 import type { Answer } from '../core/answered-calls.js';
+import { checkedTools } from '../core/client-tools.js';
 import { mediaOf } from '../core/media-source.js';
-import { invalid } from '../core/read-body.js';
+import { invalid, optional } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
 /** Pages send all of their messages each time; only one of them counts here. */
@@ -21,11 +21,17 @@ const uiMessage = z.looseObject({
 });
 export type UiMessage = z.output<typeof uiMessage>;
 
+const schema = z.record(z.string(), z.unknown());
+/** `parameters` is what some libraries of pages call it. */
+const tool = z.looseObject({ description: optional(z.string()), inputSchema: optional(schema), parameters: optional(schema) });
+
 export const chatRequest = z.looseObject({
   id: z.string().min(1).max(MAX_ID),
   messages: z.array(uiMessage).min(1).max(MAX_MESSAGES),
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(MAX_ID).nullish(),
+  /** That the page runs: with their names, or by them. */
+  tools: optional(z.union([z.array(z.looseObject({ name: z.string(), ...tool.shape })), z.record(z.string(), tool)])),
   ...start.pick({ agent: true, scope: true, title: true, model: true }).shape,
 });
 export type ChatRequest = z.output<typeof chatRequest>;
@@ -37,7 +43,8 @@ export type Wish =
   | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly Answer[] };
 
 /** Throws a refusal. */
-export function wishOf({ messages, trigger, messageId }: ChatRequest): Wish {
+export function wishOf({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
+  const tools = toolsOf(brought);
   const named = messages.find(({ id }) => id === messageId);
   const last = messages.at(-1);
   if (trigger === 'submit-message') {
@@ -52,7 +59,19 @@ export function wishOf({ messages, trigger, messageId }: ChatRequest): Wish {
   const user = messages.findLast(({ role }) => role === 'user');
   if (!user) throw invalid('there is no message of the user to answer');
   const isEdit = messageId === user.id;
-  return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message: messageOf(user) };
+  const message = { ...messageOf(user), ...(tools.length > 0 && { tools }) };
+  return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message };
+}
+
+function toolsOf(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[] {
+  const named = Array.isArray(given) ? given : Object.entries(given).map(([name, one]) => ({ ...one, name }));
+  return checkedTools(
+    named.map(({ name, description, inputSchema, parameters = {} }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      inputSchema: (inputSchema ?? parameters) as JsonObject,
+    })),
+  );
 }
 
 export function startOf({ agent, scope, title, model }: ChatRequest): StartOptions {
@@ -93,18 +112,20 @@ function answersIn({ parts }: UiMessage): Answer[] {
     const { toolCallId: callId, state, approval, output, errorText } = tool;
     if (state === 'approval-responded' && approval?.approved !== undefined) {
       const note = approval.reason === undefined ? {} : { note: approval.reason };
-      return [{ callId, to: 'approval', decision: approval.approved ? 'approve' : 'deny', ...note, ...shownHash(tool) }];
+      return [{ callId, to: 'approval', decision: approval.approved ? 'approve' : 'deny', ...note, ...shownCall(tool) }];
     }
     // U3: what ran here is no answer.
     if (tool.providerExecuted === true) return [];
     if (state === 'output-available') {
-      return [{ callId, to: 'question', decision: 'approve', note: typeof output === 'string' ? output : (JSON.stringify(output) ?? '') }];
+      const json = (output ?? null) as JsonValue;
+      return [{ callId, to: 'answer', decision: 'approve', note: typeof json === 'string' ? json : JSON.stringify(json), output: json }];
     }
-    return state === 'output-error' ? [{ callId, decision: 'deny', note: errorText ?? '' }] : [];
+    if (state !== 'output-error') return [];
+    return [{ callId, to: 'answer', decision: 'deny', note: errorText ?? '', output: errorText ?? '', isError: true }];
   });
 }
 
-function shownHash({ type, toolName, input }: z.output<typeof toolPart>): { readonly hash?: string } {
+function shownCall({ type, toolName, input }: z.output<typeof toolPart>): Pick<Answer, 'shown'> {
   if (typeof input !== 'object' || input === null) return {};
-  return { hash: callFingerprint(toolName ?? type.slice('tool-'.length), input as JsonValue) };
+  return { shown: { name: toolName ?? type.slice('tool-'.length), input: input as JsonValue } };
 }

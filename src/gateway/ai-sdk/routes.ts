@@ -2,13 +2,15 @@
 import type { Context } from 'hono';
 import { z } from '@hono/zod-openapi';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { answerCalls } from '../core/answered-calls.js';
+import { answerCalls, toAnswered } from '../core/answered-calls.js';
+import { refuseWhileClientRuns } from '../core/client-answers.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { readAs, readBody } from '../core/read-body.js';
 import { runningTurn } from '../core/running-turn.js';
 import { shownTurn, viewAgain, viewOf, type TurnView } from '../core/shown-turn.js';
+import type { AnsweredCall } from '../core/waiting-calls.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { answerAgain } from './again.js';
 import { createChunks, type Chunk } from './chunks.js';
@@ -66,14 +68,16 @@ interface Fulfilling {
 
 async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfilling): AsyncGenerator<Chunk, void> {
   if (wish.kind === 'answer') {
-    const { turn } = await answerCalls(core.client, id, wish.answers);
-    const answered = wish.answers.map(({ callId }) => callId);
-    return yield* shown(core, await viewAgain(core, id, turn), { gone, messageId: wish.messageId, answered });
+    const { turn, decided } = await answerCalls(core.client, id, wish.answers);
+    const answered = toAnswered(wish.answers.map(({ callId, to: kind }) => ({ callId, kind })));
+    const given = new Set(decided.flatMap(({ callId, kind }) => (kind === 'client-tool' ? [callId] : [])));
+    return yield* shown(core, await viewAgain(core, id, turn), { gone, messageId: wish.messageId, answered, given });
   }
   if (wish.kind === 'again') {
     const again = await answerAgain(core, id, wish.message, gone);
     if (again) return yield* shown(core, { id, turn: again.turn, follow: (signal) => core.attach({ id, ...again, signal }) }, { gone });
   }
+  await refuseWhileClientRuns(core, id, wish.message.id);
   const taken = await core.submit(id, wish.message, { start, signal: gone });
   yield* shown(core, await viewOf(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
 }
@@ -83,14 +87,16 @@ interface Shown {
   /** Of the answer; default: the turn's. */
   readonly messageId?: string;
   /** Calls that the page has answered: it has all of the turn up to where they were asked for. */
-  readonly answered?: readonly string[];
+  readonly answered?: readonly AnsweredCall[];
+  /** Calls of which it has the result, because it has given it. */
+  readonly given?: ReadonlySet<string>;
 }
 
-async function* shown(core: Conversations, view: TurnView, { messageId, ...showing }: Shown): AsyncGenerator<Chunk, void> {
-  const chunks = createChunks({ turn: view.turn, messageId: messageId ?? view.turn ?? view.id });
+async function* shown(core: Conversations, view: TurnView, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
+  const chunks = createChunks({ turn: view.turn, messageId: messageId ?? view.turn ?? view.id, ...(given && { given }) });
   yield* chunks.start();
   for await (const one of shownTurn(core, view, showing)) {
-    const made = one.kind === 'pause' ? chunks.pause() : chunks.take(one.event);
+    const made = one.kind === 'pause' ? chunks.pause(one.waiting) : chunks.take(one.event);
     if (one.kind === 'pause' || !one.isKnown) yield* made;
   }
 }

@@ -4,7 +4,7 @@ import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../recor
 import { attachmentNamed } from '../core/attachments.js';
 import { invalid, unsupported } from '../core/read-body.js';
 import type { ToolAnswer } from '../core/client-calls.js';
-import { checkedTools } from '../core/client-tools.js';
+import { checkedTools, type MustCall } from '../core/client-tools.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const source = z.looseObject({
@@ -45,7 +45,9 @@ export const prompt = {
     .max(10_000),
   system: content.optional(),
   tools: z.array(tool).optional(),
-  tool_choice: z.looseObject({ type: z.string(), disable_parallel_tool_use: z.boolean().optional() }).optional(),
+  tool_choice: z
+    .looseObject({ type: z.string(), name: z.string().optional(), disable_parallel_tool_use: z.boolean().optional() })
+    .optional(),
 };
 
 export interface Conversed extends Supplied {
@@ -69,11 +71,14 @@ function readTools(
   tools: readonly z.output<typeof tool>[],
   {
     type: choice = 'auto',
+    name: chosen,
     disable_parallel_tool_use: isSingle = false,
-  }: { readonly type?: string; readonly disable_parallel_tool_use?: boolean | undefined } = {},
+  }: { readonly type?: string; readonly name?: string | undefined; readonly disable_parallel_tool_use?: boolean | undefined } = {},
 ): readonly ClientTool[] {
-  if (choice === 'none' || tools.length === 0) return [];
-  if (choice !== 'auto') throw unsupported('a tool_choice other than "auto" and "none"', 'tool_choice');
+  if (choice === 'none') return [];
+  const mustCall: MustCall = choice === 'any' ? 'any' : choice === 'tool' && chosen !== undefined ? { name: chosen } : undefined;
+  if (choice !== 'auto' && !mustCall) throw unsupported(`a tool_choice of the type ${JSON.stringify(choice.slice(0, 40))}`, 'tool_choice');
+  if (tools.length === 0 && !mustCall) return [];
   if (isSingle) throw unsupported('a model that calls one tool at a time', 'tool_choice.disable_parallel_tool_use');
   return checkedTools(
     tools.map(({ type, name, description, input_schema: schema = {} }, at) => {
@@ -81,6 +86,7 @@ function readTools(
         throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
       return { name, ...(description !== undefined && { description }), inputSchema: schema as JsonObject };
     }),
+    mustCall,
   );
 }
 

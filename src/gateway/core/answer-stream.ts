@@ -2,12 +2,12 @@
  * The answer of a turn as batches of events, for a reader that comes late: what has been void since is left out up to the live edge, and
  * from there on it is live.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient } from '../../client.js';
 import { parseCursor } from '../../stores/feed-cursor.js';
 import { createAnswerParts } from './answer-parts.js';
 import type { Followed } from './follow-turn.js';
 import { createToolCalls, type CallEvent } from './tool-calls.js';
+import { within } from './within.js';
 
 export interface AnswerStream {
   readonly client: Pick<PerduraClient, 'history'>;
@@ -18,20 +18,25 @@ export interface AnswerStream {
   readonly edge?: string;
 }
 
-/** A feed that is silent for so long has brought all that it has. */
+/** A feed that is silent for so long at first may have nothing; its reader hears that, and what comes then is old up to the edge all the same. */
 const IDLE_MS = 100;
+/** One that is silent for so long has brought all that it has, though the edge is not of this turn. */
+const LAG_MS = 300;
 
 export async function* answerStream({ client, id, turn, followed, edge }: AnswerStream): AsyncGenerator<readonly CallEvent[], void> {
   const parts = createAnswerParts();
   const calls = createToolCalls(client, id, turn);
   let held: CallEvent[] | undefined = edge === undefined ? undefined : [];
+  let isTold = false;
   let next = followed.next();
   try {
     for (;;) {
-      const item = held === undefined ? await next : await Promise.race([next, sleep(IDLE_MS, undefined)]);
+      const patience = held === undefined ? undefined : held.length > 0 ? LAG_MS : isTold ? undefined : IDLE_MS;
+      const item = patience === undefined ? await next : await within(patience, next);
       if (item === undefined) {
         yield withoutVoid(held ?? []);
-        held = undefined;
+        if (held?.length !== 0) held = undefined;
+        isTold = true;
         continue;
       }
       if (item.done === true) return;
@@ -57,11 +62,16 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
   }
 }
 
-/** What is void was never there, and what grew piece by piece comes in one. */
+/** What is void was never there, what grew piece by piece comes in one, and what was asked and answered is no longer asked. */
 export function withoutVoid(events: readonly CallEvent[]): readonly CallEvent[] {
   const gone = new Set(events.flatMap((event) => (event.kind === 'void' ? event.parts : [])));
+  const answers = events.flatMap((event, at) => (event.kind === 'decided' || event.kind === 'tool-finished' ? [{ event, at }] : []));
   const kept: CallEvent[] = [];
-  for (const event of events) {
+  for (const [at, event] of events.entries()) {
+    if (event.kind === 'asked' && answers.some((one) => one.at > at && one.event.callId === event.callId)) {
+      kept.push({ ...event, isOver: true });
+      continue;
+    }
     if (event.kind === 'void' || ('part' in event && gone.has(event.part))) continue;
     const last = kept.at(-1);
     if (event.kind === 'grow' && last?.kind === 'grow' && last.part === event.part) {

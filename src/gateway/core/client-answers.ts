@@ -11,9 +11,12 @@ import type { Pending } from '../../client/human-input.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { withAttachments } from './attachments.js';
 import { isAnsweredSo, publicCallId, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
+import { clientWaitInWords } from './client-wait.js';
 import type { Conversations, Submitted } from './conversations.js';
+import { GatewayError } from './errors.js';
 import type { Followed } from './follow-turn.js';
 import { invalid } from './read-body.js';
+import { statusOf } from './status-of.js';
 import type { Part } from './turn-texts.js';
 
 /** Where a request's answer comes from. */
@@ -90,7 +93,7 @@ export async function answerCalls(core: Conversations, { conversation, turn, ans
 }
 
 /** What the conversation waits for of its client; nothing where it does not run. */
-export async function waitingIn({ client }: Conversations, conversation: string): Promise<readonly Pending[]> {
+export async function waitingIn({ client }: Pick<Conversations, 'client'>, conversation: string): Promise<readonly Pending[]> {
   const waiting = await client.approvals(conversation).catch((error: unknown): Pending[] => {
     if (error instanceof ClientError && (error.kind === 'not-found' || error.kind === 'closed')) return [];
     throw error;
@@ -108,6 +111,16 @@ export async function refuseWhileWaiting(core: Conversations, conversation: stri
       conversation,
       waiting.map(({ callId }) => callId),
     );
+}
+
+/** The same for clients that cannot answer it: they read what waits, and who can. */
+export async function refuseWhileClientRuns(core: Pick<Conversations, 'client'>, conversation: string, messageId: string): Promise<void> {
+  const status = await statusOf(core.client, conversation);
+  if (status === null || status.pendingApprovals === 0) return;
+  const words = clientWaitInWords(conversation, await waitingIn(core, conversation).catch(() => []));
+  if (words === undefined) return;
+  const isKnown = (await core.client.history(conversation)).some((entry) => entry.messageId === messageId);
+  if (!isKnown) throw new GatewayError({ status: 409, type: 'waiting-for-client', message: `the message was not taken: ${words}` });
 }
 
 /** Y2 */

@@ -7,6 +7,7 @@ import { answerCalls, namedBy, submitted, type Going } from './client-answers.js
 import { GatewayError } from './errors.js';
 import { invalid } from './read-body.js';
 import { callsIn } from './client-calls.js';
+import { refuseLateChoice } from './client-tools.js';
 import { familyOf, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
 
 export type Beside = Omit<Message, 'id' | 'text'>;
@@ -62,6 +63,7 @@ async function answerWaiting(
   const entries = await core.client.history(conversation).catch(() => []);
   const asked = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
   if (!asked || !goesOnWith(entries, supplied, asked.slot)) return undefined;
+  refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
   const going = await answerCalls(core, { conversation, turn, answers, words, signal });
   return going === 'gone' ? undefined : going;
@@ -79,6 +81,7 @@ export async function answerNamed(
   if (named?.conversation !== conversation || (inTurn !== undefined && named.turn !== inTurn)) {
     throw invalid('the tool outputs answer no call of this conversation that was made last');
   }
+  refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
   const going = await answerCalls(core, { conversation, turn: named.turn, answers, words, signal });
   if (going !== 'gone') return going;

@@ -1,14 +1,18 @@
 /** A turn as it is shown to a client that may have a part of it, and that answers what waits with a new request. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { PerduraClient } from '../../client.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { answerStream } from './answer-stream.js';
 import type { Conversations, Submitted } from './conversations.js';
 import type { Followed } from './follow-turn.js';
 import type { CallEvent } from './tool-calls.js';
-import { createKnownUpTo, createWaitingCalls, type AskedCall } from './waiting-calls.js';
+import { createKnownUpTo, createWaitingCalls, type AnsweredCall, type AskedCall } from './waiting-calls.js';
+import { within } from './within.js';
 
 /** Several calls of one step are asked for one after the other: for so long a stream waits for the next of them before it ends. */
 const PAUSE_MS = 300;
+/** Live events that are silent for so long may have been lost, and with them that the turn waits; asked less and less often. */
+const FIRST_LOOK_MS = 3_000;
+const LAST_LOOK_MS = 30_000;
 
 export interface TurnView {
   readonly id: string;
@@ -27,9 +31,9 @@ export type ShownEvent =
 export interface Showing {
   readonly gone: AbortSignal;
   /** Calls that the client has just answered. */
-  readonly answered?: readonly string[];
+  readonly answered?: readonly AnsweredCall[];
   /** Calls up to whose asking the client has the turn; default: those that it has answered. */
-  readonly known?: readonly string[];
+  readonly known?: readonly AnsweredCall[];
 }
 
 export async function* shownTurn(
@@ -42,14 +46,27 @@ export async function* shownTurn(
   const left = new AbortController();
   const followed = follow(AbortSignal.any([gone, left.signal]));
   const batches = answerStream({ client, id, turn: turn ?? '', followed, ...(edge !== undefined && { edge }) });
+  const seen = new Set<string>();
   let next = batches.next();
+  /** Beside the live events: no worker may be there to answer it. */
+  let look: Promise<{ readonly found: readonly CallEvent[] }> | undefined;
+  let patience = FIRST_LOOK_MS;
   try {
     for (;;) {
-      const item = waiting.all().length > 0 ? await Promise.race([next, sleep(PAUSE_MS, undefined)]) : await next;
-      if (item === undefined) return yield { kind: 'pause', waiting: waiting.all() };
-      if (item.done === true) return;
-      next = batches.next();
-      for (const event of item.value) {
+      const isPausing = waiting.all().length > 0;
+      const item = await within(isPausing ? PAUSE_MS : patience, look ? Promise.race([next, look]) : next);
+      if (item === undefined) {
+        if (isPausing) return yield { kind: 'pause', waiting: waiting.all() };
+        patience = Math.min(LAST_LOOK_MS, 2 * patience);
+        look ??= lostWaits(client, { id, turn }, seen).then((found) => ({ found }));
+        continue;
+      }
+      if ('found' in item) look = undefined;
+      else if (item.done === true) return;
+      else next = batches.next();
+      for (const event of 'found' in item ? item.found : item.value) {
+        if (event.kind === 'asked') seen.add(askOf(event.callId, event.what));
+        if (event.kind === 'tool-called') seen.add(event.callId);
         waiting.take(event);
         yield { kind: 'event', event, isKnown: isKnown(event) };
       }
@@ -59,6 +76,24 @@ export async function* shownTurn(
     next.catch(() => undefined);
     void batches.return().catch(() => undefined);
   }
+}
+
+function askOf(callId: string, what: AskedCall['what']): string {
+  return `${callId} ${what}`;
+}
+
+/** What the turn waits for by now, as its conversation says, without what the live events have shown. `seen`: calls, and what was asked of them. */
+async function lostWaits(
+  client: PerduraClient,
+  { id, turn }: Pick<TurnView, 'id' | 'turn'>,
+  seen: ReadonlySet<string>,
+): Promise<readonly CallEvent[]> {
+  const waiting = await client.approvals(id).catch(() => []);
+  return waiting.flatMap(({ callId, conversation, turnId, kind, tool, target, expiresAt, arguments: input = {} }): CallEvent[] => {
+    if (conversation !== id || turnId !== turn || seen.has(askOf(callId, kind))) return [];
+    const called: CallEvent[] = seen.has(callId) ? [] : [{ kind: 'tool-called', callId, name: tool, input }];
+    return [...called, { kind: 'asked', turn: turnId, callId, name: tool, what: kind, target, until: expiresAt }];
+  });
 }
 
 /** Of what was submitted, from its beginning. */

@@ -9,6 +9,7 @@ import { createAnswerParts, type AnswerEvent } from './answer-parts.js';
 import { callsIn, pauseAfter, type ClientCall, type Pause } from './client-calls.js';
 import type { Conversations } from './conversations.js';
 import type { Followed } from './follow-turn.js';
+import { within } from './within.js';
 
 export type TurnPiece =
   | Exclude<AnswerEvent, { readonly kind: 'finished' }>
@@ -85,17 +86,6 @@ export async function* turnPieces(core: Conversations, part: Part, followed: Asy
   } finally {
     next.catch(() => undefined);
     void followed.return().catch(() => undefined);
-  }
-}
-
-/** Undefined where it takes longer. */
-async function within<T>(ms: number, waited: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
-  try {
-    return await Promise.race([waited, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

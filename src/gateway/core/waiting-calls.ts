@@ -6,6 +6,12 @@ import type { CallEvent } from './tool-calls.js';
 
 export type AskedCall = Extract<CallEvent, { readonly kind: 'asked' }>;
 
+/** A call that the client has answered. One that a person had to allow may wait once more, then for the client that runs it. */
+export interface AnsweredCall {
+  readonly callId: string;
+  readonly isApproval: boolean;
+}
+
 export interface WaitingCalls {
   take(event: CallEvent): void;
   /** Those that wait, while nothing else goes on; otherwise empty. */
@@ -13,15 +19,15 @@ export interface WaitingCalls {
 }
 
 /** `answered`: calls that the client has just answered. They are waited for no longer, whatever the live events still say. */
-export function createWaitingCalls(answered: readonly string[] = []): WaitingCalls {
-  const justAnswered = new Set(answered);
+export function createWaitingCalls(answered: readonly AnsweredCall[] = []): WaitingCalls {
+  const justAnswered = new Set(answered.map(keyOf));
   const running = new Set<string>();
   const asked = new Map<string, AskedCall>();
   return {
     take(event) {
       switch (event.kind) {
         case 'asked':
-          if (!justAnswered.delete(event.callId)) asked.set(event.callId, event);
+          if (!justAnswered.delete(askKey(event))) asked.set(event.callId, event);
           return;
         case 'tool-started':
           running.add(event.callId);
@@ -45,17 +51,28 @@ export function createWaitingCalls(answered: readonly string[] = []): WaitingCal
  * True up to where the last of these calls was asked for: a client that answers them has all that came before. Of what the feed no longer
  * has, the next sign of them ends it.
  */
-export function createKnownUpTo(answered: readonly string[]): (event: CallEvent) => boolean {
-  const open = new Set(answered);
+export function createKnownUpTo(answered: readonly AnsweredCall[]): (event: CallEvent) => boolean {
+  const open = new Map(answered.map((one) => [keyOf(one), one.callId]));
   let isOver = open.size === 0;
   return (event) => {
     if (isOver) return false;
-    if (event.kind === 'asked' && open.delete(event.callId)) {
+    if (event.kind === 'asked' && open.delete(askKey(event))) {
       isOver = open.size === 0;
       return true;
     }
-    const isSign = (event.kind === 'decided' || event.kind === 'tool-started' || event.kind === 'tool-finished') && open.has(event.callId);
+    // An approval is no sign of what its client answers then.
+    const isSign =
+      (event.kind === 'tool-started' || event.kind === 'tool-finished' || (event.kind === 'decided' && event.decision !== 'approve')) &&
+      [...open.values()].includes(event.callId);
     isOver = isSign || event.kind === 'finished';
     return !isOver;
   };
+}
+
+function keyOf({ callId, isApproval }: AnsweredCall): string {
+  return `${callId} ${isApproval}`;
+}
+
+function askKey({ callId, what }: AskedCall): string {
+  return keyOf({ callId, isApproval: what === 'approval' });
 }

@@ -8,6 +8,8 @@ import { mayAct, type Principal } from '../access/principal.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
 import { isBodyRef, shownText, type Entry, type MediaSource } from '../../records/message.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { refuseWhileClientRuns } from '../core/client-answers.js';
+import { clientWaitInWords } from '../core/client-wait.js';
 import { addApprovals } from './approvals.js';
 import { addMemory } from './memory.js';
 import { conversation, json } from './tool-shapes.js';
@@ -193,6 +195,7 @@ async function knownImages(client: PerduraClient, named: readonly string[]): Pro
 
 async function send(client: PerduraClient, { id, text, images, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
+  await refuseWhileClientRuns({ client }, id, messageId);
   const stopProgress = reportProgress(calling);
   try {
     const message = await withAttachments(client, id, { id: messageId, text, ...(images.length > 0 && { images }) });
@@ -206,7 +209,8 @@ async function send(client: PerduraClient, { id, text, images, messageId, waitSe
   } finally {
     stopProgress();
   }
-  return { conversation: id, message_id: messageId, state: 'running' };
+  const waiting = clientWaitInWords(id, await client.approvals(id).catch(() => []));
+  return { conversation: id, message_id: messageId, state: 'running', ...(waiting !== undefined && { waits_for: waiting }) };
 }
 
 /** Clients give a call up that is silent. */

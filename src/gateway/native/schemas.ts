@@ -46,10 +46,15 @@ export const message = z
     output: object.optional().openapi({ description: 'JSON Schema of the object that the answer must be' }),
     context: object.optional().openapi({ description: 'values that tools see and the model never does' }),
     tools: z
-      .array(z.strictObject({ name: z.string(), description: z.string().optional(), inputSchema: object }))
+      .array(
+        z.strictObject({ name: z.string(), description: z.string().optional(), inputSchema: object, mustCall: z.literal(true).optional() }),
+      )
       .max(LIMITS.tools)
       .optional()
-      .openapi({ description: 'tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`' }),
+      .openapi({
+        description:
+          'tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall`',
+      }),
   })
   .openapi('Message');
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { refuseWhileWaiting, submitted, type Going } from '../core/client-answers.js';
+import { refuseWhileClientRuns, refuseWhileWaiting, submitted, type Going } from '../core/client-answers.js';
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, submitSupplied, type Beside } from '../core/go-on.js';
 import { createOneText } from '../core/one-text.js';
@@ -101,7 +101,7 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   const conversation = workflowIdOf(named);
   if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
   const id = key ?? randomUUID();
-  if (tools.length > 0) await refuseWhileWaiting(core, conversation, id);
+  await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
   const newest = firstMessage({ said: supplied.said.slice(-1) });
   return submitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
 }

@@ -15,6 +15,7 @@ export interface ResponseHead {
   readonly metadata?: unknown;
   /** As the request had them. */
   readonly tools?: readonly unknown[];
+  readonly toolChoice?: unknown;
 }
 
 export type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
@@ -98,6 +99,7 @@ function fields({
   store = true,
   metadata,
   tools = [],
+  toolChoice = 'auto',
 }: ResponseHead): object {
   return {
     id,
@@ -111,7 +113,7 @@ function fields({
     metadata: metadata ?? {},
     instructions: null,
     parallel_tool_calls: true,
-    tool_choice: 'auto',
+    tool_choice: toolChoice,
     tools,
     temperature: null,
     top_p: null,

@@ -5,7 +5,7 @@ import { turnNumber } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { refuseWhileWaiting, submitted, type Going } from '../core/client-answers.js';
+import { refuseWhileClientRuns, refuseWhileWaiting, submitted, type Going } from '../core/client-answers.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
 import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
@@ -68,6 +68,7 @@ export function addResponses(app: GatewayApp): void {
       store: body.store ?? true,
       ...(body.metadata !== undefined && { metadata: body.metadata }),
       ...(body.tools !== undefined && { tools: body.tools }),
+      ...(body.tool_choice !== undefined && { toolChoice: body.tool_choice }),
     };
     const part: Part = { conversation, turn, after, mayPause: after !== undefined || (body.tools ?? []).length > 0 };
     if (body.stream === true) {
@@ -138,7 +139,7 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
     const id = typeof body.conversation === 'string' ? body.conversation : body.conversation.id;
     const conversation = workflowIdOf(id);
     if (answering) return answerNamed(core, conversation, answering);
-    if (tools.length > 0) await refuseWhileWaiting(core, conversation, message.id);
+    await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, message.id);
     return submitted(await core.submit(conversation, message, { start: { agent }, signal }));
   }
   const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };

@@ -1,7 +1,7 @@
 /** Tools that a request of OpenAI's clients brings. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject } from '../../records/message.js';
-import { checkedTools } from '../core/client-tools.js';
+import { checkedTools, type MustCall } from '../core/client-tools.js';
 import { optional, unsupported } from '../core/read-body.js';
 
 const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };
@@ -16,15 +16,21 @@ const tool = z.looseObject({
 
 export const toolFields = {
   tools: optional(z.array(tool)),
-  tool_choice: optional(z.union([z.string(), z.looseObject({ type: z.string() })])),
+  tool_choice: optional(
+    z.union([
+      z.string(),
+      z.looseObject({ type: z.string(), name: z.string().optional(), function: z.looseObject({ name: z.string() }).optional() }),
+    ]),
+  ),
   parallel_tool_calls: optional(z.boolean()),
 };
 
 type Wanted = z.output<z.ZodObject<typeof toolFields>>;
 
 export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_tool_calls: parallel = true }: Wanted): readonly ClientTool[] {
-  if (choice === 'none' || tools.length === 0) return [];
-  if (choice !== 'auto') throw unsupported('a tool_choice other than "auto" and "none"', 'tool_choice');
+  if (choice === 'none') return [];
+  const mustCall = mustCallOf(choice);
+  if (tools.length === 0 && mustCall === undefined) return [];
   if (!parallel) throw unsupported('a model that calls one tool at a time', 'parallel_tool_calls');
   return checkedTools(
     tools.map(({ type, function: nested, ...own }, at) => {
@@ -32,5 +38,15 @@ export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_too
       const { name = '', description, parameters } = nested ?? own;
       return { name, ...(description !== undefined && { description }), inputSchema: (parameters ?? {}) as JsonObject };
     }),
+    mustCall,
   );
+}
+
+function mustCallOf(choice: NonNullable<Wanted['tool_choice']>): MustCall {
+  if (choice === 'auto') return undefined;
+  if (choice === 'required') return 'any';
+  const name = typeof choice === 'string' || choice.type !== 'function' ? undefined : (choice.function?.name ?? choice.name);
+  if (name === undefined)
+    throw unsupported('a tool_choice other than "auto", "none", "required" and a function by its name', 'tool_choice');
+  return { name };
 }

@@ -19,6 +19,7 @@ export function createAnthropicModel(options: KeyedOptions): Model {
   const client = apiKey === '' ? undefined : createClient(apiKey, options);
   return {
     provider: NAME,
+    takesMustCall: true,
     async stream(request, options) {
       if (!client) throw missingKey(provider, request.model);
       const answer = createAnswer(NAME, options.onDelta);

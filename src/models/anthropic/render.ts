@@ -58,8 +58,11 @@ export function renderRequest(request: ModelRequest): MessageCreateParamsStreami
   };
 }
 
-function renderTools({ tools, messages }: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
-  if (tools.length > 0) return { tools: tools.map((tool, at) => renderTool(tool, at === tools.length - 1)) };
+function renderTools({ tools, messages, mustCall }: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+  if (tools.length > 0) {
+    const described = tools.map((tool, at) => renderTool(tool, at === tools.length - 1));
+    return { tools: described, ...(mustCall && { tool_choice: { type: 'any' } }) };
+  }
   return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS, true)], tool_choice: { type: 'none' } } : {};
 }
 

@@ -16,6 +16,7 @@ export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOpti
   const provider: Provider = { name: NAME, secrets: [apiKey], advice: keyAdvice('GEMINI_API_KEY') };
   return {
     provider: NAME,
+    takesMustCall: true,
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const toolNames = request.tools.map(({ name }) => name);

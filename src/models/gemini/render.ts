@@ -7,7 +7,9 @@
  *     one; where there is none, as another model made the call, the API's own word for that stands in.
  * R3  The SDK adds nothing of its own: it calls no functions, and asks no second time.
  */
-import type { Content, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with { 'resolution-mode': 'import' };
+import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with {
+  'resolution-mode': 'import',
+};
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
@@ -27,7 +29,7 @@ const VIDEO_TYPES: readonly string[] = ['mp4', 'mpeg', 'quicktime', 'mov', 'avi'
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
 export function renderRequest(request: ModelRequest): GenerateContentParameters {
-  const { model, maxTokens, system, tools, messages } = request;
+  const { model, maxTokens, system, tools, messages, mustCall } = request;
   // Beside tools it is refused by models before the third generation.
   const schema = tools.length === 0 ? sentSchema('gemini', request)?.schema : undefined;
   const instructions = toWellFormed(system);
@@ -39,6 +41,7 @@ export function renderRequest(request: ModelRequest): GenerateContentParameters 
       maxOutputTokens: maxTokens,
       ...(schema && { responseMimeType: 'application/json', responseJsonSchema: schema }),
       ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(renderTool) }] }),
+      ...(mustCall && { toolConfig: { functionCallingConfig: { mode: 'ANY' as FunctionCallingConfigMode } } }),
       automaticFunctionCalling: { disable: true },
       automaticContinuation: false,
     },

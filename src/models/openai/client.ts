@@ -57,6 +57,7 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
 
   return {
     provider: api.name,
+    takesMustCall: true,
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const answer = api.answer(api.name, options.onDelta);

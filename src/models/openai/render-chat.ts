@@ -31,7 +31,7 @@ const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
 type WireId = (callId: string) => string;
 
 export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStreaming {
-  const { model, maxTokens, system, tools, messages } = request;
+  const { model, maxTokens, system, tools, messages, mustCall } = request;
   const answer = sentSchema('openai', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
@@ -39,6 +39,7 @@ export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStr
     model,
     max_completion_tokens: maxTokens,
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    ...(mustCall && { tool_choice: 'required' as const }),
     messages: [
       ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
       ...inTurns(

@@ -29,7 +29,7 @@ type WireId = (callId: string) => string;
 const MIN_OUTPUT_TOKENS = 16;
 
 export function renderResponses(request: ModelRequest): ResponseCreateParamsStreaming {
-  const { model, maxTokens, system, tools, messages } = request;
+  const { model, maxTokens, system, tools, messages, mustCall } = request;
   const answer = sentSchema('openai-responses', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
@@ -38,6 +38,7 @@ export function renderResponses(request: ModelRequest): ResponseCreateParamsStre
     max_output_tokens: Math.max(maxTokens, MIN_OUTPUT_TOKENS),
     ...(instructions.trim() !== '' && { instructions }),
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    ...(mustCall && { tool_choice: 'required' as const }),
     input: messages.flatMap((message) => renderMessage(message, wireId)),
     ...(answer && {
       text: { format: { type: 'json_schema' as const, name: answer.name, strict: true, schema: { ...answer.schema } } },

@@ -37,6 +37,7 @@ function answer(request: Parameters<typeof saidIn>[0]): Reply {
   const [result] = latestResults(request);
   if (said.startsWith('write') && !result) return { ...callTool('write_file', { path: 'note.txt', content: said }), text: 'I write it.' };
   if (said === 'ask' && !result) return callTool('ask_user', { question: 'Which colour?', options: ['blue', 'red'] });
+  if (said === 'page' && !result) return callTool('client__page', {});
   if (said === 'work' && held) return { ...callTool('read_file', { path: 'none.txt' }), hold: held };
   if (said === 'and this') return text(`You said: ${said}`);
   if (said.startsWith('hold') && held) return { ...text('held back until it is let go'), hold: held };
@@ -156,6 +157,31 @@ test.each([
   expect(stateIn(done)).toBe('TASK_STATE_COMPLETED');
   const entries = await world.client.history(asked.contextId);
   expect(entries.flatMap(({ message: said }) => (said.role === 'tool' ? [said.outcome] : []))).toEqual([outcome]);
+});
+
+test('a task that waits for a tool of another client requires input, says which, and takes it as data alone', async () => {
+  const contextId = world.id();
+  await world.client.start(contextId);
+  await world.client.enqueue(contextId, { id: 'm1', text: 'page', tools: [{ name: 'page', inputSchema: { type: 'object' } }] });
+  await waitFor(
+    () => world.client.approvals(contextId),
+    (waiting) => waiting.length === 1,
+  );
+  const words = `${contextId} waits for what page (turn_0001/c1) answers`;
+  // Sent again, it is the task as it stands.
+  const task = await send(message('page', { contextId, messageId: 'm1' }));
+  expect(stateIn(task)).toBe('TASK_STATE_INPUT_REQUIRED');
+  const [said, data] = task.status?.message?.parts.map(({ content }) => content?.value) ?? [];
+  expect(said).toContain(words);
+  expect(data).toMatchObject({ asks: [{ kind: 'client-tool', callId: 'turn_0001/c1', tool: 'client__page' }] });
+  await expect(send(message('seen', { taskId: task.id }))).rejects.toThrow(words);
+  await expect(send(message('hello', { contextId }))).rejects.toThrow(words);
+  expect((await world.client.status(contextId)).queued).toBe(0);
+  const part = { $case: 'data' as const, value: { callId: 'turn_0001/c1', output: { at: 1 } } };
+  const parts = [{ content: part, metadata: undefined, filename: '', mediaType: '' }];
+  const done = await send(message('', { taskId: task.id, parts }));
+  expect([stateIn(done), textsOf(done)]).toEqual(['TASK_STATE_COMPLETED', ['Result: {"at":1}']]);
+  expect(stateIn(await send(message('', { taskId: task.id, parts })))).toBe('TASK_STATE_COMPLETED');
 });
 
 test('a subscription begins with what there is, goes on over a question, and ends with the task', async () => {

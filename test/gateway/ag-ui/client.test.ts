@@ -106,11 +106,14 @@ test('a message is thought about, looked up and answered; the same run again is 
   expect(last['usage']).toHaveLength(1);
   expect(agent.state).toMatchObject({ perdura: { conversation: id, turn: 'turn_0001', phase: 'ended', stopReason: 'end' } });
   const seen = structuredClone(agent.messages);
-  expect(seen.map(({ role }) => role)).toEqual(['user', 'reasoning', 'assistant', 'tool', 'tool', 'assistant']);
+  // A tool that ends before the other begins has its result before that one's call.
+  const roles = seen.map(({ role }) => role);
+  expect([roles.slice(0, 3), roles.at(-1)]).toEqual([['user', 'reasoning', 'assistant'], 'assistant']);
   expect(seen[1]).toMatchObject({ content: 'Let me look.' });
-  expect(seen[2]).toMatchObject({ content: 'I look.', toolCalls: [{ function: { name: 'look' } }, { function: { name: 'look' } }] });
-  const calls = seen[2]?.role === 'assistant' ? (seen[2].toolCalls ?? []) : [];
-  expect(calls.map((one) => JSON.parse(one.function.arguments) as unknown)).toEqual([{ at: LONG }, { at: 'nothing' }]);
+  expect(seen[2]).toMatchObject({ content: 'I look.' });
+  const calls = seen.flatMap((one) => (one.role === 'assistant' ? (one.toolCalls ?? []) : []));
+  const given = Object.fromEntries(calls.map(({ id: callId, function: called }) => [callId, JSON.parse(called.arguments) as unknown]));
+  expect(given).toEqual({ 'turn_0001/c1': { at: LONG }, 'turn_0001/c2': { at: 'nothing' } });
   const results = seen.filter(({ role }) => role === 'tool').map(({ content }) => content);
   expect(results).toEqual(expect.arrayContaining([`${LONG} ${LONG}`, expect.stringContaining('there is nothing')]));
   expect(words(seen).join('|')).toBe('I look.|All is well.');
@@ -299,8 +302,6 @@ test('a turn that fails is RUN_ERROR, and a wrong token or request is refused wi
   const refusal = (status: number, payload: object): object => ({ status, payload: expect.objectContaining(payload) as object });
   await expect(ask(agentOf(id, 'wrong'), 'm2', 'x')).rejects.toMatchObject(refusal(401, { code: 'unauthorized' }));
   await expect(runIt(agentOf(id))).rejects.toMatchObject(refusal(400, { code: 'invalid' }));
-  const tools = [{ name: 'f', description: '', parameters: {} }];
-  await expect(ask(agentOf(id), 'm3', 'x', { tools })).rejects.toMatchObject(refusal(400, { code: 'unsupported' }));
   await expect(ask(agentOf(id), 'm4', 'x', { forwardedProps: { perdura: { agent: 1 } } })).rejects.toMatchObject(refusal(400, {}));
   await expect(ask(agentOf(id), 'm5', 'x', { forwardedProps: { perdura: { rights: 'all' } } })).rejects.toMatchObject(refusal(400, {}));
   const pdf: InputContent = { type: 'document', source: { type: 'data', value: 'AAAA', mimeType: 'application/pdf' } };

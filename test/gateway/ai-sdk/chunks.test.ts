@@ -102,7 +102,7 @@ test('an approval is asked for, given, and the call runs; one that is refused is
 });
 
 test('a stream waits for a person only while nothing else runs, and not for what the page has just answered', async () => {
-  const waiting = createWaitingCalls(['turn_0001/c1']);
+  const waiting = createWaitingCalls([{ callId: 'turn_0001/c1', isApproval: true }]);
   const seen: string[][] = [];
   for (const event of await callEvents([
     asked('turn_0001/c1', 'approval'),
@@ -120,7 +120,8 @@ test('a stream waits for a person only while nothing else runs, and not for what
 test('a stream that ends while a person is waited for says so', async () => {
   const chunks = createChunks({ turn, messageId: turn });
   for (const event of await callEvents([started('turn_0001/c3')])) chunks.take(event);
-  expect(chunks.pause().map(brief)).toEqual([
+  const asks = (await callEvents([asked('turn_0001/c4', 'approval')])).flatMap((event) => (event.kind === 'asked' ? [event] : []));
+  expect(chunks.pause(asks).map(brief)).toEqual([
     'finish-step',
     `finish ${JSON.stringify({ finishReason: 'tool-calls', messageMetadata: { turn, waitingFor: 'person' } })}`,
   ]);

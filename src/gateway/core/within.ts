@@ -1,0 +1,11 @@
+/** A promise that is waited for no longer than that, and again later. */
+/** Undefined where it takes longer. */
+export async function within<T>(ms: number, waited: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));
+  try {
+    return await Promise.race([waited, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
