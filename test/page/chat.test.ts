@@ -25,7 +25,8 @@ const say = async (page: Page, words: string): Promise<void> => {
 };
 /** The last turn has ended. */
 const settled = (page: Page): Promise<void> => page.locator('.turn.is-last:not(.is-running) .turn-foot').waitFor();
-const answers = (page: Page): Promise<string[]> => page.locator('.answer .markdown').allInnerTexts();
+const answers = async (page: Page): Promise<string[]> =>
+  (await page.locator('.answer .markdown').allInnerTexts()).map((words) => words.trim());
 
 pageTest('a message is sent from the keyboard, and its answer comes as it is said', async () => {
   const held = gate({ chars: 24 });
@@ -182,9 +183,11 @@ pageTest('a picture is sent before its message, which names it', async () => {
   script.on('What is on it?', text('A dot.'));
   const id = stand.world.id();
   const { page } = await stand.open(`?chat=${id}`);
-  await page.getByLabel('Pictures').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no picture') });
+  await page
+    .getByLabel('Pictures', { exact: true })
+    .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no picture') });
   await page.getByText('notes.txt cannot be sent').waitFor();
-  await page.getByLabel('Pictures').setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: DOT });
+  await page.getByLabel('Pictures', { exact: true }).setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: DOT });
   await page.getByRole('img', { name: 'dot.png' }).waitFor();
   await say(page, 'What is on it?');
   await page.getByText('A dot.').waitFor();
@@ -261,6 +264,7 @@ pageTest('the first view takes at most 150 KB, and asks nobody but its gateway',
   const context = (await stand.open()).context;
   await context.clearCookies();
   const fresh = await context.newPage();
+  await (await context.newCDPSession(fresh)).send('Network.clearBrowserCache');
   const requests: Request[] = [];
   fresh.on('requestfinished', (request) => requests.push(request));
   await fresh.goto(stand.link());
@@ -270,6 +274,7 @@ pageTest('the first view takes at most 150 KB, and asks nobody but its gateway',
   const sum = sizes.reduce((a, b) => a + b, 0);
   figure(`the page: ${Math.round(sum / 1024)} KB as it travels for the first view, in ${files.length} files`);
   expect(files.some((request) => request.url().includes('/chat-'))).toBe(true);
+  expect(sum).toBeGreaterThan(20 * 1024);
   expect(sum).toBeLessThan(150 * 1024);
   expect(new Set(requests.map((request) => new URL(request.url()).origin))).toEqual(new Set([stand.url]));
 });

@@ -27,5 +27,5 @@ else
     await page.locator('.turn.is-last:not(.is-running) .turn-foot').waitFor({ timeout: 60_000 });
     const stored = (await scene.client.history(id)).map(({ message }) => answerText(message)).join('');
     expect(stored).toBe(ANSWER);
-    expect(await page.locator('.answer .markdown').allInnerTexts()).toEqual([ANSWER]);
+    expect((await page.locator('.answer .markdown').allInnerTexts()).map((words) => words.trim())).toEqual([ANSWER]);
   });

@@ -13,7 +13,7 @@ import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import { takeFirst } from './first-message.js';
 import { createOutbox, type Outbox } from './outbox.js';
-import { emptyTurn, toTurns, turnNumber, withEvent, type Call, type Turn, type Words } from './turns.js';
+import { emptyTurn, toTurns, turnNumber, withEvent, type Call, type Part, type Turn, type Words } from './turns.js';
 
 export type Conversation = components['schemas']['Conversation'];
 export interface Branch {
@@ -44,9 +44,13 @@ export interface Opened {
   close(): void;
 }
 
+/** How many turns have ended says nothing of a fork, which begins with those of another. */
+const IN_A_TURN: ReadonlySet<string> = new Set(['thinking', 'running-tools', 'waiting-for-person', 'waiting-to-retry', 'stepping']);
 const PAGE = 160;
 const DRAW_MS = 60;
 const LOOK_MS = 15_000;
+const SETTLE_MS = 700;
+const SETTLE_TRIES = 5;
 const ASK_AGAIN_MS = 800;
 
 export function openConversation(id: string): Opened {
@@ -117,7 +121,9 @@ export function openConversation(id: string): Opened {
 
   const refresh = async (): Promise<void> => {
     try {
-      await Promise.all([readAbout(), readTail()]);
+      // In this order: what its status does not say of a turn, because that came later, is recorded by then or comes as an event.
+      await readAbout();
+      await readTail();
       batch(() => {
         state.value = 'there';
         error.value = undefined;
@@ -135,12 +141,12 @@ export function openConversation(id: string): Opened {
   const listen = (): void => {
     unfollow();
     const status = about.value?.status;
-    const last = recordedTurns.value.at(-1)?.id ?? 'turn_0001';
-    const number =
-      status === undefined || status === null
-        ? turnNumber(last)
-        : status.turn + (status.turns < status.turn || status.phase !== 'idle' ? 0 : 1);
-    unfollow = follow(id, toTurnId(Math.max(1, number)), onEvent);
+    const last = recordedTurns.value.at(-1);
+    const number = status?.turn ?? turnNumber(last?.id ?? 'turn_0001');
+    // Its last answer may be in the store a moment later than its end is known.
+    const isWhole =
+      status?.phase === 'idle' && (number === 0 || (turnNumber(last?.id ?? '') === number && last?.parts.at(-1)?.kind === 'text'));
+    unfollow = follow(id, toTurnId(Math.max(1, number + (isWhole ? 1 : 0))), onEvent);
   };
 
   const begin = async (): Promise<void> => {
@@ -217,16 +223,20 @@ export function openConversation(id: string): Opened {
     return { ...known, isRunning: true };
   };
 
-  /** What is recorded of them takes the place of what was live. */
-  const settle = async (ids: readonly string[]): Promise<void> => {
+  /** What is recorded of them takes the place of what was live, once it is whole: the store may have the answer a moment later. */
+  const settle = async (ids: readonly string[], tries = SETTLE_TRIES): Promise<void> => {
     for (const turn of ids) {
       const one = live.value.get(turn);
       if (one !== undefined) ended.set(turn, one);
     }
     await refresh();
-    const there = new Set(recordedTurns.value.map((turn) => turn.id));
-    live.value = new Map([...live.value].filter(([turn, { isRunning }]) => isRunning || !there.has(turn)));
-    void refreshList();
+    if (leaving.signal.aborted) return;
+    const sizes = new Map(recordedTurns.value.map(({ id: turn, parts }) => [turn, textsIn(parts)]));
+    const isWhole = ([turn, { parts }]: readonly [string, Turn]): boolean => (sizes.get(turn) ?? -1) >= textsIn(parts);
+    live.value = new Map([...live.value].filter((one) => one[1].isRunning || !isWhole(one)));
+    const late = ids.filter((turn) => live.value.has(turn));
+    if (late.length > 0 && tries > 0) setTimeout(() => void settle(late, tries - 1), SETTLE_MS);
+    else void refreshList();
   };
 
   let earlier: Promise<void> | undefined;
@@ -289,7 +299,7 @@ export function openConversation(id: string): Opened {
 /** The turn that runs, as far as its status says. */
 function runningNow(about: Conversation | undefined): string | undefined {
   const status = about?.status;
-  return status !== undefined && status !== null && status.turns < status.turn ? toTurnId(status.turn) : undefined;
+  return status !== undefined && status !== null && IN_A_TURN.has(status.phase) ? toTurnId(status.turn) : undefined;
 }
 
 /** What only its live events have said: how it ended, how long its tools took. */
@@ -304,6 +314,10 @@ function withTimes(call: Call, seen: Call | undefined): Call {
   if (seen === undefined) return call;
   const { ms, attempts, decision } = seen;
   return { ...call, attempts, ...(ms !== undefined && { ms }), ...(decision !== undefined && { decision }) };
+}
+
+function textsIn(parts: readonly Part[]): number {
+  return parts.filter(({ kind }) => kind === 'text').length;
 }
 
 function toTurnId(number: number): string {
