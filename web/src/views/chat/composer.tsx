@@ -25,8 +25,8 @@ export function Composer({ opened }: { readonly opened: Opened }): JSX.Element {
         onStop={stop}
         onSend={(message) => {
           problem.value = '';
-          const mustBegin = opened.state.value === 'missing' || hasEnded;
-          opened.outbox.send({ ...message, ...(mustBegin && { start: {} }) });
+          // Whether there is one, or one that has ended, may not be known yet: it is begun where it must be.
+          opened.outbox.send({ ...message, start: {} });
         }}
       />
     </div>
