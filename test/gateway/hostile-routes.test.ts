@@ -171,7 +171,17 @@ const eachStatus = async (which: (route: Route) => boolean, asking: Asking, name
 
 test('every protocol is in the table', () => {
   expect(routes.length).toBeGreaterThan(50);
-  for (const path of ['/v1/conversations/:id/messages', '/v1/responses', '/v1/chat/completions', '/v1/messages', '/api/chat', '/mcp', '/a2a', '/agui', '/auth/code'])
+  for (const path of [
+    '/v1/conversations/:id/messages',
+    '/v1/responses',
+    '/v1/chat/completions',
+    '/v1/messages',
+    '/api/chat',
+    '/mcp',
+    '/a2a',
+    '/agui',
+    '/auth/code',
+  ])
     expect(routes.map(({ pattern }) => pattern)).toContain(path);
 });
 
@@ -210,8 +220,11 @@ test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-da
 
 test('10 MB are refused everywhere but where they may be', async () => {
   const body = 'x'.repeat(11 * 1024 * 1024);
-  const statuses = await eachStatus(takesBody, { body });
-  expect(new Set(Object.values(statuses))).toEqual(new Set([413]));
+  // One after the other: all at once they are half a gigabyte, which a busy machine does not read while somebody waits.
+  for (const route of routes.filter(takesBody)) {
+    const response = await ask(route.method, filled(route.pattern), { body });
+    expect([route.pattern, await statusOf(route, response)]).toEqual([route.pattern, 413]);
+  }
 });
 
 test.each([

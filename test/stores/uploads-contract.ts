@@ -88,11 +88,11 @@ export function uploadsContract(open: () => Store): void {
     });
 
     test('that have expired are not there, and are removed, those alone, however often', async () => {
-      await send(upload({ id: 'att_old', expiresAt: Date.now() + 100 }));
-      await send(upload({ id: 'att_used', expiresAt: Date.now() + 100 }));
+      await send(upload({ id: 'att_old', expiresAt: Date.now() + 1_500 }));
+      await send(upload({ id: 'att_used', expiresAt: Date.now() + 1_500 }));
       await send();
       await open().uploads.use(owner, 'att_used', use('conv_1'), Date.now() + HOUR_MS);
-      await sleep(150);
+      await sleep(1_600);
       expect(await open().uploads.find(owner, 'att_old')).toBeUndefined();
       expect(await open().uploads.bytes(owner, 'att_old')).toBeUndefined();
       await Promise.all([open().uploads.sweep(), open().uploads.sweep()]);

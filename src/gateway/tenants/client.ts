@@ -45,9 +45,10 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
   const owner = tenant === null ? {} : { tenant };
   const publicIds = createPublicIds(client);
   const reveal = createReveal({ tenant: tenant ?? '', prefix: ids.prefix, publicIdOf: (id) => publicIds.of(id) });
+  const owner = tenant === null ? {} : { tenant };
   /** What a start, a fork or a new life of a tenant's has beside what was asked. */
   const owned = (publicId: string): Pick<StartOptions, 'tenant' | 'publicId'> =>
-    tenant === null ? {} : { tenant, publicId: basePart(publicId) };
+    tenant === null ? {} : { ...owner, publicId: basePart(publicId) };
 
   /** Q2: `own` are the ids that the request names, as Temporal has them; its answer, or what is wrong, names them as the request does. */
   const asked = async <T>(named: readonly string[], work: (show: Show, ...own: readonly string[]) => Promise<T>): Promise<T> => {

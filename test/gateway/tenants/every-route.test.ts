@@ -430,6 +430,21 @@ test('another’s reference is as one that never was, in every protocol, also wh
   expect((await ask(app, 'globex', 'GET', `/v1/attachments/${globexs.ref}`)).status).toBe(200);
 });
 
+test('an upload is of its tenant, or of those of none, and of nobody else', async () => {
+  const kept = async (token: string): Promise<string> => {
+    const answer = await ask(app, token, 'POST', '/v1/attachments', { bytes: PNG, headers: { 'content-type': 'image/png' } });
+    expect([token, answer.status]).toEqual([token, 201]);
+    return (answer.json as { ref: string }).ref;
+  };
+  const statusFor = async (token: string, ref: string): Promise<number> => (await ask(app, token, 'GET', `/v1/attachments/${ref}`)).status;
+  const [own, none, users] = [await kept('acme'), await kept('/admin'), await kept('/user')];
+  expect(users).toBe(none);
+  const seen = await Promise.all(
+    ['acme', 'globex', '/admin', '/user'].map(async (who) => [await statusFor(who, own), await statusFor(who, none)]),
+  );
+  expect(seen).toEqual([[200, 404], [404, 404], [404, 200], [404, 200]]); // prettier-ignore
+});
+
 test('MCP: tools and resources have a tenant’s own alone', async () => {
   const call = async (token: string, method: string, params: object): Promise<string> => {
     const headers = { accept: 'application/json, text/event-stream' };

@@ -1,4 +1,5 @@
 /** Events of tenants: to the address of the tenant's own rule, in the names that the tenant knows, sub-agents too. */
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { WebhookEndpoint } from '../../../src/config.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
@@ -22,6 +23,8 @@ const pay = defineTool({
   policy: { approval: 'ask' },
   run: ({ euros }) => `paid ${euros}`,
 });
+
+const [PLAN, TRIP] = [`plan-${randomUUID()}`, `trip-${randomUUID()}`] as const;
 
 let world: World;
 let app: GatewayApp;
@@ -57,31 +60,31 @@ afterAll(async () => {
 test('each tenant’s events name what it knows, and go where its rule says', async () => {
   await Promise.all(
     ['acme', 'globex', '/admin'].map((token) =>
-      ask(app, token, 'POST', '/v1/conversations/plan/messages', { body: { text: `hello from ${token}`, start: {} } }),
+      ask(app, token, 'POST', `/v1/conversations/${PLAN}/messages`, { body: { text: `hello from ${token}`, start: {} } }),
     ),
   );
   const [own, others] = [await posted(acmes, 1), await posted(all, 1)];
   expect(own).toMatchObject([
-    { type: 'turn.finished', data: { conversation: 'plan', tenant: 'acme', scope: 'default', text: 'You said: hello from acme' } },
+    { type: 'turn.finished', data: { conversation: PLAN, tenant: 'acme', scope: 'default', text: 'You said: hello from acme' } },
   ]);
   expect(others).toMatchObject([
-    { type: 'turn.finished', data: { conversation: 'plan', tenant: 'globex', scope: 'default', text: 'You said: hello from globex' } },
+    { type: 'turn.finished', data: { conversation: PLAN, tenant: 'globex', scope: 'default', text: 'You said: hello from globex' } },
   ]);
 });
 
 test('what a sub-agent asks names its parent as the tenant does, and is answered through the tenant’s gateway', async () => {
-  const sending = ask(app, 'acme', 'POST', '/v1/conversations/trip/messages', { body: { text: 'delegate it', start: {} } });
+  const sending = ask(app, 'acme', 'POST', `/v1/conversations/${TRIP}/messages`, { body: { text: 'delegate it', start: {} } });
   const [asked] = (await posted(acmes, 2)).slice(-1);
   expect(asked).toMatchObject({
     type: 'approval.waiting',
     data: {
-      ...{ conversation: 'trip:turn_0001:1', parent: { conversation: 'trip' }, tenant: 'acme', scope: 'default', tool: 'pay' },
-      command: expect.stringMatching(/^perdura approve acme\/trip:turn_0001:1 turn_\d+\/c1$/),
+      ...{ conversation: `${TRIP}:turn_0001:1`, parent: { conversation: TRIP }, tenant: 'acme', scope: 'default', tool: 'pay' },
+      command: expect.stringMatching(new RegExp(`^perdura approve acme/${TRIP}:turn_0001:1 turn_\\d+/c1$`)),
     },
   });
   const { conversation, callId, hash } = (asked as { data: { conversation: string; callId: string; hash: string } }).data;
   const decide = (token: string) =>
-    ask(app, token, 'POST', '/v1/conversations/trip/decide', { body: { conversation, callId, hash, decision: 'approve' } });
+    ask(app, token, 'POST', `/v1/conversations/${TRIP}/decide`, { body: { conversation, callId, hash, decision: 'approve' } });
   expect((await decide('globex')).status).toBe(404);
   expect((await decide('acme')).status).toBeLessThan(300);
   expect((await sending).json).toMatchObject({ text: 'It is done.' });

@@ -29,13 +29,13 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
     fetch(`${url}${path}`, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   const unknown = `att_${'0'.repeat(32)}`;
 
-  /** Lists come to know of a conversation a moment later. */
+  /** Of this file's worker alone. Lists come to know of a conversation a moment later. */
   const conversations = async (): Promise<number> => {
     let known = -1;
     const look = async (): Promise<boolean> => {
       const before = known;
       await sleep(200);
-      known = (await two.client.list({ limit: 500 })).length;
+      known = (await two.client.list({ limit: 500, query: `TaskQueue = '${two.client.taskQueue}'` })).length;
       return known === before;
     };
     await waitFor(look, (isSettled) => isSettled);
