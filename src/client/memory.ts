@@ -126,7 +126,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
       const own = await documents();
       const [document, facts, proposals] = await Promise.all([own.memory(key), (await store()).facts.list(key), own.proposals(key)]);
       let historyLines = 0;
-      for await (const entry of await own.history(key)) historyLines += linesOf(entry.text).filter(isGone).length;
+      for await (const entry of own.history(key)) historyLines += linesOf(entry.text).filter(isGone).length;
       return {
         lines: linesOf(document.text).filter(isGone),
         facts: facts.facts.filter(({ fact }) => isGone(fact)).map(({ id, fact }) => ({ id, fact })),

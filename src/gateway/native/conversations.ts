@@ -70,12 +70,9 @@ export function addConversations(app: GatewayApp): void {
       status: z.enum(STATUSES).optional(),
       costUsd: z.coerce.number().min(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
       text: z.string().max(200).optional().openapi({ description: 'in the id or the title' }),
-      current: z
-        .enum(['true', 'false'])
-        .default('false')
-        .openapi({
-          description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn',
-        }),
+      current: z.enum(['true', 'false']).default('false').openapi({
+        description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn',
+      }),
     }),
     answer: z.object({ conversations: z.array(listed) }),
     act: async ({ client }, { query: { limit, running, before, since, current, ...filter } }) => {

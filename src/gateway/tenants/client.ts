@@ -42,7 +42,6 @@ interface Own {
 
 function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
   const { tenant } = ids;
-  const owner = tenant === null ? {} : { tenant };
   const publicIds = createPublicIds(client);
   const reveal = createReveal({ tenant: tenant ?? '', prefix: ids.prefix, publicIdOf: (id) => publicIds.of(id) });
   const owner = tenant === null ? {} : { tenant };
