@@ -242,6 +242,7 @@ pageTest(
     await page.getByRole('slider').focus();
     await page.keyboard.press('ArrowLeft');
     await page.getByText('Version 2 of 3').waitFor();
+    await page.locator('.diff-line.added').first().waitFor();
     expect(await page.locator('.diff-line.added').allInnerTexts()).toEqual([expect.stringContaining('The crane is out of order.')]);
     await page.getByRole('tab', { name: 'Facts' }).click();
     await page.locator('.is-replaced', { hasText: 'The crane works.' }).waitFor();

@@ -45,7 +45,7 @@ export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element
       )}
       foot={
         <div class="foot">
-          {(opened.about.value?.status?.session ?? 1) > (turns.at(-1)?.session ?? Infinity) && turns.at(-1)?.isRunning === false && (
+          {(opened.about.value?.status?.session ?? 1) > (turns.at(-1)?.session || Infinity) && turns.at(-1)?.isRunning === false && (
             <SessionMark />
           )}
           {elsewhere.map((one) => (
