@@ -131,12 +131,14 @@ async function sweepFolder(folder: string, locked: Drafting['locked']): Promise<
     const last = (await unlessAbsent(stat(path)))?.mtimeMs ?? Infinity;
     if (last + DRAFT_LIFE_MS < Date.now()) await remove(path);
   }
-  for (const name of await namesIn(join(folder, 'known'))) {
-    if (!name.endsWith('.json') || (await readRecord(join(folder, 'known', name))) !== undefined) continue;
+  // A writer that died between the two has left bytes without a record.
+  const known = (await namesIn(join(folder, 'known'))).flatMap((name) => (name.endsWith('.json') ? [name.replace(/\.json$/, '')] : []));
+  for (const name of new Set([...known, ...(await namesIn(join(folder, 'waiting')))])) {
+    const path = join(folder, 'known', `${name}.json`);
+    if ((await readRecord(path)) !== undefined) continue;
     removed += await locked(folder, async () => {
-      const path = join(folder, 'known', name);
       if ((await readRecord(path)) !== undefined) return 0;
-      await remove(join(folder, 'waiting', name.replace(/\.json$/, '')));
+      await remove(join(folder, 'waiting', name));
       await remove(path);
       return 1;
     });

@@ -57,6 +57,14 @@ test('what a dead writer has left goes after an hour, and one that writes is lef
   await draft.discard();
 });
 
+test('bytes that a dead writer has left without their record go, and count no longer', async () => {
+  await keep(Date.now() + 60_000);
+  await writeFile(join(folder, 'waiting', 'att_left'), 'x');
+  expect(await store.uploads.sweep()).toBe(1);
+  expect(await readdir(join(folder, 'waiting'))).toEqual(['att_1']);
+  expect(await store.uploads.waiting(owner)).toEqual({ count: 1, bytes: 1 });
+});
+
 test('a damaged record, or damaged bytes, are none, and hold up no sweep', async () => {
   await keep(Date.now() + 60_000);
   await writeFile(join(folder, 'waiting', 'att_1'), 'y');
