@@ -2,24 +2,17 @@
  * One peer in a process of its own: `process.mjs '{ name, task, folder, … }'`. It writes one line of JSON last.
  * `measure`: that many turns of one conversation. `die`: some turns, then one that stops at a place. `resume`: what its program does then.
  */
+import { existsSync, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PEERS } from './peers/index.mjs';
 import { ANSWER, createWorkload, userText } from './workload.mjs';
 
-const MODULES = {
-  perdura: 'perdura',
-  temporal: 'temporal',
-  'temporal-ai-sdk': 'temporal',
-  'temporal-openai-agents': 'temporal',
-  'langgraph-sqlite': 'langgraph',
-  'langgraph-postgres': 'langgraph',
-  mastra: 'mastra',
-};
 const WARM_UP = 10;
 const CONVERSATION = 'conversation-1';
 const asked = JSON.parse(process.argv[2]);
 const { name, task, folder, turns, stopAt } = asked;
 const workload = createWorkload(folder, stopAt);
-const { open } = await import(`./peers/${MODULES[name]}.mjs`);
+const { open } = await import(`./peers/${PEERS[name].module}.mjs`);
 const peer = await open({ ...asked, workload });
 
 const TASKS = {
@@ -73,7 +66,6 @@ async function take(conversation, turn) {
 
 /** Temporal's own part is a file of the server, which the server's process writes. */
 async function storedBytes() {
-  const { statSync, existsSync } = await import('node:fs');
   const server = asked.database ? ['', '-wal'].map((end) => asked.database + end).filter((file) => existsSync(file)) : [];
   return server.reduce((sum, file) => sum + statSync(file).size, await peer.storedBytes());
 }

@@ -1,9 +1,10 @@
 /**
- * Who takes part. `node`: the major version that its packages ask for. `needs`: servers that the run starts for it. `durable`: what its own
+ * Who takes part. `module`: the file beside this one. `node`: the major version that its packages ask for. `needs`: servers that the run starts for it. `durable`: what its own
  * documentation recommends for conversations that must survive. `after`: what a program has to do when the process has died in a turn.
  */
 export const PEERS = {
   perdura: {
+    module: 'perdura',
     title: 'Perdura',
     packages: [],
     node: 20,
@@ -12,6 +13,7 @@ export const PEERS = {
     after: 'nothing; or `send` with the same id for the answer',
   },
   temporal: {
+    module: 'temporal',
     title: 'Temporal, bare',
     packages: ['@temporalio/worker'],
     node: 20,
@@ -20,6 +22,7 @@ export const PEERS = {
     after: 'nothing; or ask for the update’s result',
   },
   'temporal-ai-sdk': {
+    module: 'temporal',
     title: '@temporalio/ai-sdk',
     packages: ['@temporalio/ai-sdk', 'ai'],
     node: 22,
@@ -28,6 +31,7 @@ export const PEERS = {
     after: 'nothing; or ask for the update’s result',
   },
   'temporal-openai-agents': {
+    module: 'temporal',
     title: '@temporalio/openai-agents',
     packages: ['@temporalio/openai-agents', '@openai/agents-core'],
     node: 22,
@@ -36,6 +40,7 @@ export const PEERS = {
     after: 'nothing; or ask for the update’s result',
   },
   'langgraph-sqlite': {
+    module: 'langgraph',
     title: 'LangGraph JS, SQLite',
     packages: ['langchain', '@langchain/langgraph', '@langchain/langgraph-checkpoint-sqlite'],
     node: 20,
@@ -44,6 +49,7 @@ export const PEERS = {
     after: 'find the thread and `invoke(null)`',
   },
   'langgraph-postgres': {
+    module: 'langgraph',
     title: 'LangGraph JS, Postgres',
     packages: ['langchain', '@langchain/langgraph', '@langchain/langgraph-checkpoint-postgres'],
     node: 20,
@@ -52,6 +58,7 @@ export const PEERS = {
     after: 'find the thread and `invoke(null)`',
   },
   mastra: {
+    module: 'mastra',
     title: 'Mastra, LibSQL',
     packages: ['@mastra/core', '@mastra/memory', '@mastra/libsql'],
     node: 22,
