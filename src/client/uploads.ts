@@ -22,7 +22,7 @@ const HOUR_MS = 60 * 60 * 1000;
 const UNUSED_MS = 24 * HOUR_MS;
 /** So long after its last use a reference can be named again. The bytes are the conversation's and stay as long as that. */
 const USED_MS = 30 * 24 * HOUR_MS;
-/** Of one owner: what waits to be used is held by nobody else. */
+/** Of one owner, of the files that no conversation has used: nothing else bounds these. */
 const MAX_WAITING = 1_000;
 const MAX_WAITING_BYTES = 512 * 1024 * 1024;
 /** Parts may be of one byte each: so many are written at once. */
@@ -87,7 +87,7 @@ interface Found {
 
 export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess): UploadsClient {
   let swept = 0;
-  /** Also where nobody else does it, as in a server of one's own: at most once an hour. */
+  /** `serveGateway` sweeps by the clock; a custom server has this sweep alone, at most once an hour. */
   const sweepNowAndThen = async (): Promise<void> => {
     if (Date.now() - swept < HOUR_MS) return;
     swept = Date.now();
@@ -96,9 +96,9 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
   const ownerOf = ({ tenant = '' }: OfTenant = {}): UploadOwner => ({ namespace, tenant });
 
   /** Where its bytes are, as base64, and what it is. */
-  const find = async (owner: UploadOwner, ref: string): Promise<Found> => {
+  const look = async (owner: UploadOwner, ref: string): Promise<Found | undefined> => {
     const { uploads, bodies } = await opened();
-    for (let look = 0; look < LOOKS && UPLOAD_ID.test(ref); look += 1) {
+    for (let looks = 0; looks < LOOKS && UPLOAD_ID.test(ref); looks += 1) {
       const upload = await uploads.find(owner, ref);
       if (upload === undefined) break;
       const waiting = await uploads.bytes(owner, ref);
@@ -108,7 +108,12 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
         if (base64 !== undefined) return { upload, base64, isUsed: true };
       }
     }
-    throw new ClientError('not-found', noUpload(ref));
+    return undefined;
+  };
+  const find = async (owner: UploadOwner, ref: string): Promise<Found> => {
+    const found = await look(owner, ref);
+    if (found === undefined) throw new ClientError('not-found', noUpload(ref));
+    return found;
   };
 
   return {
@@ -134,7 +139,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
           );
         const id = idOf(owner, sha256);
         const at = Date.now();
-        const known = await find(owner, id).catch(() => undefined);
+        const known = await look(owner, id);
         // A2: a conversation has these bytes.
         if (known?.isUsed === true) {
           await draft.discard();
@@ -152,7 +157,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     async uploaded(ref, of) {
       const owner = ownerOf(of);
       const upload = UPLOAD_ID.test(ref) ? await (await opened()).uploads.find(owner, ref) : undefined;
-      // What nobody has used is there; of the rest the conversations may be gone.
+      // An unused file is there; the conversations that have a used one may be deleted.
       if (upload?.uses.length === 0) return toUploadedFile({ upload, isUsed: false });
       return toUploadedFile(await find(owner, ref));
     },
@@ -177,7 +182,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
   };
 }
 
-/** Whoever has it or had it (A1). */
+/** The same words whether another owner has it or not (A1). */
 function noUpload(ref: string): string {
   return `there is no attachment ${JSON.stringify(ref.slice(0, 80))}: it was never sent, has expired, or went with its conversation; send the file again`;
 }
