@@ -55,9 +55,9 @@ export interface ActivityDependencies {
   readonly webhooks?: Webhooks;
   /** Begins the delivery of an event; of one that has begun, does nothing. */
   readonly startDelivery?: (delivery: WebhookDelivery) => Promise<void>;
-  /** Whether a call still waits for a person. Without it, and where it rejects, it does. */
   /** By which its tenant knows a tenant's conversation; its own id where it has no other. */
   readonly publicIdOf?: (workflowId: string) => Promise<string>;
+  /** Whether a call still waits for a person. Without it, and where it rejects, it does. */
   readonly isWaiting?: (conversation: string, callId: string) => Promise<boolean>;
   /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;

@@ -149,7 +149,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** By which its tenant knows a conversation: as its memo says, else its own id. Of one that is gone nobody knows it. */
+/** The id by which its tenant knows a conversation: the memo's, else its own. `(deleted)` for one that is gone. */
 export function createPublicIdOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
   const client = new Client({ connection, namespace });
   return async (workflowId) => {

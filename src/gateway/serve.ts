@@ -62,7 +62,7 @@ export async function serveGateway({
     try {
       await options.client.sweepUploads();
     } catch (error) {
-      options.log?.(`cannot remove attachments that nobody has used: ${String(error)}`);
+      options.log?.(`cannot remove expired attachments from the store, and tries again in an hour: ${String(error)}`);
     }
   };
   const sweeping = setInterval(() => void sweep(), SWEEP_MS).unref();

@@ -96,7 +96,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     };
     try {
       const question = (await client.approvals(sessionId)).find(({ kind }) => kind === 'question');
-      // It would wait behind what nobody here can answer. As the protocol has it, this prompt was not taken.
+      // The prompt would wait behind a call that this client cannot answer; `refusal` is the protocol's word for a prompt that was not taken.
       if (!question && (await tellsClientWait())) return { stopReason: 'refusal' };
       const text = textOf(blocks);
       const { turn, live } = question

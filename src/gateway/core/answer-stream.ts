@@ -31,7 +31,7 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
   let next = followed.next();
   try {
     for (;;) {
-      const patience = held === undefined ? undefined : held.length > 0 ? LAG_MS : isTold ? undefined : IDLE_MS;
+      const patience = patienceFor(held, isTold);
       const item = patience === undefined ? await next : await within(patience, next);
       if (item === undefined) {
         yield withoutVoid(held ?? []);
@@ -60,6 +60,13 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
     next.catch(() => undefined);
     void followed.return().catch(() => undefined);
   }
+}
+
+/** Undefined: as long as it takes, since it is live, or has told its reader that there is nothing yet. */
+function patienceFor(held: readonly CallEvent[] | undefined, isTold: boolean): number | undefined {
+  if (held === undefined) return undefined;
+  if (held.length > 0) return LAG_MS;
+  return isTold ? undefined : IDLE_MS;
 }
 
 /** What is void was never there, what grew piece by piece comes in one, and what was asked and answered is no longer asked. */

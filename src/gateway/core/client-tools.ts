@@ -4,10 +4,10 @@ import { readClientTools } from '../../conversation/protocol/client-tools.js';
 import { clientToolsRefusal } from '../../tools/client-tools.js';
 import { invalid, unsupported } from './read-body.js';
 
-/** As the conversation takes them, and as providers do. */
 /** Which of them the turn must begin with a call of: any, or the one of that name. */
 export type MustCall = 'any' | { readonly name: string } | undefined;
 
+/** As the conversation takes them, and as providers do. */
 export function checkedTools(tools: readonly ClientTool[], mustCall?: MustCall): readonly ClientTool[] {
   if (mustCall && !tools.some(({ name }) => mustCall === 'any' || mustCall.name === name)) {
     throw invalid('tool_choice names no tool of the request', 'tool_choice');

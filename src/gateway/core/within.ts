@@ -1,5 +1,4 @@
-/** A promise that is waited for no longer than that, and again later. */
-/** Undefined where it takes longer. */
+/** Undefined where it takes longer; the promise can be waited for again. */
 export async function within<T>(ms: number, waited: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, ms, undefined)));

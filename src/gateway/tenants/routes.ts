@@ -51,7 +51,7 @@ export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): Mid
   };
 }
 
-/** Whether there is a tenant of that name is nobody's to know: each of a stranger's is refused alike. */
+/** A name is refused alike whether or not there is such a tenant. */
 function tenantFor(principal: Principal, [named, ...more]: readonly string[]): string | undefined {
   if (named === undefined) return principal.tenant;
   if (!isTenant(named) || more.length > 0) {
