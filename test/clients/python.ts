@@ -1,8 +1,12 @@
 /** Clients of PyPI, in a virtual environment that is made once for these versions. */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fencedBlocks } from '../readme/commands.js';
+import { answerTo } from '../support/echo-model.js';
+import { PRODUCT } from '../support/worker-process.js';
 import { runProgram } from './run-program.js';
 import { MissingProgram, SPOKEN, type ClientPlace, type Outcome, type Suite } from './suite.js';
 
@@ -15,6 +19,7 @@ export const PYTHON_SUITES: readonly Suite[] = [
   suite('Responses', OPENAI, 'responses.py'),
   suite('Messages', ANTHROPIC, 'messages.py'),
   { name: 'Responses, worker killed', client: onPypi(OPENAI), run: whileKilled },
+  { name: 'README', client: onPypi(OPENAI), run: programsOfReadme },
 ];
 
 function suite(name: string, pin: string, file: string): Suite {
@@ -30,6 +35,28 @@ async function whileKilled(place: ClientPlace): Promise<readonly Outcome[]> {
   const isRight = code === 0 && stdout === `${SPOKEN}\n`;
   const check = 'kill -9 of the worker in mid-stream: the whole answer, once';
   return [isRight ? { check, result: 'passed' } : { check, result: 'failed', why: `${stdout}${stderr}`.slice(-500) }];
+}
+
+/** Where README's reader is: in the folder of the gateway, with its token. Only the address is another one. */
+async function programsOfReadme(place: ClientPlace): Promise<readonly Outcome[]> {
+  const readme = await readFile(join(PRODUCT, 'README.md'), 'utf8');
+  const program = await environment(place.cacheDir);
+  const cwd = await mkdtemp(join(tmpdir(), 'perdura-readme-'));
+  try {
+    await mkdir(join(cwd, '.perdura'));
+    await writeFile(join(cwd, '.perdura', 'token'), `${place.token}\n`);
+    const outcomes: Outcome[] = [];
+    for (const { text } of fencedBlocks(readme).filter(({ language }) => language === 'python')) {
+      const { code, stdout, stderr } = await runProgram(program, ['-c', text.replace('http://127.0.0.1:7280', place.url)], { cwd });
+      const asked = [...text.matchAll(/input="([^"]*)"/g)].map(([, words = '']) => words);
+      const isRight = code === 0 && asked.length > 0 && stdout === asked.map((words) => `${answerTo(words)}\n`).join('');
+      const check = 'its program in Python';
+      outcomes.push(isRight ? { check, result: 'passed' } : { check, result: 'failed', why: `${stdout}${stderr}`.slice(-500) });
+    }
+    return outcomes.length > 0 ? outcomes : [{ check: 'its program in Python', result: 'failed', why: 'README has none' }];
+  } finally {
+    await rm(cwd, { recursive: true, force: true });
+  }
 }
 
 async function python(place: ClientPlace, file: string) {
