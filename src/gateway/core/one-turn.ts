@@ -1,5 +1,5 @@
 /** One turn by its name, for protocols whose ids name turns: how it ended, where it has, and how it is stopped. */
-import type { PerduraClient } from '../../client.js';
+import { ClientError, type PerduraClient } from '../../client.js';
 import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { turnNumber } from '../../records/identity.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -28,8 +28,10 @@ export async function endOf(
   try {
     return await core.ended(conversation, turn, AbortSignal.any([signal, patience]));
   } catch (error) {
-    if (patience.aborted && !signal.aborted) return undefined;
-    throw error;
+    if (!patience.aborted || signal.aborted) throw error;
+    // A worker under load may be too late to say so itself.
+    if (status !== null && isBeyond(turn, status)) throw new ClientError('not-found', `conversation ${conversation} has no turn ${turn}`);
+    return undefined;
   }
 }
 
@@ -38,10 +40,15 @@ export function isOver(turn: string, { turn: latest, phase }: Pick<Status, 'turn
   return turnNumber(turn) < latest || (turnNumber(turn) === latest && (phase === 'idle' || phase === 'closing'));
 }
 
-function goesOn(turn: string, { turn: latest, phase, queued }: Status): boolean {
-  const number = turnNumber(turn);
+function goesOn(turn: string, status: Status): boolean {
+  const { turn: latest, phase } = status;
   const isBetween = phase === 'idle' || phase === 'closing' || phase === 'resetting' || phase === 'compacting';
-  return number === latest ? !isBetween : number > latest && number <= latest + queued;
+  return turnNumber(turn) === latest ? !isBetween : turnNumber(turn) > latest && !isBeyond(turn, status);
+}
+
+/** What waits in the queue has its turn already. */
+function isBeyond(turn: string, { turn: latest, queued }: Pick<Status, 'turn' | 'queued'>): boolean {
+  return turnNumber(turn) > latest + queued;
 }
 
 /** What runs is stopped, what waits is taken back, what has ended stays. */
