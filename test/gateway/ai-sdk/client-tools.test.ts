@@ -1,5 +1,4 @@
 /** Tools that a page brings, by `useChat` of React, unchanged, in a page (jsdom) against a real gateway and worker. */
-import type * as AiReact from '@ai-sdk/react';
 import type * as Ai from 'ai';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
@@ -7,25 +6,13 @@ import { callTools, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { becomePage, mountChat, window, type Helpers } from './page.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const headers = { authorization: `Bearer ${TOKEN}` };
 const stage = createStage();
 let world: World;
 let served: ServedGateway;
-
-/** What of these this test uses: they come without types. */
-interface PageWindow {
-  readonly document: { readonly body: { appendChild(child: unknown): unknown }; createElement(name: string): unknown };
-  readonly navigator: unknown;
-  close(): void;
-}
-interface ReactDom {
-  createRoot(container: unknown): { render(element: unknown): void; unmount(): void };
-}
-const { JSDOM } = require('jsdom') as { readonly JSDOM: new (html: string) => { readonly window: PageWindow } };
-const { window } = new JSDOM('<!doctype html><body></body>');
-type Helpers = ReturnType<typeof AiReact.useChat>;
 
 const weather = {
   description: 'Weather.',
@@ -39,8 +26,7 @@ beforeAll(async () => {
     tools: [],
     agent: { approvals: [{ tool: 'client__wipe', policy: 'ask' }] },
   });
-  Object.assign(globalThis, { window, document: window.document });
-  Object.defineProperty(globalThis, 'navigator', { value: window.navigator, configurable: true });
+  becomePage();
   served = await serveGateway({ client: world.client, authenticate: oneToken(TOKEN), port: 0 });
 });
 afterAll(async () => {
@@ -61,45 +47,27 @@ interface Page {
 
 /** `weather` and `wipe` run by themselves, `choose` waits for a click. */
 async function openPage(id: string): Promise<Page> {
-  const { createElement } = require('react') as { createElement(component: () => null): unknown };
-  const { createRoot } = require('react-dom/client') as ReactDom;
-  const { useChat } = require('@ai-sdk/react') as typeof AiReact;
   const ai = require('ai') as typeof Ai;
-  const loaded = await fetch(`${served.url}/api/chat/${id}/messages`, { headers });
-  const messages = loaded.ok ? ((await loaded.json()) as never[]) : [];
-  const transport = new ai.DefaultChatTransport({ api: `${served.url}/api/chat`, headers, body });
   const [ran, wiped]: [string[], string[]] = [[], []];
-  let latest: Helpers | undefined;
-  const Chat = (): null => {
-    latest = useChat({
-      id,
-      messages,
-      transport,
-      resume: true,
+  const { chat, close } = await mountChat(id, {
+    ...{ url: served.url, token: TOKEN, body },
+    init: (own) => ({
       sendAutomaticallyWhen: (state) =>
         ai.lastAssistantMessageIsCompleteWithToolCalls(state) || ai.lastAssistantMessageIsCompleteWithApprovalResponses(state),
       onToolCall({ toolCall: { toolName, toolCallId, input } }) {
         if (toolName === 'wipe') {
           wiped.push(toolCallId);
-          void latest?.addToolOutput({ tool: toolName as never, toolCallId, output: 'wiped' as never });
+          void own().addToolOutput({ tool: toolName as never, toolCallId, output: 'wiped' as never });
         }
         if (toolName !== 'weather') return;
         const { city } = input as { city: string };
         ran.push(city);
         void (city === 'Nowhere'
-          ? latest?.addToolOutput({ tool: toolName as never, toolCallId, state: 'output-error', errorText: 'there is no such place' })
-          : latest?.addToolOutput({ tool: toolName as never, toolCallId, output: { rain: true, city } as never }));
+          ? own().addToolOutput({ tool: toolName as never, toolCallId, state: 'output-error', errorText: 'there is no such place' })
+          : own().addToolOutput({ tool: toolName as never, toolCallId, output: { rain: true, city } as never }));
       },
-    });
-    return null;
-  };
-  const root = createRoot(window.document.body.appendChild(window.document.createElement('div')));
-  root.render(createElement(Chat));
-  await waitFor(
-    () => latest !== undefined,
-    (isThere) => isThere,
-  );
-  const chat = (): Helpers => latest as Helpers;
+    }),
+  });
   return {
     chat,
     ran,
@@ -109,7 +77,7 @@ async function openPage(id: string): Promise<Page> {
         () => texts(chat()),
         (said) => said.includes(words) && chat().status === 'ready',
       )),
-    close: () => root.unmount(),
+    close,
   };
 }
 

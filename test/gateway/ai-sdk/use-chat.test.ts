@@ -1,5 +1,4 @@
 /** `useChat` of React, unchanged, in a page (jsdom) against a real gateway and worker: a page is closed and opened again mid-answer. */
-import type * as AiReact from '@ai-sdk/react';
 import type * as Ai from 'ai';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
@@ -8,30 +7,16 @@ import { gate, callTool, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { becomePage, mountChat, window, type Helpers } from './page.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const stage = createStage();
 let world: World;
 let served: ServedGateway;
 
-/** What of these this test uses: they come without types. */
-interface PageWindow {
-  readonly document: { readonly body: { appendChild(child: unknown): unknown }; createElement(name: string): unknown };
-  readonly navigator: unknown;
-  close(): void;
-}
-interface ReactDom {
-  createRoot(container: unknown): { render(element: unknown): void; unmount(): void };
-}
-const { JSDOM } = require('jsdom') as { readonly JSDOM: new (html: string) => { readonly window: PageWindow } };
-const { window } = new JSDOM('<!doctype html><body></body>');
-type Helpers = ReturnType<typeof AiReact.useChat>;
-
 beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [askUser] });
-  // The worker's SDK does not run where a page is.
-  Object.assign(globalThis, { window, document: window.document });
-  Object.defineProperty(globalThis, 'navigator', { value: window.navigator, configurable: true });
+  becomePage();
   served = await serveGateway({ client: world.client, authenticate: oneToken(TOKEN), port: 0 });
 });
 afterAll(async () => {
@@ -45,28 +30,9 @@ interface Page {
   close(): void;
 }
 
-/** A page of three lines: the messages are loaded, then `useChat` resumes. */
-async function openPage(id: string): Promise<Page> {
-  const { createElement } = require('react') as { createElement(component: () => null): unknown };
-  const { createRoot } = require('react-dom/client') as ReactDom;
-  const { useChat } = require('@ai-sdk/react') as typeof AiReact;
-  const { DefaultChatTransport, lastAssistantMessageIsCompleteWithToolCalls: isAnswered } = require('ai') as typeof Ai;
-  const headers = { authorization: `Bearer ${TOKEN}` };
-  const loaded = await fetch(`${served.url}/api/chat/${id}/messages`, { headers });
-  const messages = loaded.ok ? ((await loaded.json()) as never[]) : [];
-  const transport = new DefaultChatTransport({ api: `${served.url}/api/chat`, headers });
-  let latest: Helpers | undefined;
-  const Chat = (): null => {
-    latest = useChat({ id, messages, transport, resume: true, sendAutomaticallyWhen: isAnswered });
-    return null;
-  };
-  const root = createRoot(window.document.body.appendChild(window.document.createElement('div')));
-  root.render(createElement(Chat));
-  await waitFor(
-    () => latest !== undefined,
-    (isThere) => isThere,
-  );
-  return { chat: () => latest as Helpers, close: () => root.unmount() };
+function openPage(id: string): Promise<Page> {
+  const { lastAssistantMessageIsCompleteWithToolCalls: isAnswered } = require('ai') as typeof Ai;
+  return mountChat(id, { url: served.url, token: TOKEN, init: () => ({ sendAutomaticallyWhen: isAnswered }) });
 }
 
 const lines = ({ chat }: Page): string[] =>
