@@ -11,7 +11,6 @@ import { ConfigError, findUserConfig } from '../config.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
-import { EMBEDDER_PATTERN, type Embedder } from '../models/embedder.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { DeclaredModels } from '../models/known-models.js';
 import type { Model } from '../models/model.js';
@@ -43,8 +42,6 @@ export interface Extensions {
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
   /** By tool: what stands for its long results once the model has seen them. */
   readonly compactionPlugins?: CompactionPlugins;
-  /** Searches by meaning as well as by words: `ollama/<model>`, `openai/<model>`, or an embedder of your own. */
-  readonly embedder?: string | Embedder;
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
 }
@@ -62,7 +59,6 @@ const KNOWN = [
   'mcpServers',
   'compactionPlugins',
   'agentsDir',
-  'embedder',
   'compactors',
   'workflows',
 ];
@@ -148,17 +144,9 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
   checkOwnCompactors(compactors, refuse);
-  checkEmbedder(own['embedder'], refuse);
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
     refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
   return own as Extensions;
-}
-
-function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void {
-  if (embedder === undefined) return;
-  if (typeof embedder === 'string' && EMBEDDER_PATTERN.test(embedder)) return;
-  if (isRecord(embedder) && typeof embedder['embed'] === 'function' && typeof embedder['name'] === 'string') return;
-  refuse('"embedder" must be "ollama/<model>", "openai/<model>", or an object with a name and a function embed');
 }
 
 function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {

@@ -45,7 +45,7 @@ export function createModels(options: ProviderOptions): Models {
   return Object.assign(choose, { limits: createModelLimits(options.declared) });
 }
 
-/** The one that turns texts into vectors, where somebody wants it; `wanted` fits EMBEDDER_PATTERN where it is a name. */
+/** The one that turns texts into vectors, where one is wanted; a name is `ollama/<model>` or `openai/<model>`. */
 export function createEmbedder(
   wanted: string | Embedder | undefined,
   { openai = {}, ollama = {} }: Pick<ProviderOptions, 'openai' | 'ollama'>,

@@ -79,7 +79,7 @@ export const ARROWS: readonly Row[] = [
   {
     // What a user's own code may bring, checked; it names no worker.
     place: 'extensions/user-config.ts',
-    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts', 'models/embedder.ts'],
+    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts'],
     mayTypes: [
       'records/',
       'conversation/',
