@@ -128,6 +128,8 @@ test('a message names no command that is not there', () => {
       [
         ...readFileSync(join(src, file), 'utf8')
           .replace(/^ *(\*|\/\*|\/\/).*$/gm, '')
+          // Words of a key are no command.
+          .replace(/`perdura gateway \$\{use\} v1`/, '')
           .matchAll(/`perdura ([a-z]+)(?=[ `])/g),
       ].map(([, name]) => `${file}: ${name}`),
     );

@@ -51,7 +51,8 @@ sceneTest(
     const more = await second.chat.completions.create({ model: 'default', messages, tools });
     expect([once, more].map(({ choices }) => choices[0]?.message.content)).toEqual([streamed, streamed]);
     expect(answers).toBe(asks);
-    expect((await scene.client.list({})).filter(({ id }) => id.startsWith('api-'))).toHaveLength(1);
+    const own = await scene.client.list({ query: `TaskQueue = '${scene.client.taskQueue}'` });
+    expect(own.filter(({ id }) => id.startsWith('api-'))).toHaveLength(1);
   },
   120_000,
 );
