@@ -13,6 +13,7 @@ import { memoryChannel } from './rows/memory-channel.js';
 import { memory } from './rows/memory.js';
 import { queue } from './rows/queue.js';
 import { recall } from './rows/recall.js';
+import { searchStores } from './rows/search-stores.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
@@ -34,5 +35,6 @@ export const ROWS: readonly Row[] = [
   fork,
   queue,
   recall,
+  searchStores,
   idle,
 ];

@@ -38,6 +38,7 @@ import { readMessage, readStart } from './conversation/protocol/input.js';
 import { CHILD_PATTERN } from './conversation/protocol/fields.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
+import type { Recall } from './memory/recall/recall.js';
 import { scopeAndTenant } from './records/scope.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
@@ -60,7 +61,8 @@ export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';
 export type { ListOptions } from './client/listing.js';
-export type { ScopeMemory } from './client/memory.js';
+export type { ScopeMemory, SearchOptions } from './client/memory.js';
+export type { Recalled } from './memory/recall/recall.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
@@ -133,6 +135,8 @@ export interface ClientOptions {
   readonly agentRefusal?: (agent: string, tenant?: string) => Promise<string | undefined>;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
+  /** Bytes that indexes of what was said may take in memory, all scopes together. */
+  readonly searchCacheBytes?: number;
   readonly close?: () => Promise<void>;
 }
 
@@ -170,6 +174,7 @@ export function createClientOn(
         agentRefusal(connection, { namespace, taskQueue: config.taskQueue, folder: agentsFolder(config) }, agent, tenant),
     }),
     store: async () => (await import('./stores/open.js')).openStore(config),
+    searchCacheBytes: config.searchCacheBytes,
     close: () => connection.close(),
   });
 }
@@ -190,10 +195,13 @@ export function createClientWith({
   workerPatienceMs: patienceMs = Infinity,
   agentRefusal: refusalOf,
   store: openTheStore,
+  searchCacheBytes: cacheBytes,
   close,
 }: ClientOptions): PerduraClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
+  let indexes: Promise<Recall> | undefined;
+  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, cacheBytes));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
@@ -364,7 +372,7 @@ export function createClientWith({
 
     key: (id) => keyOf(id),
 
-    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store }, scope),
+    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store, recall }, scope),
 
     runs: (id) =>
       fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
@@ -393,4 +401,10 @@ function withId(message: string | Message): Message & { readonly id: string } {
   if (!checked.ok) throw new ClientError('invalid', checked.reason);
   const said = typeof message === 'string' ? { text: message } : message;
   return { ...said, id: said.id ?? randomUUID() };
+}
+
+/** Stemmers and lists of words are loaded by the first search, not by every command. */
+async function openRecall(store: () => Promise<Store>, cacheBytes: number | undefined): Promise<Recall> {
+  const { createRecall } = await import('./memory/recall/recall.js');
+  return createRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }) });
 }

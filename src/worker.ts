@@ -30,6 +30,7 @@ import {
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
+import { createRecall } from './memory/recall/recall.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits } from './models/circuit-breaker.js';
@@ -233,6 +234,7 @@ async function activitiesOf(
   const agentsDir = agentsFolder(config, own.agentsDir);
   return createActivities({
     store,
+    recall: createRecall({ store, cacheBytes: config.searchCacheBytes, log: (line) => runtimeLog().warn(line) }),
     models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models }),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),

@@ -11,6 +11,7 @@ import type { WebhookDelivery } from '../conversation/activity-io/webhook-effect
 import type { WebhookEventType } from '../records/webhooks.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
+import type { Recall } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -19,6 +20,8 @@ import type { AskedConsolidation } from '../conversation/memory-workflow/memory-
 
 export interface ActivityDependencies {
   readonly store: Store;
+  /** The indexes of what was said, shared by all of a worker's tools. Default: one of its own, of the default size. */
+  readonly recall?: Recall;
   readonly models: Models;
   readonly agents: AgentLoader;
   readonly tools: ToolRegistry;

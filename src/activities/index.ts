@@ -32,6 +32,7 @@ import { consolidate, askMemory } from './memory/consolidate.js';
 import { readHealed } from './context/context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
 import { toApplicationFailure } from './failures.js';
+import { createRecall } from '../memory/recall/recall.js';
 import { withHeartbeat } from './heartbeat.js';
 import { makeWorkspace } from './workspace.js';
 import { ofConversation } from './key.js';
@@ -80,7 +81,7 @@ export interface Activities {
 }
 
 export function createActivities(given: ActivityDependencies): Activities {
-  const dependencies: ActivityDependencies = { lostMemories: new Set(), ...given };
+  const dependencies: ActivityDependencies = { lostMemories: new Set(), recall: createRecall({ store: given.store }), ...given };
   const { store } = dependencies;
   return {
     'model-step': ofOne(dependencies, beating(inWorkspace(modelStep))),

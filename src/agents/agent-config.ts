@@ -109,6 +109,13 @@ const agentMemory = z
     compactionPrompt: z.string().trim().min(1).max(8_000).optional(),
     /** UTF-8 bytes of a result beyond which it is stored and cited. */
     inlineLimit: z.int().min(256).max(262_144).default(4_096),
+    /** Before the first model call of a turn, what was said in earlier conversations and fits its message. Absent: nothing. */
+    recall: z
+      .strictObject({
+        /** Messages at most. */
+        turns: z.int().min(1).max(10).default(3),
+      })
+      .optional(),
   })
   .refine(({ keepCount, memoryWindow }) => keepCount < memoryWindow, {
     path: ['keepCount'],

@@ -30,7 +30,7 @@ import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, d
 import { acpCommand } from './commands/acp.js';
 import { serveCommand, tokenCommand } from './commands/gateway.js';
 import { mcpCommand } from './commands/mcp.js';
-import { memoryCommand, historyCommand } from './commands/memory.js';
+import { memoryCommand, historyCommand, searchCommand } from './commands/memory.js';
 import {
   devCommand,
   workerCommand,
@@ -52,7 +52,7 @@ import { enterFolder } from './trust/folder-trust.js';
 const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Command, context: CliContext) => void)[]])[] = [
   ['Talk', chatCommand, sendCommand, newCommand, listCommand, showCommand, retryCommand, editCommand, renameCommand],
   ['Decide', approvalsCommand, approveCommand, denyCommand, answerCommand, budgetCommand, modelCommand],
-  ['Look inside', inspectCommand, watchCommand, contextCommand, usageCommand, memoryCommand, historyCommand],
+  ['Look inside', inspectCommand, watchCommand, contextCommand, usageCommand, searchCommand, memoryCommand, historyCommand],
   ['Stop and end', stopCommand, withdrawCommand, closeCommand, cancelCommand, terminateCommand, deleteCommand],
   ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
   ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],

@@ -13,6 +13,7 @@ import {
   type Reviewed,
 } from '../conversation/protocol/memory-contract.js';
 import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
+import type { Recall, Recalled, RecallQuery } from '../memory/recall/recall.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
@@ -30,6 +31,10 @@ export interface ScopeMemory {
   /** HISTORY, newest first. */
   history(): Promise<AsyncIterable<HistoryEntry>>;
   facts(): Promise<readonly FactRecord[]>;
+  /** Finds what was said and is remembered, by a whole question; best first. */
+  search(question: string, options?: SearchOptions): Promise<readonly Recalled[]>;
+  /** What was said at an address that a search has given, and around it, in its order; empty where nothing is there. */
+  open(address: string, around?: number): Promise<readonly Recalled[]>;
   /** Lines that only a tool's word stands behind, oldest first, decided ones too. */
   proposals(): Promise<readonly Proposal[]>;
   /** What the memory workflow does now; undefined where it does not run, since nothing was ever consolidated. */
@@ -46,14 +51,18 @@ export interface ScopeMemory {
   nextCare(): Promise<Date | undefined>;
 }
 
+/** `now`: the asker's clock, by which "yesterday" is a day; this machine's without it. */
+export type SearchOptions = Omit<RecallQuery, 'question' | 'now'> & { readonly now?: Date };
+
 export interface MemoryAccess {
   readonly client: Client;
   readonly namespace: string;
   readonly taskQueue: string;
   readonly store: () => Promise<Store>;
+  readonly recall: () => Promise<Recall>;
 }
 
-export function createScopeMemory({ client, namespace, taskQueue, store }: MemoryAccess, scope: string): ScopeMemory {
+export function createScopeMemory({ client, namespace, taskQueue, store, recall }: MemoryAccess, scope: string): ScopeMemory {
   const isName: boolean = isScope(scope);
   if (!isName) {
     throw new ClientError(
@@ -91,6 +100,8 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
     textOf: async (version) => (await documents()).memoryText(key, version),
     history: async () => (await documents()).history(key),
     facts: async () => (await (await store()).facts.list(key)).facts,
+    search: async (question, { now = new Date(), ...options } = {}) => (await recall()).search(key, { ...options, question, now }),
+    open: async (address, around) => (await recall()).open(key, address, around),
     proposals: async () => (await (await documents()).proposals(key)).proposals,
 
     async status() {

@@ -190,6 +190,18 @@ const TABLE = [
   { name: 'PERDURA_MEMORY_DIR', key: 'memoryDir', ...path, default: './memory', meaning: 'where memory lies when it is files' },
   { name: 'PERDURA_WORKSPACE', key: 'workspace', ...path, default: './workspace', meaning: 'the folder that file tools stay in' },
   {
+    name: 'PERDURA_SEARCH_CACHE_BYTES',
+    key: 'searchCacheBytes',
+    schema: z.coerce
+      .number('a number of bytes, such as 268435456')
+      .int()
+      .min(1_000_000, 'at least 1000000')
+      .max(2 ** 40, 'at most 2^40'),
+    default: '268435456',
+    meaning: 'how many bytes of memory the search indexes of a worker or gateway may take, all scopes together',
+    isHarmless: true,
+  },
+  {
     name: 'PERDURA_LOG_LEVEL',
     key: 'logLevel',
     schema: z

@@ -5,7 +5,7 @@
 import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
 import { planOf, rangesIn, type Plan } from './question.js';
 import type { SearchIndex } from './search-index.js';
-import { BOUNDS, WEIGHTS, type Weights } from './weights.js';
+import { BOUNDS, SURE, WEIGHTS, type Weights } from './weights.js';
 import { folded, wordsOf } from './words.js';
 
 export interface Query {
@@ -37,9 +37,13 @@ export interface Hit {
   readonly score: number;
   /** Of the score that of its own words: 0 where all is its neighbours'. */
   readonly own: number;
+  /** From 0 to 1: how much of the question its own words are, by how rare they are; little in a hit whose words are all usual. */
+  readonly confidence: number;
 }
 
 interface Scores {
+  /** About what a passage with all the words would have, those that stand nowhere too. */
+  readonly possible: number;
   readonly own: Float32Array;
   readonly windows: Float32Array;
 }
@@ -78,9 +82,11 @@ export function search(index: SearchIndex, query: Query): Hit[] {
       best.offer(passage, score, line);
     }
   }
-  return best
-    .all()
-    .map(({ passage, score, line }) => toHit(index, { passage, score, line, own: (scores.own[passage] ?? 0) + (times?.[passage] ?? 0) }));
+  return best.all().map(({ passage, score, line }) => {
+    const words = scores.own[passage] ?? 0;
+    const confidence = scores.possible === 0 ? 0 : Math.min(1, words / scores.possible) * Math.min(1, words / SURE);
+    return toHit(index, { passage, score, line, own: words + (times?.[passage] ?? 0), confidence });
+  });
 }
 
 /** BM25 of each word, for passages and for windows. */
@@ -94,8 +100,10 @@ function scoreWords(index: SearchIndex, words: Plan['words'], weights: Weights):
   const inWindow = new Float32Array(weights.session > 0 ? table.windows : 0);
   const fixed = saturation * (1 - length);
   const byLength = (saturation * length) / mean;
+  let possible = 0;
   for (const variants of words) {
     const values = occurrences(index, variants);
+    possible += Math.log(1 + (size - values.length + 0.5) / (values.length + 0.5));
     if (values.length === 0) continue;
     const idf = Math.log(1 + (size - values.length + 0.5) / (values.length + 0.5));
     for (let i = 0; i < values.length; i += 1) {
@@ -117,7 +125,7 @@ function scoreWords(index: SearchIndex, words: Plan['words'], weights: Weights):
       inWindow[at] = 0;
     }
   }
-  return { own, windows };
+  return { own, windows, possible };
 
   function occurrences({ size: all }: SearchIndex, variants: readonly string[]): Uint32Array {
     const terms = new Set(variants.flatMap((variant) => postings.termOf(variant) ?? []));
@@ -245,7 +253,7 @@ function createBest({ table }: SearchIndex, limit: number): { offer(passage: num
   };
 }
 
-function toHit({ table, speakers }: SearchIndex, { passage, score, own, line }: Found & { readonly own: number }): Hit {
+function toHit({ table, speakers }: SearchIndex, { passage, score, own, confidence, line }: Found & Pick<Hit, 'own' | 'confidence'>): Hit {
   const { at, part, start, end, ts, session, kind, speaker, hash } = table.columns;
   return {
     line: line.name,
@@ -260,5 +268,6 @@ function toHit({ table, speakers }: SearchIndex, { passage, score, own, line }: 
     hash: hash[passage] ?? 0,
     score,
     own,
+    confidence,
   };
 }

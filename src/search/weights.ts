@@ -44,3 +44,6 @@ export const BOUNDS = {
   /** Passages that a search answers at most. */
   hits: 200,
 } as const;
+
+/** The score of its own words that a hit must have to be sure of: a rare word alone in a large index, two in a small one. */
+export const SURE = 4;

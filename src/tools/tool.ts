@@ -5,6 +5,7 @@ import type { Episode, Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { HistoryEntry } from '../records/memory/documents.js';
+import type { Recalled, RecallQuery } from '../memory/recall/recall.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
 export type ToolResult =
@@ -37,6 +38,13 @@ export interface ToolContext {
   readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
   readonly history: () => AsyncIterable<HistoryEntry>;
+  /** All that was said and is remembered in the conversation's scope. */
+  readonly recall: {
+    /** Best first. */
+    readonly search: (query: RecallQuery) => Promise<readonly Recalled[]>;
+    /** What was said at an address and around it, in its order; empty where nothing is there. */
+    readonly open: (address: string, around?: number) => Promise<readonly Recalled[]>;
+  };
   /**
    * Why this tool, called with these arguments, would not run as this call does, by the agent's rules: where a page redirects to, for one.
    * Undefined where it would.

@@ -50,7 +50,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'tools/',
-    may: ['records/', 'conversation/', 'platform/', 'models/model.ts', 'memory/documents/'],
+    may: ['records/', 'conversation/', 'platform/', 'models/model.ts', 'memory/documents/', 'memory/recall/'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/', 'ioredis'],
   },

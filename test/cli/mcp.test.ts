@@ -53,6 +53,7 @@ test.each([[['mcp']], [['mcp', 'serve']]])('%j serves conversations to an MCP cl
       'interrupt_conversation',
       'list_approvals',
       'list_conversations',
+      'open_memory',
       'read_memory',
       'search_memory',
       'send_message',

@@ -508,6 +508,10 @@ function performModelStep(world: World, input: ModelStepInput, how: number, tool
     };
   }
   const isStopped = typeof world.state.turn?.stopping?.sentAt === 'number';
+  const isFirstCall = call.soFar === undefined && input.tools.length === 0;
+  if (isFirstCall && how % 4 === 1 && !input.deferred?.includes('recall')) {
+    return { ...deferred('recall'), kind: 'deferred', reason: 'recall', recalled: `[RECALLED] for ${turn}` };
+  }
   if (isStopped && how === 5) return deferred('stopped');
   const done = runTools();
   if (isStopped && how === 4) return deferred('stopped', done);

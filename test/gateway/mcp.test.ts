@@ -90,7 +90,17 @@ test('a call that waits for a person is listed with its arguments, and allowed b
 
 test('memory is read and searched by an operator, and not offered to others', async () => {
   const client = await connect(ADMIN);
-  expect(JSON.parse(await call(client, 'search_memory', { scope: 'default', query: 'anything' }))).toEqual({ matches: [], more: false });
+  const id = world.id();
+  await world.client.start(id, { scope: 'harbour' });
+  await world.client.send(id, 'The ferry leaves at noon.');
+  const found = await call(client, 'search_memory', { scope: 'harbour', question: 'When do ferries leave?' });
+  expect(found).toContain('> The ferry leaves at noon.');
+  const [, at = ''] = /\[(\S+)\]/.exec(found) ?? [];
+  expect(await call(client, 'open_memory', { scope: 'harbour', at })).toContain('> You said: The ferry leaves at noon.');
+  expect(await call(client, 'search_memory', { scope: 'default', question: 'When do ferries leave?' })).toContain(
+    '[nothing that was said fits',
+  );
+  await expect(call(client, 'search_memory', { scope: 'other.harbour', question: 'ferry' })).rejects.toThrow();
   const { contents } = await client.readResource({ uri: 'memory://default/MEMORY.md' });
   expect(contents).toMatchObject([{ mimeType: 'text/markdown', text: await call(client, 'read_memory', { scope: 'default' }) }]);
   const user = await connect(USER);

@@ -32,6 +32,13 @@ export const mutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'does not take in what was recalled',
+    file: 'conversation/turn/model-step.ts',
+    from: 'const told = recalled === undefined ? state :',
+    to: 'const told = recalled === undefined || state.now > 0 ? state :',
+    caughtBy: ['recalled-for-a-turn'],
+  },
+  {
     name: 'never has a model make a title',
     file: 'conversation/views/title.ts',
     from: 'if (!betterTitle || betterTitle.isAsked ||',

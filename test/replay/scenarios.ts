@@ -1167,6 +1167,26 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'recalled-for-a-turn',
+    world: () => ({ agent: { memory: { recall: { turns: 2 } } }, answer: () => text('Noted.') }),
+    has: [MODEL, DEFERRED('recall'), '"recalled":"[RECALLED]', 'the dentist Brandt, beside'],
+    async play({ world, id }) {
+      // A session is a context of its own: what the one before it had is not in it.
+      await world.client.send(id, 'In Kiel I go to the dentist Brandt, beside the harbour.', START);
+      for (const line of [
+        'My umbrella is green.',
+        'Ole sails in June.',
+        'The cat has a collar.',
+        'I sold the accordion.',
+        'The roof leaks.',
+      ])
+        await world.client.send(id, line);
+      await world.client.reset(id);
+      await world.client.send(id, 'To which dentist in Kiel do I go, beside the harbour?');
+      await world.client.send(id, 'Thanks.');
+    },
+  },
+  {
     name: 'truncated',
     world: () => {
       const { agent, ...rest } = small();

@@ -1,13 +1,11 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/records/message.js';
-import type { HistoryEntry } from '../../src/records/memory/documents.js';
 import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { readEpisode } from '../../src/tools/builtin/memory/read-episode.js';
-import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../src/tools/tool.js';
@@ -330,74 +328,5 @@ describe('read_episode', () => {
     expect(await run(readEpisode, { id: '__proto__' }, over(90))).toMatch(/ep_0040 and 50 more$/);
     expect(await run(readEpisode, { id: 'ep_0001', turn: 9 }, over(2))).toBe('error: ep_0001 does not stand for turn 9, but for 1, 2');
     expect(await run(readEpisode, { id: 'ep_0001', turn: 0 }, over(2))).toMatch(/^error: read_episode did not run/);
-  });
-});
-
-describe('search_history', () => {
-  const entry = (day: string, text: string): HistoryEntry => ({ id: day, kind: 'summary', ts: Date.parse(`${day}T14:30Z`) / 1000, text });
-  const ENTRIES = [
-    entry('2026-03-02', 'The HARBOUR was sold.'),
-    entry('2026-02-27', 'They planned the harbour.'),
-    entry('2026-01-01', 'A new year.'),
-  ];
-  const over = (entries: readonly HistoryEntry[]): Partial<ToolContext> => ({
-    history: async function* () {
-      yield* entries;
-    },
-  });
-
-  it('answers entries that have all the words, in upper or lower case, newest first, each with its date', async () => {
-    expect(await run(searchHistory, { query: 'Harbour' }, over(ENTRIES))).toBe(
-      '## 2026-03-02T14:30:00.000Z\nThe HARBOUR was sold.\n\n## 2026-02-27T14:30:00.000Z\nThey planned the harbour.',
-    );
-    expect(await run(searchHistory, { query: '"planned the" HARBOUR' }, over(ENTRIES))).toMatch(
-      /^## 2026-02-27\S+\nThey planned the harbour\.$/,
-    );
-    expect(await run(searchHistory, { query: 'harbour boat' }, over(ENTRIES))).toBe('[no entry has all these words; try fewer or others]');
-  });
-
-  it.each<[JsonObject, RegExp]>([
-    [{ since: '2026-03-01' }, /^## 2026-03-02\S+\n.*$/],
-    [{ until: '2026-02-27' }, /^## 2026-02-27\S+\n.*$/],
-    [{ until: '2026-02-27T14:30Z' }, /^\[no entry/],
-    [{ since: '2026-02-27T14:30', until: '2026-02-28' }, /^## 2026-02-27\S+\n.*$/],
-    [{ limit: 1 }, /^## 2026-03-02\S+\n.*\n\n\[there are more: say more words, or until 2026-03-02T14:30:00\.000Z\]$/],
-  ])('takes a span of time and a limit: %j', async (input, answer) => {
-    expect(await run(searchHistory, { query: 'harbour', ...input }, over(ENTRIES))).toMatch(answer);
-  });
-
-  it('answers at most 16 KiB, whatever lies there, and says how to read on', async () => {
-    const long = Array.from({ length: 60 }, (_, at) => ({ ...entry('2026-03-02', `harbour ${'港'.repeat(5_000)}`), ts: 1e9 - at }));
-
-    const answer = await run(searchHistory, { query: 'harbour', limit: 50 }, over(long));
-
-    expect(Buffer.byteLength(answer)).toBeLessThanOrEqual(16 * 1024);
-    const times = [...answer.matchAll(/^## (\S+)$/gm)].map(([, time]) => time);
-    expect(times.length).toBeGreaterThan(5);
-    expect(answer).toMatch(new RegExp(`\\[there are more: say more words, or until ${times.at(-1)}\\]$`));
-  });
-
-  it.each<[string, JsonObject]>([
-    ['no words', { query: ' "" ' }],
-    ['a query of 201 characters', { query: 'x'.repeat(201) }],
-    ['a limit of 51', { query: 'x', limit: 51 }],
-    ['a day that no calendar has', { query: 'x', since: '2026-02-31' }],
-    ['a time in words', { query: 'x', until: 'yesterday' }],
-  ])('refuses %s', async (_, input) => {
-    expect(await run(searchHistory, input, over(ENTRIES))).toMatch(/^error: search_history did not run/);
-  });
-
-  it('stops when it is interrupted, and reads no further than it must', async () => {
-    let read = 0;
-    const history: ToolContext['history'] = async function* () {
-      for (const one of ENTRIES) {
-        read++;
-        yield one;
-      }
-    };
-
-    expect(await run(searchHistory, { query: 'harbour', limit: 1 }, { history })).toContain('SOLD'.toLowerCase());
-    expect(read).toBe(2);
-    expect(await run(searchHistory, { query: 'harbour' }, { ...over(ENTRIES), signal: aborted() })).toBe('error: interrupted by a person');
   });
 });

@@ -21,6 +21,7 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
       snapshot: () => Promise.reject(new Error('there is no store')),
     },
     history: async function* () {},
+    recall: { search: () => Promise.resolve([]), open: () => Promise.resolve([]) },
     episodes: () => Promise.resolve([]),
     ...given,
   };

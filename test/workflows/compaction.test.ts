@@ -12,7 +12,7 @@ import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { readEpisode } from '../../src/tools/builtin/memory/read-episode.js';
-import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
+import { searchHistory } from '../../src/tools/builtin/memory/search-memory.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { heal } from '../../src/heal/heal.js';
 import { defineTool } from '../../src/tools/define-tool.js';

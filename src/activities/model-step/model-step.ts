@@ -36,6 +36,7 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
+import { recallForTurn } from './recall-for-turn.js';
 import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
 import { StoreUnavailable } from '../../stores/store.js';
 import { titleOf } from './title-of.js';
@@ -113,6 +114,11 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const tools = await runTools(dependencies, input, activity);
   if (isStopped()) return deferred('stopped', tools);
   if (tools.some(({ persisted }) => !persisted)) return { ...result, ...found, tools, kind: 'failed', failure: NOT_TAKEN }; // M4
+
+  // Recall.
+  const recalled = await recallForTurn(dependencies, input, { agentHash: settings.agentHash, stop: activity.cancellationSignal });
+  if (isStopped()) return deferred('stopped', tools);
+  if (recalled !== undefined) return { ...deferred('recall', tools), kind: 'deferred', reason: 'recall', recalled };
 
   // Decide.
   const numbers = numbersNow(input, settings, bytesMore, tools);

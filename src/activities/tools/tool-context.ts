@@ -13,6 +13,7 @@ import { itemId } from '../../memory/channel/items-of-entries.js';
 import { openMemory, withOther } from '../../memory/channel/open-memory.js';
 import { createAsker, summarizers } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
+import { createRecall } from '../../memory/recall/recall.js';
 import { readEpisodes } from '../../memory/read-episodes.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { ToolContext } from '../../tools/tool.js';
@@ -25,7 +26,7 @@ interface Surroundings {
 }
 
 export function toolContext(
-  { workspace, store, key }: ConversationDependencies,
+  { workspace, store, key, recall = createRecall({ store }) }: ConversationDependencies,
   { input, memory, shared, signal }: Surroundings,
 ): ToolContext {
   const { namespace, scope, conversation, life } = key;
@@ -41,6 +42,10 @@ export function toolContext(
     memory,
     context: shared,
     history: () => store.documents.history({ namespace, scope }),
+    recall: {
+      search: (query) => recall.search({ namespace, scope }, { ...query, except: { conversation, life, turn } }),
+      open: (address, around) => recall.open({ namespace, scope }, address, around),
+    },
     episodes: () => readEpisodes(store, key, input.session),
   };
 }

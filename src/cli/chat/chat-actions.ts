@@ -15,6 +15,8 @@ import { outcomeInWords } from '../views/context-meter.js';
 import { countOf, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
+import { renderFound } from '../views/search.js';
+import { loadMeasure } from '../views/table.js';
 
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
@@ -104,6 +106,17 @@ export async function answerAgain(
   const done = text === undefined ? await client.retry(id, options) : await client.edit(id, text, { turn, ...options });
   output.note(`(${keptInWords(id, done)})`);
   return done;
+}
+
+const CHAT_HITS = 5;
+
+/** It is not said to the agent. */
+export async function searchNow({ client, id, output }: ChatSession, question: string): Promise<StyledLine[]> {
+  if (question === '') throw new CliError('write what to look for behind it: /search QUESTION', EXIT.usage);
+  const { scope } = await client.status(id);
+  const found = await client.scope(scope).search(question, { limit: CHAT_HITS });
+  if (found.length === 0) return [[{ text: `nothing that was said in ${scope} fits`, style: 'dim' }]];
+  return renderFound(found, { width: output.width(), timeFormat: 'relative', now: Date.now(), measure: await loadMeasure() });
 }
 
 export async function rename({ client, id }: ChatSession, title: string): Promise<string> {

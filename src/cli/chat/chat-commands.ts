@@ -6,7 +6,7 @@ import { turnName } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
-import { compactNow, costTable, exportMarkdown, chooseModel, rename, setMode, statusCard } from './chat-actions.js';
+import { compactNow, costTable, exportMarkdown, chooseModel, rename, searchNow, setMode, statusCard } from './chat-actions.js';
 import type { ChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
 import { renderMeter } from '../views/context-meter.js';
@@ -117,6 +117,12 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     meaning: 'which model answers, or another from the next call on: provider/name, or default',
     choices: () => ['default', ...knownModels()],
     run: async ({ session, answer }, argument) => answer(await chooseModel(session, argument)),
+  },
+  {
+    name: '/search',
+    argument: 'QUESTION',
+    meaning: 'find what was ever said or remembered in the scope of this conversation',
+    run: async ({ session }, argument) => draw(session.output, await searchNow(session, argument)),
   },
   {
     name: '/rename',

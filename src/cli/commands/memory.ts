@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { CareWanted, ScheduleWanted } from '../actions/memory.js';
 import type { ReviewWanted } from '../actions/memory-decide.js';
 import type { DiffWanted } from '../actions/memory-document.js';
@@ -7,6 +7,7 @@ import type { CliContext } from '../session/context.js';
 import { parseCount, parseInterval } from '../args/values.js';
 import type { ScopeWanted } from '../session/with-memory.js';
 import type { GrepWanted, HistoryWanted } from '../actions/history.js';
+import type { SearchWanted } from '../actions/search.js';
 
 type Of = Pick<ScopeWanted, 'of'>;
 
@@ -81,6 +82,37 @@ export function memoryCommand(program: Command, context: CliContext): void {
       const { scheduleCare } = await import('../actions/memory.js');
       context.end(await scheduleCare(context, { ...options, scope }));
     });
+}
+
+export function searchCommand(program: Command, context: CliContext): void {
+  withOf(
+    program
+      .command('search')
+      .description('find what was ever said or remembered, by a whole question; or print what stands around an address that it gave')
+      .argument('[question]', 'in your own words; names and times ("last May", "2026-02") count'),
+  )
+    .option('--scope <scope>', 'whose memory (default: "default")')
+    .option('--after <date>', 'said on this ISO date or time (UTC) and later')
+    .option('--before <date>', 'said before this ISO time (UTC), or up to the end of this ISO date')
+    .addOption(new Option('--kind <kind>', `only these; several times for several: ${SEARCHED_KINDS.join(', ')}`).argParser(addKind))
+    .option('--in <conversation>', 'said in this conversation')
+    .option('--limit <count>', 'at most so many, up to 50', parseCount, 10)
+    .option('--open <address>', 'print what was said there and around it')
+    .action(async (question: string | undefined, options: SearchWanted) => {
+      const { openFound, searchMemory } = await import('../actions/search.js');
+      context.end(
+        await (options.open === undefined ? searchMemory(context, question, options) : openFound(context, options.open, options)),
+      );
+    });
+}
+
+/** As `search` takes them; loading them from where they are loads the stemmers. */
+const SEARCHED_KINDS = ['user', 'assistant', 'tool', 'history', 'memory', 'fact', 'episode', 'item'];
+
+/** One value each time: a list would swallow the question behind it. */
+function addKind(kind: string, before: readonly string[] = []): readonly string[] {
+  if (!SEARCHED_KINDS.includes(kind)) throw new InvalidArgumentError(`write one of ${SEARCHED_KINDS.join(', ')}.`);
+  return [...before, kind];
 }
 
 /** For commands on the memory of a scope, which is named or that of a conversation. */

@@ -1,7 +1,7 @@
 /** What the debugger shows of one state: the same facts, whether a worker was asked for them or they were folded from the history. */
 import type { PerduraClient } from '../../client.js';
 import type { ContextIndex, QueuedEvent, Status } from '../../conversation/protocol/contract.js';
-import { answerText, shownText, type Entry } from '../../records/message.js';
+import { answerText, isNotice, shownText, type Entry } from '../../records/message.js';
 import type { Moment } from '../../conversation/replay/past.js';
 import { slotsOf } from '../../records/slots.js';
 import type { ConversationState } from '../../conversation/state.js';
@@ -135,7 +135,7 @@ export function chunksOf(
         kind: 'WORKING_FLOW',
         tokens: entry ? estimateMessageTokens(entry.message, count) : 0,
         turn: entry?.turn ?? '',
-        role: entry?.message.role ?? '?',
+        role: entry && isNotice(entry.message) ? 'notice' : (entry?.message.role ?? '?'),
         words: entry ? wordsOf(entry).slice(0, LINE_CHARACTERS) : 'the store does not have it',
         drops: next.has(slot),
         slot,

@@ -183,6 +183,8 @@ export type DeferReason =
   | 'compaction'
   /** By the agent or the worker it goes on step by step, and this would be the first. */
   | 'stepping'
+  /** Something that was said earlier fits the turn: it is to stand in the context before the model is asked. */
+  | 'recall'
   /** A person stopped the turn before the call began. */
   | 'stopped';
 
@@ -220,8 +222,8 @@ export type ModelStepResult = {
   | { readonly kind: 'answered'; readonly answer: ModelAnswer }
   /** The model failed; what it had cost is unknown. */
   | { readonly kind: 'failed'; readonly failure: StepFailure }
-  /** `usedUp`: a budget that it shares has nothing left. */
-  | { readonly kind: 'deferred'; readonly reason: DeferReason; readonly usedUp?: TurnError }
+  /** `usedUp`: a budget that it shares has nothing left. `recalled`: what a notice is to say. */
+  | { readonly kind: 'deferred'; readonly reason: DeferReason; readonly usedUp?: TurnError; readonly recalled?: string }
 );
 
 /** `heal`: queued messages that the store has lost, to be rebuilt from history. */

@@ -182,15 +182,22 @@ function acceptFound(
 /** T6. */
 function acceptDeferral(
   state: ConversationState,
-  { reason, configured, usedUp }: Extract<Completed<'model-step'>['output'], { readonly kind: 'deferred' }>,
+  { reason, configured, usedUp, recalled }: Extract<Completed<'model-step'>['output'], { readonly kind: 'deferred' }>,
 ): ConversationState {
   const { turn } = state;
   if (!turn) return state;
   if (turn.stopping) return endWithOpenCalls(state, 'interrupted');
   if (configured?.kind === 'unusable') return endUnusable(state, configured);
   if (usedUp) return endWithOpenCalls(state, 'budget', usedUp);
-  const noted = withTurn(state, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
+  const told = recalled === undefined ? state : withRecalled(state, turn, recalled);
+  const noted = withTurn(told, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
   return nextModelCall(noted, openToolCalls(noted));
+}
+
+/** An entry like any other from then on: it is rendered once, and goes where its turn goes. */
+function withRecalled(state: ConversationState, turn: Turn, text: string): ConversationState {
+  const noticed = addNotice(state, turn, 'recall', text);
+  return { ...noticed, contextTokens: noticed.contextTokens + estimateTokens(text.length) };
 }
 
 function endUnusable(state: ConversationState, { type, message, webhooks }: Extract<Configured, { kind: 'unusable' }>): ConversationState {

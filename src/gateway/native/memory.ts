@@ -2,10 +2,12 @@
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
-import { anything, onConversation } from './schemas.js';
+import { openShape, queryOf, questionShape } from '../../memory/recall/question.js';
+import { anything, onConversation, recalled } from './schemas.js';
 
 const tag = 'memory';
 const onScope = z.object({ scope: z.string().min(1).max(64) });
+const scopeName = z.string().min(1).max(64).default('default').openapi({ description: 'whose memory' });
 const HISTORY_SHOWN = 200;
 
 export function addMemory(app: GatewayApp): void {
@@ -51,6 +53,29 @@ export function addMemory(app: GatewayApp): void {
       for await (const one of await memory.history()) if (history.push(one) >= HISTORY_SHOWN) break;
       return { text, facts, history, proposals };
     },
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/search',
+    tag,
+    summary: 'What was said and is remembered in a scope, by a question, the best first',
+    role: 'operator',
+    body: z.strictObject({ scope: scopeName, ...questionShape }),
+    answer: z.object({ scope: z.string(), hits: z.array(recalled) }),
+    act: async ({ client }, { body: { scope, ...asked } }) => {
+      const { question, ...query } = queryOf(asked, new Date());
+      return { scope, hits: await client.scope(scope).search(question, query) };
+    },
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/search/open',
+    tag,
+    summary: 'What was said at an address that a search has given, and around it',
+    role: 'operator',
+    body: z.strictObject({ scope: scopeName, ...openShape }),
+    answer: z.object({ scope: z.string(), hits: z.array(recalled) }),
+    act: async ({ client }, { body: { scope, at, around } }) => ({ scope, hits: await client.scope(scope).open(at, around) }),
   });
   add(app, {
     method: 'post',

@@ -159,6 +159,23 @@ export const entry = z
   })
   .openapi('Entry');
 
+export const recalled = z
+  .looseObject({
+    address: z.string().openapi({ description: 'for /v1/search/open' }),
+    kind: z.string(),
+    ts: z.number().openapi({ description: 'seconds since 1970; 0 where nothing dates it' }),
+    conversation: z.string().optional(),
+    turn: z.string().optional(),
+    speaker: z.string(),
+    trust: z.string().openapi({ description: 'user, model, person, or tool:NAME, whose word is not to be trusted' }),
+    text: z.string(),
+    isPart: z.literal(true).optional().openapi({ description: 'there is more of the text' }),
+    marks: z.array(z.array(z.int())).openapi({ description: 'where words of the question stand in it: [start, end) in UTF-16 units' }),
+    score: z.number(),
+    confidence: z.number().openapi({ description: '0 to 1: how much of the question its own words are' }),
+  })
+  .openapi('Recalled');
+
 export const approval = z
   .looseObject({
     conversation: z.string(),

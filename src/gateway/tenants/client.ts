@@ -218,6 +218,7 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
       return createTenantScope(client.scope(qualifiedScope(tenant ?? undefined, scope)), scope, {
         asked: (work) => asked([], work),
         reveal,
+        workflowId: async (id) => ids.toWorkflowId(id),
       });
     },
 

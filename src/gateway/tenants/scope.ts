@@ -4,10 +4,11 @@ import type { Reveal } from './reveal.js';
 
 interface Frame {
   readonly reveal: Reveal;
+  readonly workflowId: (publicId: string) => Promise<string>;
   readonly asked: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-export function createTenantScope(memory: ScopeMemory, scope: string, { reveal, asked }: Frame): ScopeMemory {
+export function createTenantScope(memory: ScopeMemory, scope: string, { reveal, asked, workflowId }: Frame): ScopeMemory {
   const shown = <T>(work: () => Promise<T>): Promise<T> => asked(async () => reveal.value(await work()));
   return {
     scope,
@@ -15,6 +16,12 @@ export function createTenantScope(memory: ScopeMemory, scope: string, { reveal, 
     changes: () => shown(() => memory.changes()),
     textOf: (version) => asked(() => memory.textOf(version)),
     history: () => asked(async () => each(await memory.history(), reveal.value)),
+    search: (question, { conversation, ...options } = {}) =>
+      shown(async () => {
+        const own = conversation === undefined ? undefined : await workflowId(conversation);
+        return memory.search(question, { ...options, conversation: own });
+      }),
+    open: (address, around) => shown(() => memory.open(address, around)),
     facts: () => shown(() => memory.facts()),
     proposals: () => shown(() => memory.proposals()),
     status: () => shown(() => memory.status()),

@@ -61,7 +61,9 @@ export const searchResults: CompactionPlugin = {
     const asked = asObject(input);
     return {
       actionName: name,
-      query: word(textIn(asked, 'query') ?? textIn(asked, 'text') ?? textIn(asked, 'pattern') ?? JSON.stringify(input)),
+      query: word(
+        textIn(asked, 'query') ?? textIn(asked, 'question') ?? textIn(asked, 'text') ?? textIn(asked, 'pattern') ?? JSON.stringify(input),
+      ),
       first: message.split('\n', 4).map((line) => beginningOf(shown(line), LINE_CHARACTERS)),
       lines: countLines(message),
       ...reference(context),
@@ -102,6 +104,7 @@ export const BUILTIN_PLUGINS: CompactionPlugins = {
   list_files: fileContent,
   search_files: searchResults,
   search_history: searchResults,
+  search_memory: searchResults,
 };
 
 /** Rows are known by their shape, whichever tool answers with them. */

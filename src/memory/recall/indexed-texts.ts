@@ -1,55 +1,115 @@
-/** What of a scope can be found: the texts of its messages, and of what is remembered in words. */
+/** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each says who said it, and how far that is to be trusted. */
 import type { Entry } from '../../records/message.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
+import type { Trust } from '../../records/memory/documents.js';
+import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
 import { hashOf } from '../../search/numbers.js';
 import type { Kind } from '../../search/passage-table.js';
 import type { Text } from '../../search/search-index.js';
 import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
 import { textOf } from '../bodies.js';
+import { blame } from '../documents/blame.js';
 
 /** What these answer was found or remembered already: it would be found again and again. */
 const ECHOES = ['search_memory', 'open_memory', 'search_history', 'read_episode', 'retrieve_from_memory', 'query_memory'];
 
-export interface Told {
+export interface Source {
   readonly kind: Kind;
+  /** `user`, `assistant`, `application`, the name of a tool, or of what remembers. */
+  readonly speaker: string;
+  readonly trust: Trust;
+}
+
+export interface Told extends Source {
   readonly text: string;
-  /** Of a tool's result. */
-  readonly tool?: string;
 }
 
 /** Undefined for what is not to be found: notices, tools' arguments, and what was read from memory. */
 export async function textOfEntry(store: Store, key: ConversationKey, { message }: Entry): Promise<Told | undefined> {
   switch (message.role) {
-    case 'user':
-      return message.from === 'notice' ? undefined : { kind: 'user', text: await textOf(store, key, message.text) };
+    case 'user': {
+      if (message.from === 'notice') return undefined;
+      return { kind: 'user', ...asker(key, message.from), text: await textOf(store, key, message.text) };
+    }
     case 'assistant': {
       const texts = message.blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
       if (texts.length === 0) return undefined;
-      return { kind: 'assistant', text: (await Promise.all(texts.map((text) => textOf(store, key, text)))).join('\n\n') };
+      const text = (await Promise.all(texts.map((one) => textOf(store, key, one)))).join('\n\n');
+      return { kind: 'assistant', speaker: 'assistant', trust: 'model', text };
     }
-    case 'tool':
-      if (ECHOES.includes(message.name)) return undefined;
-      return { kind: 'tool', text: await textOf(store, key, message.text), tool: message.name };
+    case 'tool': {
+      const { name } = message;
+      if (ECHOES.includes(name)) return undefined;
+      return { kind: 'tool', speaker: name, trust: `tool:${name}`, text: await textOf(store, key, message.text) };
+    }
   }
 }
 
-export interface DocumentText extends Text {
+/** What a sub-agent is asked an agent has written. */
+function asker({ conversation }: ConversationKey, from: 'app' | undefined): Omit<Source, 'kind'> {
+  if (from === 'app') return { speaker: 'application', trust: 'user' };
+  return conversation.includes(':') ? { speaker: 'agent', trust: 'model' } : { speaker: 'user', trust: 'user' };
+}
+
+/** A text that stands by itself: it has no neighbours. */
+export interface NamedText extends Text, Source {
   /** As people name it: `sem_0003`. */
   readonly name: string;
+  /** Where it was learnt, if that is known. */
+  readonly conversation?: string;
+  readonly turn?: string;
+  readonly speaker: string;
 }
 
 export const DOCUMENTS = ['memory', 'history', 'fact'] as const;
 
-/** MEMORY.md by its lines, HISTORY by its entries, and facts that count. Each has no neighbours. */
-export async function documentTexts(store: Store, key: ScopeKey): Promise<DocumentText[]> {
-  const [memory, { facts }] = await Promise.all([store.documents.memory(key), store.facts.list(key)]);
-  const texts: DocumentText[] = [];
-  const push = (kind: (typeof DOCUMENTS)[number], name: string, ts: number, text: string): void => {
-    const at = hashOf(`${name}\0${text}`, 0);
-    texts.push({ line: kind, at, session: at, ts, kind, text, name });
-  };
-  for (const [i, line] of linesOf(memory.text).entries()) if (/[\p{L}\p{N}]/u.test(line)) push('memory', `line ${i + 1}`, 0, line);
-  for (const { id, ts, fact } of facts) push('fact', id, ts, fact);
-  for await (const { id, ts, text } of store.documents.history(key)) push('history', id, ts, text);
+/** MEMORY.md by its lines, HISTORY by its entries, and facts that count. */
+export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedText[]> {
+  const [memory, { changes }, { facts }] = await Promise.all([
+    store.documents.memory(key),
+    store.documents.changes(key),
+    store.facts.list(key),
+  ]);
+  const texts: NamedText[] = [];
+  const sources = new Map(blame(memory.text, changes).map((one) => [one.number, one]));
+  for (const [i, line] of linesOf(memory.text).entries()) {
+    if (!/[\p{L}\p{N}]/u.test(line) || foldedLine(line) === '') continue;
+    const { source, change } = sources.get(i + 1) ?? { source: { trust: 'person' as const } };
+    const { trust, conversation, turn_ids } = source;
+    texts.push(
+      named('memory', `line ${i + 1}`, { line: 'memory', ts: change?.ts ?? 0, text: line, trust, conversation, turn: turn_ids?.[0] }),
+    );
+  }
+  for (const { id, ts, fact, source } of facts) {
+    const learnt = { conversation: source?.conversation, turn: source?.turn_ids[0] };
+    texts.push(named('fact', id, { line: 'fact', ts, text: fact, trust: source === null ? 'person' : 'model', ...learnt }));
+  }
+  for await (const { id, ts, text } of store.documents.history(key)) {
+    const trust = id === '' ? 'person' : 'model';
+    texts.push(named('history', id === '' ? `by hand ${hashOf(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust }));
+  }
   return texts;
+}
+
+export function named(
+  kind: Kind,
+  name: string,
+  {
+    line,
+    ts,
+    text,
+    trust,
+    conversation,
+    turn,
+  }: {
+    readonly line: string;
+    readonly ts: number;
+    readonly text: string;
+    readonly trust: Trust;
+    readonly conversation?: string | undefined;
+    readonly turn?: string | undefined;
+  },
+): NamedText {
+  const at = hashOf(`${name}\0${text}`, 0);
+  const learnt = { ...(conversation !== undefined && { conversation }), ...(turn !== undefined && { turn }) };
+  return { line, at, session: at, ts, kind, text, name, speaker: kind, trust, ...learnt };
 }

@@ -2,46 +2,66 @@
  * Finding what was said in a scope. Each hit is read from the store before it is answered, and what was forgotten meanwhile is taken out:
  * an index, however old, can only fail to find.
  */
+import type { Trust } from '../../records/memory/documents.js';
+import type { Entry } from '../../records/message.js';
+import { slotsOf } from '../../records/slots.js';
+import { createAnalyzer, speakerIn } from '../../search/analysis.js';
+import { marksIn, type Mark } from '../../search/marks.js';
 import { search, type Hit } from '../../search/rank.js';
 import type { Kind } from '../../search/passage-table.js';
 import { textHash } from '../../search/search-index.js';
 import { BOUNDS } from '../../search/weights.js';
 import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
-import { documentTexts, textOfEntry, type DocumentText } from './indexed-texts.js';
-import { keyOfLine, ScopeIndex } from './scope-index.js';
+import { documentTexts, textOfEntry, type NamedText, type Source } from './indexed-texts.js';
+import { episodesOf, itemsOf, slotsThatCount } from './life-texts.js';
+import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
+import { ScopeIndex } from './scope-index.js';
 
 export interface RecallQuery {
+  /** Of a longer one the first BOUNDS.questionCharacters are read. */
   readonly question: string;
-  /** 20 without it; at most 50. */
-  readonly limit?: number;
-  /** Epoch seconds. */
-  readonly after?: number;
-  readonly before?: number;
-  /** One conversation alone. */
-  readonly conversation?: string;
-  readonly kinds?: readonly Kind[];
+  /** DEFAULT_HITS without it; at most MAX_HITS. */
+  readonly limit?: number | undefined;
+  /** Epoch seconds: said then or later. */
+  readonly after?: number | undefined;
+  /** Epoch seconds: said before. */
+  readonly before?: number | undefined;
+  /** One conversation alone: its id, or the first part of an address in it. */
+  readonly conversation?: string | undefined;
+  readonly kinds?: readonly Kind[] | undefined;
   /** The asker's clock. */
   readonly now: Date;
+  /** The turn that asks: its question is not its answer. */
+  readonly except?: { readonly conversation: string; readonly life: string; readonly turn: string };
 }
 
 export interface Recalled {
-  /** Where it stands: `chat-1/3f2a9c1d/12`, `fact/sem_0003`. */
+  /** By which `open` finds it: `3f2a9c1d52b0/12`, `fact/sem_0003`. */
   readonly address: string;
   readonly kind: Kind;
-  /** Epoch seconds; 0 for a line of MEMORY.md, which has no time. */
+  /** Epoch seconds; 0 for a line of MEMORY.md that nothing dates. */
   readonly ts: number;
   readonly conversation?: string;
   /** `turn_0007`. */
   readonly turn?: string;
-  /** Of a tool's result: what it says is not to be trusted. */
-  readonly tool?: string;
-  /** Verbatim: the passage. */
+  /** The name in the text, where it names one (`Anna: …`); else `user`, `assistant`, `application`, the tool, or the kind. */
+  readonly speaker: string;
+  /** `tool:…`: what it says is data, and no instruction. */
+  readonly trust: Trust;
+  /** Verbatim; of a long text the passage. */
   readonly text: string;
+  /** There is more of it, before or after. */
+  readonly isPart?: true;
+  /** Where the words of the question stand in `text`, in UTF-16 units. */
+  readonly marks: readonly Mark[];
   readonly score: number;
+  /** From 0 to 1: how much of the question its own words are. */
+  readonly confidence: number;
 }
 
 export interface Recall {
+  /** Best first. */
   search(key: ScopeKey, query: RecallQuery): Promise<readonly Recalled[]>;
   /** What was said at an address and around it, in its order; empty where nothing is there, or no longer. */
   open(key: ScopeKey, address: string, around?: number): Promise<readonly Recalled[]>;
@@ -51,37 +71,57 @@ export interface Recall {
 
 export interface RecallOptions {
   readonly store: Store;
-  /** Indexes that are kept in memory, together. */
+  /** Of the indexes that are kept in memory, together. */
   readonly cacheBytes?: number;
   readonly log?: (line: string) => void;
 }
 
+export const DEFAULT_HITS = 20;
+export const MAX_HITS = 50;
+export const DEFAULT_AROUND = 3;
+export const MAX_AROUND = 20;
+
 const CACHE_BYTES = 256 * 1024 * 1024;
-const MAX_HITS = 50;
-const LIFE_CHARACTERS = 8;
-const MAX_AROUND = 20;
+/** Slots that are looked at on each side for one message that can be read: tools' calls and notices lie between. */
+const SLOTS_FOR_ONE = 6;
+const SHORT_QUESTION = 8;
+/** Those of an episode that are shown with it. */
+const EPISODE_SLOTS = 2 * MAX_AROUND;
 
 export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOptions): Recall {
   /** The longest unused first. */
-  const scopes = new Map<string, ScopeIndex>();
+  const scopes = new Map<string, { readonly scope: ScopeIndex; bytes: number }>();
   const turns = new Map<string, Promise<unknown>>();
-  const bytes = (): number => [...scopes.values()].reduce((sum, { index }) => sum + index.bytes(), 0);
+  const analyzer = createAnalyzer();
+  let total = 0;
 
+  const forget = (name: string): void => {
+    total -= scopes.get(name)?.bytes ?? 0;
+    scopes.delete(name);
+  };
+
+  /** Searches of one scope come one after the other. */
   const inTurn = async <T>(key: ScopeKey, work: (scope: ScopeIndex) => Promise<T> | T): Promise<T> => {
     const name = JSON.stringify([key.namespace, key.scope]);
     const before = turns.get(name) ?? Promise.resolve();
     const mine = before.then(async () => {
-      const scope = scopes.get(name) ?? new ScopeIndex(store, key);
-      scopes.delete(name);
-      scopes.set(name, scope);
+      const scope = scopes.get(name)?.scope ?? new ScopeIndex(store, key, log);
       try {
-        return await work(scope);
+        const done = await work(scope);
+        const bytes = scope.index.bytes();
+        forget(name);
+        scopes.set(name, { scope, bytes });
+        total += bytes;
+        return done;
       } catch (error) {
         // Half updated: the next search begins from what is written down.
-        scopes.delete(name);
+        forget(name);
         throw error;
       } finally {
-        for (const oldest of scopes.keys()) if (bytes() > cacheBytes) scopes.delete(oldest);
+        for (const oldest of scopes.keys()) {
+          if (total <= cacheBytes) break;
+          forget(oldest);
+        }
       }
     });
     const settled = mine.then(
@@ -94,119 +134,200 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOpt
   };
 
   return {
-    bytes,
+    bytes: () => total,
 
-    async search(key, { question, limit = 20, now, conversation, ...rest }) {
-      const most = Math.min(limit, MAX_HITS);
+    async search(key, { question, limit = DEFAULT_HITS, now, conversation, after, before, kinds, except }) {
+      const most = Math.max(1, Math.min(limit, MAX_HITS));
+      const asked = question.slice(0, BOUNDS.questionCharacters).toWellFormed();
+      const at = now.getTime() / 1000;
       const hits = await inTurn(key, async (scope) => {
         await scope.update();
-        const lines = conversation === undefined ? undefined : (line: string) => keyOfLine(key, line)?.conversation === conversation;
+        const lines = conversation === undefined ? undefined : (line: string) => isOf(key, line, conversation);
         // Some may be gone by the time they are read.
         const found = search(scope.index, {
-          ...rest,
-          question,
-          now: now.getTime() / 1000,
+          question: asked,
+          now: at,
           limit: Math.min(BOUNDS.hits, most + 10),
+          ...(after !== undefined && { after }),
+          ...(before !== undefined && { before }),
+          ...(kinds && { kinds }),
           ...(lines && { lines }),
         });
         await scope.write().catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
-      return (await readHits(store, key, hits)).slice(0, most);
+      const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));
+      const read = found.slice(0, most);
+      return read.map((one) => ({ ...one, marks: marksIn(one.text, asked, { now: at, analyzer }) }));
     },
 
-    async open(key, address, around = 3) {
-      const at = await lifeAt(store, key, address);
-      if (!at) return (await readDocuments(store, key)).filter((one) => one.address === address);
+    async open(key, address, around = DEFAULT_AROUND) {
       const reach = Math.max(0, Math.min(around, MAX_AROUND));
-      const slots = Array.from({ length: 2 * reach + 1 }, (_, i) => at.slot - reach + i).filter((slot) => slot > 0);
-      return readSlots(store, at.key, slots);
+      const [, mark = '', place = ''] = /^([0-9a-f]{12})\/([\w-]{1,100})$/.exec(address) ?? [];
+      if (mark === '') return (await readDocuments(store, key)).filter((one) => one.address === address);
+      const { lives } = await store.scopes.marks(key);
+      const life = lives.find((one) => lifeMark(one.key) === mark)?.key;
+      if (life === undefined) return [];
+      if (/^\d{1,9}$/.test(place)) return readAround(store, life, Number(place), reach);
+      return place.startsWith('ep_') ? readEpisode(store, life, place) : readItem(store, life, place);
     },
   };
 }
 
+function isOf(scope: ScopeKey, line: string, conversation: string): boolean {
+  const of = readLine(scope, line);
+  return of !== undefined && (of.key.conversation === conversation || lifeMark(of.key) === conversation);
+}
+
+function isIn({ address, turn }: Recalled, except: NonNullable<RecallQuery['except']>): boolean {
+  return turn === except.turn && address.startsWith(`${lifeMark(except)}/`);
+}
+
+/** The same question, asked before: what stands beside it may be the answer, it is none. */
+function asksTheSame(text: string, question: string): boolean {
+  const asked = lettersOf(question);
+  return (
+    /[?？؟]\s*$/u.test(question) && asked.length > SHORT_QUESTION && text.length < 2 * question.length && lettersOf(text).endsWith(asked)
+  );
+}
+
+function lettersOf(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+type Redact = (text: string) => string;
+
+async function redactorOf(store: Store, key: ScopeKey): Promise<Redact> {
+  return redactor(await store.documents.forgotten(key), key.scope);
+}
+
+/** Without their marks. */
 async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]): Promise<Recalled[]> {
-  const redact = redactor(await store.documents.forgotten(key), key.scope);
+  const redact = await redactorOf(store, key);
   const documents = hits.some(({ line }) => !line.startsWith('[')) ? await documentTexts(store, key) : [];
+  const beside = new Map<string, Promise<readonly NamedText[]>>();
+  const textsOf = async (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
+    const name = JSON.stringify([of.conversation, of.life, what]);
+    const known = beside.get(name) ?? (what === 'episode' ? episodesOf(store, of) : itemsOf(store, of));
+    beside.set(name, known);
+    return known;
+  };
   const read = async (hit: Hit): Promise<Recalled | undefined> => {
-    const of = keyOfLine(key, hit.line);
-    if (!of) {
-      const text = documents.find(({ line, at }) => line === hit.line && at === hit.at);
-      return text && toRecalled(text, redact, hit);
-    }
-    const [entry] = await store.entries.read(of, [hit.at]);
-    const told = entry && (await textOfEntry(store, of, entry));
-    if (!entry || !told) return undefined;
-    const text = redact(told.text).slice(hit.start, hit.end);
-    // Forgotten since it was indexed, or another text by now.
-    if (textHash(text) !== hit.hash) return undefined;
-    const { kind, tool } = told;
-    return {
-      address: addressOf(of, hit.at),
-      kind,
-      ts: entry.ts,
-      conversation: of.conversation,
-      turn: entry.turn,
-      ...(tool !== undefined && { tool }),
-      text,
-      score: hit.score,
-    };
+    const of = readLine(key, hit.line);
+    if (of?.beside === undefined && of !== undefined) return readMessage(store, of.key, hit, redact);
+    const texts = of?.beside === undefined ? documents : await textsOf(of.key, of.beside);
+    const text = texts.find(({ line, at }) => line === hit.line && at === hit.at);
+    const shown = text && toRecalled(text, of?.key, redact, hit);
+    return shown && textHash(shown.text) === hit.hash ? shown : undefined;
   };
   return (await Promise.all(hits.map(read))).flatMap((one) => one ?? []);
 }
 
+async function readMessage(store: Store, key: ConversationKey, hit: Hit, redact: Redact): Promise<Recalled | undefined> {
+  const [entry] = await store.entries.read(key, [hit.at]);
+  const told = entry && (await textOfEntry(store, key, entry));
+  if (!entry || !told) return undefined;
+  const whole = redact(told.text);
+  const text = whole.slice(hit.start, hit.end);
+  // Forgotten since it was indexed, or another text by now.
+  if (textHash(text) !== hit.hash) return undefined;
+  return ofEntry(key, entry, told, {
+    text,
+    score: hit.score,
+    confidence: hit.confidence,
+    isPart: text.length < whole.length,
+    speaker: hit.speaker,
+  });
+}
+
+function ofEntry(
+  key: ConversationKey,
+  entry: Entry,
+  { kind, speaker, trust }: Source,
+  shown: Pick<Recalled, 'text' | 'score' | 'confidence'> & { readonly isPart: boolean; readonly speaker: string | undefined },
+): Recalled {
+  return {
+    address: addressIn(key, entry.slot),
+    kind,
+    ts: entry.ts,
+    conversation: key.conversation,
+    turn: entry.turn,
+    // A tool's text may name anybody.
+    speaker: kind === 'tool' ? speaker : (shown.speaker ?? speaker),
+    trust,
+    text: shown.text,
+    ...(shown.isPart && { isPart: true }),
+    marks: [],
+    score: shown.score,
+    confidence: shown.confidence,
+  };
+}
+
+async function readAround(store: Store, key: ConversationKey, slot: number, reach: number): Promise<Recalled[]> {
+  const first = Math.max(1, slot - reach * SLOTS_FOR_ONE);
+  const slots = Array.from({ length: slot + reach * SLOTS_FOR_ONE - first + 1 }, (_, i) => first + i);
+  const found = await readSlots(store, key, slots);
+  const at = found.findIndex(({ address }) => address === addressIn(key, slot));
+  return at < 0 ? [] : found.slice(Math.max(0, at - reach), at + reach + 1);
+}
+
 async function readSlots(store: Store, key: ConversationKey, slots: readonly number[]): Promise<Recalled[]> {
-  const [entries, cuts, tombstones] = await Promise.all([
+  const [entries, isThere, redact] = await Promise.all([
     store.entries.read(key, slots),
-    store.lives.cuts(key),
-    store.documents.forgotten(key),
+    slotsThatCount(store, key),
+    redactorOf(store, key),
   ]);
-  const redact = redactor(tombstones, key.scope);
-  const isCut = (slot: number): boolean => cuts.some((cut) => cut.slots.some(([first, last]) => slot >= first && slot <= last));
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
-    const told = entry && !isCut(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
+    const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
     if (!entry || !told) return undefined;
-    const { kind, tool, text } = told;
-    return {
-      address: addressOf(key, entry.slot),
-      kind,
-      ts: entry.ts,
-      conversation: key.conversation,
-      turn: entry.turn,
-      ...(tool !== undefined && { tool }),
-      text: redact(text),
-      score: 0,
-    };
+    return ofEntry(key, entry, told, { text: redact(told.text), score: 0, confidence: 0, isPart: false, speaker: speakerIn(told.text) });
   });
   return (await Promise.all(read)).flatMap((one) => one ?? []);
 }
 
+/** The summary, then what it stands for. */
+async function readEpisode(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
+  const episode = (await episodesOf(store, key)).find(({ name }) => name === id);
+  if (!episode) return [];
+  const redact = await redactorOf(store, key);
+  return [
+    toRecalled(episode, key, redact, wholeOf(episode)),
+    ...(await readSlots(store, key, slotsOf(episode.slots).slice(0, EPISODE_SLOTS))),
+  ];
+}
+
+async function readItem(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
+  const text = (await itemsOf(store, key)).find(({ name }) => name === id);
+  return text ? [toRecalled(text, key, await redactorOf(store, key), wholeOf(text))] : [];
+}
+
 async function readDocuments(store: Store, key: ScopeKey): Promise<Recalled[]> {
-  const redact = redactor(await store.documents.forgotten(key), key.scope);
-  return (await documentTexts(store, key)).map((text) => toRecalled(text, redact, { start: 0, end: text.text.length, score: 0 }));
+  const redact = await redactorOf(store, key);
+  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeOf(text)));
 }
 
-function toRecalled(
-  { kind, name, ts, text }: DocumentText,
-  redact: (text: string) => string,
-  { start, end, score }: Pick<Hit, 'start' | 'end' | 'score'>,
-): Recalled {
-  return { address: `${kind}/${name}`, kind, ts, text: redact(text).slice(start, end), score };
+type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
+
+function wholeOf({ text }: NamedText): Part {
+  return { start: 0, end: text.length, score: 0, confidence: 0 };
 }
 
-/** The beginning of a life's id tells it from others of its conversation. */
-function addressOf({ conversation, life }: ConversationKey, slot: number): string {
-  return `${conversation}/${life.slice(0, LIFE_CHARACTERS)}/${slot}`;
-}
-
-async function lifeAt(
-  store: Store,
-  key: ScopeKey,
-  address: string,
-): Promise<{ readonly key: ConversationKey; readonly slot: number } | undefined> {
-  const [, conversation = '', life = '', slot = ''] = /^(.{1,200})\/([^/]{1,8})\/(\d{1,9})$/.exec(address) ?? [];
-  if (slot === '') return undefined;
-  const { lives } = await store.scopes.marks(key);
-  const found = lives.find(({ key: one }) => one.conversation === conversation && one.life.slice(0, LIFE_CHARACTERS) === life);
-  return found && { key: found.key, slot: Number(slot) };
+function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
+  const { kind, name, ts, conversation, turn, speaker, trust } = text;
+  const whole = redact(text.text);
+  const shown = whole.slice(start, end);
+  return {
+    address: of ? addressIn(of, name) : addressOfDocument(kind, name),
+    kind,
+    ts,
+    ...(conversation !== undefined && { conversation }),
+    ...(turn !== undefined && { turn }),
+    speaker,
+    trust,
+    text: shown,
+    ...(shown.length < whole.length && { isPart: true }),
+    marks: [],
+    score,
+    confidence,
+  };
 }

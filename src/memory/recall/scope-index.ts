@@ -11,10 +11,12 @@ import { slotsIn, currentLine } from '../prefix.js';
 import { readPages } from '../past-life.js';
 import { redactor } from '../documents/forgetting.js';
 import type { Entry } from '../../records/message.js';
-import { SearchIndex } from '../../search/search-index.js';
+import { SearchIndex, type Text } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ConversationKey, MarkedLife, ScopeKey, Store } from '../../stores/store.js';
 import { DOCUMENTS, documentTexts, textOfEntry } from './indexed-texts.js';
+import { episodesOf, itemsOf } from './life-texts.js';
+import { lineOf } from './lines.js';
 
 interface ReadLife {
   readonly mark: string;
@@ -33,6 +35,8 @@ interface Extra {
 const PAGE = 500;
 /** A slot that stays empty for so many others belongs to an effect that never wrote. */
 const MAX_EMPTY = 256;
+/** UTF-16 units of a tool's result that can be found: a long page must not outweigh what was said. */
+const MAX_TOOL_TEXT = 64 * 1024;
 /** Messages indexed before others of this process have their turn. */
 const AT_ONCE = 100;
 /** New passages after which it is worth writing the index down. */
@@ -49,6 +53,7 @@ export class ScopeIndex {
   constructor(
     readonly store: Store,
     readonly key: ScopeKey,
+    readonly log?: (line: string) => void,
   ) {}
 
   /** I1–I3. */
@@ -62,11 +67,12 @@ export class ScopeIndex {
     const { documents, lives } = await this.store.scopes.marks(this.key);
     const there = new Set(lives.map(({ key }) => lineOf(key)));
     const gone = new Set([...this.#lives.keys()].filter((line) => !there.has(line)));
-    for (const line of gone) {
-      this.index.remove(line, () => true);
-      this.#lives.delete(line);
+    for (const line of gone) this.#removeLife(line);
+    for (const life of lives) {
+      if (this.#lives.get(lineOf(life.key))?.mark === life.mark) continue;
+      await this.#read(life, redact);
+      await this.#readBeside(life.key, redact);
     }
-    for (const life of lives) if (this.#lives.get(lineOf(life.key))?.mark !== life.mark) await this.#read(life, redact);
     if (this.#documents === documents) return;
     await this.#readDocuments(redact);
     this.#documents = documents;
@@ -82,8 +88,14 @@ export class ScopeIndex {
 
   async #restore(name: string): Promise<void> {
     const bytes = await this.store.scopes.readIndex(this.key);
-    const snapshot = bytes && fromSnapshot<Extra>(bytes, name);
-    if (!snapshot) return;
+    // What was taken back is written as nothing.
+    if (bytes === undefined || bytes.length === 0) return;
+    const snapshot = fromSnapshot<Extra>(bytes, name);
+    if (!snapshot) {
+      this.log?.(`the search index of ${this.key.scope} cannot be used (damaged, or of another version): it is made anew from the store`);
+      this.#unwritten = Infinity;
+      return;
+    }
     this.index = snapshot.index;
     this.#forgotten = snapshot.extra.forgotten;
     this.#documents = snapshot.extra.documents;
@@ -94,7 +106,18 @@ export class ScopeIndex {
     this.index = new SearchIndex(this.index.analyzer);
     this.#lives = new Map();
     this.#documents = '';
+    // What is written down has what is forgotten now.
+    if (this.#forgotten !== undefined) this.#unwritten = Infinity;
     this.#forgotten = forgotten;
+  }
+
+  /** Its words go from what is written down too. */
+  #removeLife(line: string): void {
+    const [conversation = '', life = ''] = JSON.parse(line) as string[];
+    for (const one of [line, lineOf({ conversation, life }, 'episode'), lineOf({ conversation, life }, 'item')]) {
+      this.index.remove(one, () => true);
+    }
+    this.#lives.delete(line);
     this.#unwritten = Infinity;
   }
 
@@ -149,34 +172,34 @@ export class ScopeIndex {
       if (told) {
         const { kind, text } = told;
         const { slot: at, session, ts } = entry;
-        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind, text: redact(text) });
+        const found = redact(text).slice(0, kind === 'tool' ? MAX_TOOL_TEXT : Infinity);
+        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind, text: found });
       }
       if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
     }
   }
 
+  async #readBeside(key: ConversationKey, redact: (text: string) => string): Promise<void> {
+    const texts = [...(await episodesOf(this.store, key)), ...(await itemsOf(this.store, key))];
+    this.#replace([lineOf(key, 'episode'), lineOf(key, 'item')], texts, redact);
+  }
+
   async #readDocuments(redact: (text: string) => string): Promise<void> {
-    const texts = await documentTexts(this.store, this.key);
-    for (const line of DOCUMENTS) {
+    this.#replace(DOCUMENTS, await documentTexts(this.store, this.key), redact);
+  }
+
+  /** I2. */
+  #replace(lines: readonly string[], texts: readonly Text[], redact: (text: string) => string): void {
+    for (const line of lines) {
       const now = new Set(texts.flatMap((text) => (text.line === line ? [text.at] : [])));
       this.index.remove(line, (at) => !now.has(at));
     }
-    for (const text of texts) this.#unwritten += this.index.add({ ...text, text: redact(text.text) });
+    for (const { line, at, session, ts, kind, text } of texts) {
+      this.#unwritten += this.index.add({ line, at, session, ts, kind, text: redact(text) });
+    }
   }
 
   async #name(): Promise<string> {
     return JSON.stringify([await this.store.id(), this.key.namespace, this.key.scope]);
   }
-}
-
-/** What a life is called in the index. */
-export function lineOf({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>): string {
-  return JSON.stringify([conversation, life]);
-}
-
-/** Undefined for a document's. */
-export function keyOfLine(scope: ScopeKey, line: string): ConversationKey | undefined {
-  if (!line.startsWith('[')) return undefined;
-  const [conversation = '', life = ''] = JSON.parse(line) as string[];
-  return { ...scope, conversation, life };
 }

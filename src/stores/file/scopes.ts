@@ -1,6 +1,8 @@
 /** Which lives a scope has in files, by the sizes and times of what lies there; and the index of what was said in them. */
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { readdirSync, statSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { isAbsent, isForeign, toUnavailable } from './errors.js';
 import { replaceFile } from './lists.js';
 import { namesIn } from './lives.js';
@@ -10,8 +12,9 @@ import type { MarkedLife, ScopeKey, Scopes } from '../store.js';
 const INDEX = 'search-index.bin';
 const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl'];
 const OF_SCOPE = /^(?:MEMORY\.md|HISTORY.*\.md|semantic\.jsonl|forgotten\.jsonl)$/;
-/** Folders that are looked at at the same time. */
-const AT_ONCE = 64;
+const ABSENT = '-';
+/** Conversations that are looked at before others of this process have their turn. To wait for each of so many small looks costs more than they do. */
+const AT_ONCE = 32;
 
 export function createFileScopes(dir: string): Scopes {
   return {
@@ -20,7 +23,7 @@ export function createFileScopes(dir: string): Scopes {
       try {
         const names = (await namesIn(folder)).filter((name) => OF_SCOPE.test(name));
         return {
-          documents: (await Promise.all(names.map((name) => markOf(join(folder, name))))).join(' '),
+          documents: names.map((name) => markOf(join(folder, name))).join(' '),
           lives: await livesIn(dir, key),
         };
       } catch (error) {
@@ -54,19 +57,18 @@ async function livesIn(dir: string, key: ScopeKey): Promise<MarkedLife[]> {
   const folder = conversationsDir(dir, key);
   const conversations = (await namesIn(folder)).filter(isReadable);
   const found: MarkedLife[] = [];
-  for (let at = 0; at < conversations.length; at += AT_ONCE) {
-    const some = conversations.slice(at, at + AT_ONCE).map(async (conversation) => {
-      const lives = (await namesIn(join(folder, conversation))).filter(isReadable);
-      return Promise.all(
-        lives.map(async (life): Promise<MarkedLife> => {
-          const marks = await Promise.all(OF_LIFE.map((name) => markOf(join(folder, conversation, life, name))));
-          return { key: { ...key, conversation: decodeURIComponent(conversation), life: decodeURIComponent(life) }, mark: marks.join(' ') };
-        }),
-      );
-    });
-    found.push(...(await Promise.all(some)).flat());
+  for (const [i, conversation] of conversations.entries()) {
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
+    for (const life of unlessGone(() => readdirSync(join(folder, conversation)), []).filter(isReadable)) {
+      const marks = OF_LIFE.map((name) => markOf(join(folder, conversation, life, name)));
+      if (marks[0] === ABSENT) continue;
+      found.push({
+        key: { ...key, conversation: decodeURIComponent(conversation), life: decodeURIComponent(life) },
+        mark: marks.join(' '),
+      });
+    }
   }
-  return found.filter(({ mark }) => !mark.startsWith('-'));
+  return found;
 }
 
 /** A long name ends in a hash, which no id can be read from; others are somebody else's. */
@@ -74,12 +76,16 @@ function isReadable(name: string): boolean {
   return !name.includes('~') && !/%(?![\dA-F]{2})/.test(name);
 }
 
-async function markOf(file: string): Promise<string> {
+function markOf(file: string): string {
+  const stat = unlessGone(() => statSync(file, { throwIfNoEntry: false }), undefined);
+  return stat === undefined ? ABSENT : `${stat.size}@${stat.mtimeMs}`;
+}
+
+function unlessGone<T>(look: () => T, otherwise: T): T {
   try {
-    const { size, mtimeMs } = await stat(file);
-    return `${size}@${mtimeMs}`;
+    return look();
   } catch (error) {
-    if (isAbsent(error) || isForeign(error)) return '-';
+    if (isAbsent(error) || isForeign(error)) return otherwise;
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import { listFiles } from './files/list-files.js';
 import { readFile } from './files/read-file.js';
 import { createRunCommand, runCommand } from './command/run-command.js';
 import { searchFiles } from './files/search-files.js';
-import { searchHistory } from './memory/search-history.js';
+import { openMemory, searchHistory, searchMemory } from './memory/search-memory.js';
 import { readEpisode } from './memory/read-episode.js';
 import { storeInMemory, retrieveFromMemory, queryMemory } from './memory/memory-channel.js';
 import { createWriteFile, writeFile } from './files/write-file.js';
@@ -22,6 +22,7 @@ export const builtinTools: Tool[] = [
   fetchUrl,
   getTime,
   listFiles,
+  openMemory,
   queryMemory,
   readEpisode,
   readFile,
@@ -29,6 +30,7 @@ export const builtinTools: Tool[] = [
   runCommand,
   searchFiles,
   searchHistory,
+  searchMemory,
   setTask,
   storeInMemory,
   waitUntil,

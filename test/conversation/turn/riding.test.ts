@@ -4,7 +4,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import { obstacleTo, type CallNumbers, type GateSettings } from '../../../src/conversation/activity-io/call-gate.js';
 import { withResultCounted } from '../../../src/conversation/context/citing.js';
 import { numbersOf } from '../../../src/conversation/context/compaction.js';
-import type { DeferReason, Settlement } from '../../../src/conversation/activity-io/effects.js';
+import type { DeferReason, ModelStepResult, Settlement } from '../../../src/conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
@@ -128,6 +128,28 @@ describe('T6: a step that came back without a call', () => {
     expect(next.input.call.slot).toBeGreaterThan(input.call.slot);
     // The slot of the call that never was stays empty.
     expect(slotsOf(next.input.call.context)).toEqual(slotsOf(input.call.context));
+  });
+
+  test('because of what was said earlier brings a notice of the turn, behind its message, which the next step writes and counts', () => {
+    const { state, input, done } = take(apply(open(), said('a')), 'model-step');
+    const output = { ...deferred(input, 'recall'), recalled: '[RECALLED] The dentist is Dr. Brandt' } as ModelStepResult;
+    const next = take(apply(state, done(output)), 'model-step');
+    const [message = 0] = slotsOf(input.call.context);
+    const [, notice = 0, ...more] = slotsOf(next.input.call.context);
+    expect([slotsOf(next.input.call.context)[0], more]).toEqual([message, []]);
+    expect(next.input).toMatchObject({ deferred: ['recall'] });
+    expect(next.input.call.soFar).toBeUndefined();
+    expect(next.input.write.settle).toEqual([
+      {
+        effect: 'turn_0001/recall',
+        entry: expect.objectContaining({
+          slot: notice,
+          turn: 'turn_0001',
+          message: { role: 'user', text: '[RECALLED] The dentist is Dr. Brandt', from: 'notice' },
+        }),
+      },
+    ]);
+    expect(next.input.numbers.contextTokens).toBeGreaterThan(input.numbers.contextTokens);
   });
 
   test('takes the tools that did not run along again', () => {

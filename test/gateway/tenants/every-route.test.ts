@@ -38,6 +38,7 @@ const ABOUT_NOTHING = [
 const ELSEWHERE = [
   ...['GET /metrics', 'POST /v1/conversations', 'GET /v1/conversations', 'GET /v1/agents', 'GET /v1/usage', 'GET /v1/events'],
   ...['GET /v1/approvals', 'GET /v1/memory/:scope', 'POST /v1/memory/:scope/forget', 'POST /v1/memory/:scope/review', 'POST /mcp'],
+  ...['POST /v1/search', 'POST /v1/search/open'],
   ...['POST /v1/attachments', 'GET /v1/attachments/:ref', 'GET /v1/attachments/:ref/content'],
   ...['GET /v1/models', 'GET /v1/models/:model', 'POST /v1/chat/completions', 'POST /v1/responses', 'POST /v1/messages', 'POST /api/chat'],
   ...['POST /a2a', 'POST /a2a/', 'POST /a2a/:agent', 'POST /a2a/:agent/', 'GET /a2a/:agent/.well-known/agent-card.json', 'POST /agui'],
@@ -264,6 +265,9 @@ test('a scope of that name is the tenant’s own, and a whole name is none', asy
       ['GET', `/v1/memory/${scope}`, undefined],
       ['POST', `/v1/memory/${scope}/forget`, { text: `The word is ${SECRET}.` }],
       ['POST', `/v1/memory/${scope}/review`, { id: 'prop_0001', decision: 'accept' }],
+      ['POST', '/v1/search', { scope, question: `What is the word, ${SECRET}?` }],
+      ['POST', '/v1/search', { scope, question: SECRET, conversation: acme }],
+      ['POST', '/v1/search/open', { scope, at: 'fact/sem_0001' }],
     ] as const) {
       const answer = await ask(app, 'globex', method, path, { body });
       expect(answer.text.replace(/"detail":.*/, '')).not.toContain(SECRET);
@@ -271,6 +275,16 @@ test('a scope of that name is the tenant’s own, and a whole name is none', asy
     }
   }
   expect((await world.store.facts.list(key)).facts).toHaveLength(1);
+  const own = await ask(app, 'acme', 'POST', '/v1/search', { body: { question: 'What is the word?' } });
+  const hits = (own.json as { hits: { address: string; conversation: string; text: string }[] }).hits;
+  expect(hits).toContainEqual(expect.objectContaining({ kind: 'fact', text: fact.fact, conversation: acme }));
+  expect(own.text).not.toContain(hidden);
+  const said = await ask(app, 'acme', 'POST', '/v1/search', { body: { question: SECRET, conversation: acme, kinds: ['user'] } });
+  const [first] = (said.json as { hits: typeof hits }).hits;
+  expect(first).toMatchObject({ conversation: acme, text: expect.stringContaining(SECRET) });
+  const opened = await ask(app, 'acme', 'POST', '/v1/search/open', { body: { at: first?.address } });
+  expect(opened.text).toContain(SECRET);
+  expect((await ask(app, 'globex', 'POST', '/v1/search/open', { body: { at: first?.address } })).json).toMatchObject({ hits: [] });
 });
 
 test('several live streams in one: another’s is refused, and gives no event away', async () => {
@@ -436,7 +450,8 @@ test('MCP: tools and resources have a tenant’s own alone', async () => {
     ['list_conversations', {}],
     ['list_approvals', {}],
     ['read_memory', { scope: 'default' }],
-    ['search_memory', { scope: 'default', query: SECRET }],
+    ['search_memory', { scope: 'default', question: SECRET }],
+    ['open_memory', { scope: 'default', at: 'memory/line 1' }],
   ] as const) {
     const answer = await call('globex', 'tools/call', { name, arguments: given });
     expect([name, new RegExp(`t-[0-9a-f]{12}-|house-|word is ${SECRET}`).test(answer)]).toEqual([name, false]);

@@ -7,7 +7,7 @@ import { createFileStore } from '../../../src/stores/file/index.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import type { ConversationKey, Store } from '../../../src/stores/store.js';
-import { aConversation, aScope, userEntry } from '../../stores/builders.js';
+import { aConversation, aScope, episode, fact, item, userEntry } from '../../stores/builders.js';
 
 const now = new Date('2025-02-01T12:00:00Z');
 
@@ -81,8 +81,10 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     });
     expect(await found('dentist', recall)).not.toContain(TALK[2]);
     expect(await found('boat', recall)).toContain(TALK[1]);
+    const before = recall.bytes();
     await store.lives.delete(key);
     expect(await found('boat', recall)).toEqual([]);
+    expect(recall.bytes()).toBeLessThan(before);
   });
 
   test('forgotten words are not found and not shown, though an index of before is there', async () => {
@@ -90,10 +92,13 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     await say(texts);
     const recall = createRecall({ store });
     expect((await found('name of the dentist', recall))[0]).toBe(TALK[2]);
-    expect(await store.scopes.readIndex(key)).toBeDefined();
+    const written = await store.scopes.readIndex(key);
+    expect(written).toBeDefined();
     await store.documents.forget(key, tombstoneFor({ scope: key.scope, text: TALK[2] ?? '', at: now.getTime() }));
     for (const one of [recall, createRecall({ store })])
       expect((await found('who is the dentist Brandt', one)).join()).not.toMatch(/dentist|Brandt/);
+    // No trace of it, not even as a hash: what was written down is written anew.
+    expect(Buffer.from((await store.scopes.readIndex(key)) ?? []).equals(Buffer.from(written ?? []))).toBe(false);
   });
 
   test('a worker that begins goes on from what another has written down, and refuses what is damaged', async () => {
@@ -106,6 +111,17 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
       await store.scopes.writeIndex(key, bad);
       expect((await found('boat'))[0]).toBe('The boat is called Seagull');
     }
+  });
+
+  test('another text in the place of what was indexed is not answered for it', async () => {
+    if (kind === 'file') return;
+    await say(TALK);
+    const recall = createRecall({ store });
+    await found('dentist', recall);
+    // As many as before: the index cannot know.
+    await store.lives.delete(key);
+    await say(['One', 'Two', 'Three', 'Four']);
+    expect(await found('dentist', recall)).toEqual([]);
   });
 
   test('MEMORY.md and HISTORY are found, as they are now', async () => {
@@ -132,6 +148,57 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
       lines: [],
     });
     expect((await found('cats', recall)).join()).not.toContain('Tiger');
+  });
+
+  test('summaries, what the agent has put away and facts are found, each with its source; a summary opens to what it stands for', async () => {
+    await say(TALK);
+    await store.episodes.add(key, episode(1, { summary: 'The accordion was tuned', slots: [[1, 2]] }));
+    const content = await store.bodies.put(key, 'The spare key hangs behind the clock');
+    const put = { source: 'user', content: { ref: content.ref, bytes: content.bytes, json: false } };
+    const result = await store.bodies.put(key, 'The clock struck thirteen');
+    await store.items.put(key, [item(1, { ...put, slot: 3 }), item(2, { content: { ref: result.ref, bytes: result.bytes, json: false } })]);
+    await store.facts.add(key, 'b', [fact('The cat eats herring')], { conversation: key.conversation, turn_ids: ['turn_0002'] });
+    const recall = createRecall({ store });
+    const [summary] = await recall.search(key, { question: 'accordions', now });
+    expect(summary).toMatchObject({ kind: 'episode', trust: 'model', conversation: key.conversation, text: 'The accordion was tuned' });
+    expect((await recall.open(key, summary?.address ?? '')).map(({ text }) => text)).toEqual([summary?.text, TALK[0], TALK[1]]);
+    const clocks = await recall.search(key, { question: 'clock', now });
+    expect(clocks).toMatchObject([{ kind: 'item', trust: 'tool:store_in_memory', text: 'The spare key hangs behind the clock' }]);
+    expect(await recall.open(key, clocks[0]?.address ?? '')).toMatchObject([{ text: clocks[0]?.text }]);
+    expect(await recall.search(key, { question: 'herring', now })).toMatchObject([
+      { kind: 'fact', trust: 'model', conversation: key.conversation, turn: 'turn_0002', address: 'fact/sem_0001' },
+    ]);
+    const users = await recall.search(key, { question: 'herring dentist', now, kinds: ['user'] });
+    expect([users[0]?.text, ...new Set(users.map(({ kind: of }) => of))]).toEqual([TALK[2], 'user']);
+    // What is rewound takes with it what was made of it.
+    const cut = { v: 1, id: 'c', branch: 1, to: 1, begun: 1, since: 1, slot: 4, at: 1738100600, session: 1, slots: [[2, 4]] } as const;
+    await store.lives.cut(key, { ...cut, slots: [[2, 4]] });
+    for (const question of ['accordions', 'clock', 'dentist']) expect(await recall.search(key, { question, now })).toEqual([]);
+    await store.lives.delete(key);
+    expect((await recall.search(key, { question: 'Norway accordion clock', now })).map(({ kind: of }) => of)).toEqual([]);
+  });
+
+  test('the words of the question are marked, in whatever form they stand there', async () => {
+    await say(['🛶 We SAILED; the dentists of Kiel']);
+    const [hit] = await createRecall({ store }).search(key, { question: 'Which dentist sails?', now });
+    expect(hit?.marks.map(([start, end]) => hit.text.slice(start, end))).toEqual(['SAILED', 'dentists']);
+  });
+
+  test('one conversation alone, spans of time, and the turn that asks left out', async () => {
+    await say(TALK);
+    const other = { ...key, conversation: 'conv_9' };
+    await say(['Another dentist is Dr. Gray', 'Who is the dentist?'], other);
+    const recall = createRecall({ store });
+    const texts = async (over: object) => (await recall.search(key, { question: 'dentist', now, ...over })).map(({ text }) => text);
+    expect(await texts({ conversation: 'conv_9' })).toEqual(['Another dentist is Dr. Gray', 'Who is the dentist?']);
+    // The same question, asked before.
+    expect(await texts({ conversation: 'conv_9', question: 'who is the dentist ?' })).toEqual(['Another dentist is Dr. Gray']);
+    const [hit] = await recall.search(key, { question: 'dentist', conversation: 'conv_9', now });
+    expect(await texts({ conversation: hit?.address.split('/')[0] })).toHaveLength(2);
+    expect(await texts({ conversation: 'conv_10' })).toEqual([]);
+    const { ts } = userEntry(3);
+    expect(await texts({ after: ts, before: ts + 0.5 })).toEqual([TALK[2]]);
+    expect(await texts({ except: { ...other, turn: userEntry(2).turn } })).not.toContain('Who is the dentist?');
   });
 
   test('many scopes stay under the limit of bytes', async () => {

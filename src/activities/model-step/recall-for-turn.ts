@@ -1,0 +1,69 @@
+/**
+ * What was said in earlier conversations and may help with a turn (`memory.recall` of agent.json): chosen once, before its first model call,
+ * by the words of its message. Nothing that only a tool said comes in this way, and nothing that the context has already.
+ */
+import { log } from '@temporalio/activity';
+import type { ModelStepInput } from '../../conversation/activity-io/effects.js';
+import { textOf } from '../../memory/bodies.js';
+import { recalledNotice } from '../../memory/recall/answer.js';
+import { lifeMark } from '../../memory/recall/lines.js';
+import type { Recalled } from '../../memory/recall/recall.js';
+import { isFromPerson } from '../../records/message.js';
+import { slotsOf } from '../../records/slots.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
+import type { ConversationDependencies } from '../dependencies.js';
+
+/** Of its hits those of them that are beyond the line are chosen from. */
+const HITS = 20;
+/** From 0 to 1; see `confidence`. */
+const LINE = 0.5;
+/** Milliseconds: a worker that has just begun may have to make the index, and a turn does not wait for that. */
+const PATIENCE_MS = 2_000;
+/** Slots from the end of the context in which the turn's messages are looked for. */
+const LOOKED_AT = 16;
+/** No results of tools, and nothing that an agent has put away. MEMORY.md and the first facts stand in the prompt anyway. */
+const KINDS = ['user', 'assistant', 'history', 'episode'] as const;
+
+/** The text of the notice; undefined where nothing fits, where it would take too long, and where the store fails. */
+export async function recallForTurn(
+  dependencies: ConversationDependencies,
+  input: ModelStepInput,
+  { agentHash, stop }: { readonly agentHash: string; readonly stop: AbortSignal },
+): Promise<string | undefined> {
+  const { call, tools, deferred = [] } = input;
+  const isFirstCall = call.soFar === undefined && tools.length === 0;
+  if (!isFirstCall || deferred.includes('recall')) return undefined;
+  try {
+    const { agent, scope } = dependencies.identity;
+    const { config } = await dependencies.agents(agent, scope, agentHash);
+    const turns = config.memory.recall?.turns ?? 0;
+    if (turns === 0) return undefined;
+    const end = AbortSignal.any([stop, timeoutSignal(PATIENCE_MS)]);
+    const late = new Promise<undefined>((resolve) => end.addEventListener('abort', () => resolve(undefined), { once: true }));
+    return await Promise.race([noticeFor(dependencies, input, turns), late]);
+  } catch (error) {
+    log.warn('nothing was recalled for this turn', { reason: error instanceof Error ? error.message : String(error) });
+    return undefined;
+  }
+}
+
+async function noticeFor(
+  dependencies: ConversationDependencies,
+  { turn, call }: ModelStepInput,
+  turns: number,
+): Promise<string | undefined> {
+  const { store, key, recall } = dependencies;
+  const shown = slotsOf(call.context);
+  const entries = await store.entries.read(key, shown.slice(-LOOKED_AT));
+  const asked = entries.flatMap((entry) => (entry?.turn === turn && isFromPerson(entry.message) ? [entry.message.text] : []));
+  const question = (await Promise.all(asked.map((text) => textOf(store, key, text)))).join('\n');
+  if (!recall || question.trim() === '') return undefined;
+  const except = { conversation: key.conversation, life: key.life, turn };
+  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, now: new Date() });
+  const here = new Set(shown.map((slot) => `${lifeMark(key)}/${slot}`));
+  // Summaries of its own older turns stand before the messages.
+  const isKnown = ({ address, kind }: Recalled): boolean =>
+    here.has(address) || (kind === 'episode' && address.startsWith(`${lifeMark(key)}/`));
+  const chosen = found.filter((hit) => hit.confidence >= LINE && !isKnown(hit)).slice(0, turns);
+  return chosen.length === 0 ? undefined : recalledNotice(chosen);
+}
