@@ -27,7 +27,7 @@ function placesIn(page: string): string[] {
 const pages = packed.filter((path) => path.endsWith('.md'));
 
 test('README, the pages of docs/ and of the examples are among them', () => {
-  expect(packed).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'docs/extending.md', 'examples/own-agent/README.md']));
+  expect(packed).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'docs/how-to/extending.md', 'examples/own-agent/README.md']));
 });
 
 test.each(pages)('all that %s leads to is in the tarball', (page) => {

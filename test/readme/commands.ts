@@ -1,6 +1,6 @@
 /** README, taken apart into what a test can hold it to. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
 
 export const ROOT = join(__dirname, '..', '..');
 
@@ -11,6 +11,13 @@ export interface Fenced {
 
 export function readme(): string {
   return readFileSync(join(ROOT, 'README.md'), 'utf8');
+}
+
+/** README and every page of docs/, from the top. What TypeDoc writes is not ours to hold to anything. */
+export function pagesOfDocs(): readonly string[] {
+  const names = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => name.split(sep).join('/'));
+  const own = names.filter((name) => name.endsWith('.md') && !name.startsWith('reference/api/'));
+  return ['README.md', ...own.sort().map((name) => `docs/${name}`)];
 }
 
 export function fencedBlocks(markdown: string): Fenced[] {

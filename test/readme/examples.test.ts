@@ -5,14 +5,9 @@ import { webhookRules } from '../../src/config/webhooks.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import { parseAuthFile } from '../../src/gateway/access/auth-file.js';
 import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
-import { fencedBlocks, ROOT } from './commands.js';
+import { fencedBlocks, pagesOfDocs, ROOT } from './commands.js';
 
-const pages = [
-  'README.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
-];
+const pages = pagesOfDocs();
 const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
 const samples = pages.flatMap((page) =>

@@ -27,7 +27,7 @@ const decided = async (tool: Tool, input: JsonObject, rules: readonly ApprovalRu
   approvalFor(rules, tool, input, 'default', await tool.examine?.(input, { workspace: place.workspace }));
 
 /** Every set of rules that README and docs/ show for commands. */
-const shownRules = ['README.md', 'docs/approvals.md'].flatMap((page) =>
+const shownRules = ['README.md', 'docs/how-to/approvals.md'].flatMap((page) =>
   fencedBlocks(readFileSync(join(ROOT, page), 'utf8')).flatMap(({ language, text: shown }) =>
     language === 'json' && shown.includes('"run_command"') ? [[page, agentConfigSchema.parse(JSON.parse(shown)).approvals] as const] : [],
   ),

@@ -15,7 +15,7 @@ Examples:
   perdura serve --host 0.0.0.0 --allow-host my.example    for others, behind a proxy that speaks TLS
     --trusted-proxy 10.0.0.0/8                            whose X-Forwarded-For, -Proto and -Host count
 
-Without PERDURA_AUTH one token opens, with all rights. With it (docs/protocols.md) those in its file do, and users of
+Without PERDURA_AUTH one token opens, with all rights. With it (docs/reference/protocols.md) those in its file do, and users of
 its identity provider; the one token then opens only where PERDURA_GATEWAY_TOKEN is set.`;
 
 export function serveCommand(program: Command, context: CliContext): void {

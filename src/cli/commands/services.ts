@@ -54,7 +54,7 @@ export function doctorCommand(program: Command, { output, config, globals, end }
 }
 
 export function webhooksCommand(program: Command, context: CliContext): void {
-  const webhooks = program.command('webhooks').description('events that workers post to an address of yours (docs/protocols.md)');
+  const webhooks = program.command('webhooks').description('events that workers post to an address of yours (docs/reference/protocols.md)');
   webhooks
     .command('test')
     .description('post one signed event, `webhook.test`, from here, and say what came of it')
