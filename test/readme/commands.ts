@@ -7,10 +7,8 @@ export const ROOT = join(__dirname, '..', '..');
 export interface Fenced {
   readonly language: string;
   readonly text: string;
-}
-
-export function readme(): string {
-  return readFileSync(join(ROOT, 'README.md'), 'utf8');
+  /** The comments that stand right before it, such as `not run: needs Docker`. */
+  readonly marks: readonly string[];
 }
 
 /** README and every page of docs/, from the top. What TypeDoc writes is not ours to hold to anything. */
@@ -21,13 +19,26 @@ export function pagesOfDocs(): readonly string[] {
 }
 
 export function fencedBlocks(markdown: string): Fenced[] {
-  return [...markdown.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map(([, language = '', text = '']) => ({ language, text }));
+  return [...markdown.matchAll(/^((?:<!-- .* -->\n)*)```(.*)\n([^]*?)^```$/gm)].map(([, comments = '', language = '', text = '']) => ({
+    language,
+    text,
+    marks: [...comments.matchAll(/<!-- (.*) -->/g)].map(([, words = '']) => words),
+  }));
+}
+
+/** What keeps a block from being run by the test of its page: a reason, or the test that runs it. */
+export function exemptionOf({ marks }: Fenced): string | undefined {
+  return marks.find((mark) => /^(not run|run by)\b/.test(mark));
+}
+
+export function read(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
 }
 
 /** Every command, in the order of the page. */
 export function commandsIn(markdown: string): string[] {
   return fencedBlocks(markdown)
-    .filter(({ language }) => language === 'sh')
+    .filter((block) => block.language === 'sh' && exemptionOf(block) === undefined)
     .flatMap(({ text }) => text.split('\n').filter((line) => line !== ''));
 }
 

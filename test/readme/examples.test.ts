@@ -1,14 +1,13 @@
 /** What README and the pages of docs/ show as settings is taken by what reads them. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { webhookRules } from '../../src/config/webhooks.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import { parseAuthFile } from '../../src/gateway/access/auth-file.js';
 import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
-import { fencedBlocks, pagesOfDocs, ROOT } from './commands.js';
+import { fencedBlocks, pagesOfDocs, read, ROOT } from './commands.js';
 
 const pages = pagesOfDocs();
-const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
 const samples = pages.flatMap((page) =>
   fencedBlocks(read(page))

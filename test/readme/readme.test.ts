@@ -10,17 +10,16 @@ import { dieWithUs } from '../support/reaper.js';
 import { screenText } from '../support/screen-text.js';
 import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
 import { waitFor } from '../support/wait-for.js';
-import { commandsIn, fencedBlocks, lasting, readme, ROOT } from './commands.js';
+import { commandsIn, fencedBlocks, lasting, read, ROOT } from './commands.js';
 
 jest.setTimeout(60_000);
+
+const README = read('README.md');
+const START = read('docs/how-to/start.md');
 
 /** Those that a person talks to, and what becomes of them below. */
 const DRIVEN = ['npm start', 'kill -9 $(cat .perdura/worker.pid)', 'npm start -- -c'];
 const NOT_RUN = ['npm test'];
-/** The block that starts a gateway, and one command over many lines: test/cli/gateway/serve.test.ts runs it. */
-const isServed = (line: string): boolean =>
-  fencedBlocks(readme()).some(({ text }) => text.includes('curl -N') && text.split('\n').includes(line));
-
 let clone: string;
 let temporal: TemporalServer;
 let chat: Terminal;
@@ -105,14 +104,13 @@ function run(command: string): { readonly code: number | null; readonly said: st
 }
 
 test('each block says in which language it is, so that no command is taken for a drawing', () => {
-  const languages = fencedBlocks(readme()).map(({ language }) => language);
-  // The program in Python is run by `npm run test:clients`.
-  expect(languages.filter((language) => !['sh', 'text', 'ts', 'json', 'python'].includes(language))).toEqual([]);
-  expect(commandsIn(readme())).toEqual(expect.arrayContaining([...DRIVEN, ...NOT_RUN]));
+  const languages = fencedBlocks(README).map(({ language }) => language);
+  expect(languages.filter((language) => !['sh', 'text', 'js', 'json'].includes(language))).toEqual([]);
+  expect(commandsIn(README)).toEqual(expect.arrayContaining([...DRIVEN, ...NOT_RUN]));
 });
 
-test('npm start shows what README says one sees', async () => {
-  const wanted = fencedBlocks(readme()).find(({ language, text }) => language === 'text' && text.includes('› '))?.text ?? '';
+test('npm start shows what the page about it says one sees', async () => {
+  const wanted = fencedBlocks(START).find(({ language, text }) => language === 'text' && text.includes('› '))?.text ?? '';
   const typed = [...wanted.matchAll(/^› (.*)$/gm)].map(([, line = '']) => line);
   expect(typed.at(-1)).toBe('/exit');
   const first = inTerminal('npm start');
@@ -147,7 +145,7 @@ test('a second chat goes on with the conversation of the first', async () => {
   expect(await again.end()).toBe(0);
 });
 
-test.each(commandsIn(readme()).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command) && !isServed(command)))(
+test.each(commandsIn(README).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command)))(
   '`%s` ends well',
   (command) => {
     expect(run(command)).toEqual({ code: 0, said: expect.not.stringMatching(/cannot|no worker takes work/) });
