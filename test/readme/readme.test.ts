@@ -2,12 +2,12 @@
  * Every command of README is run, in its order, in a clone of its own; what it says one sees is compared with a real screen.
  * `npm test` is the one exception: it is what runs this.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dieWithUs } from '../support/reaper.js';
-import { screenText } from '../support/screen-text.js';
+import { openTerminal, type Terminal } from '../support/terminal.js';
 import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
 import { waitFor } from '../support/wait-for.js';
 import { commandsIn, fencedBlocks, lasting, read, ROOT } from './commands.js';
@@ -51,46 +51,10 @@ function environment(): NodeJS.ProcessEnv {
   return { PATH: path, HOME: clone, TERM: 'xterm', TEMPORAL_ADDRESS: temporal.address, npm_config_update_notifier: 'false' };
 }
 
-interface Terminal {
-  screen(): string;
-  /** Waits until that stands on the screen. */
-  shows(text: string | RegExp): Promise<void>;
-  type(line: string): void;
-  /** `/exit`, and until the command has ended; its exit code. */
-  end(): Promise<number | null>;
-}
-
-/** A command in a terminal so wide that no line is broken. */
 function inTerminal(command: string): Terminal {
-  const wide = `stty cols 1000 rows 50; ${command}`;
-  const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', wide] : ['-qfec', wide, '/dev/null'];
-  const child = spawn('script', args, { cwd: clone, env: environment() });
-  const spare = dieWithUs(child.pid ?? 0);
-  terminals.push(() => child.kill('SIGKILL'));
-  let written = '';
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (written += piece));
-  const ended = new Promise<number | null>((resolve) =>
-    child.once('close', (code) => {
-      spare();
-      resolve(code);
-    }),
-  );
-  const screen = (): string => screenText(written);
-  return {
-    screen,
-    async shows(text) {
-      await waitFor(
-        () => screen(),
-        (seen) => (typeof text === 'string' ? seen.includes(text) : text.test(seen)),
-        30_000,
-      );
-    },
-    type: (line) => void child.stdin.write(`${line}\r`),
-    end() {
-      child.stdin.write('/exit\r');
-      return ended;
-    },
-  };
+  const terminal = openTerminal(command, { cwd: clone, env: environment() });
+  terminals.push(() => terminal.hangUp());
+  return terminal;
 }
 
 function run(command: string): { readonly code: number | null; readonly said: string } {
@@ -145,12 +109,9 @@ test('a second chat goes on with the conversation of the first', async () => {
   expect(await again.end()).toBe(0);
 });
 
-test.each(commandsIn(README).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command)))(
-  '`%s` ends well',
-  (command) => {
-    expect(run(command)).toEqual({ code: 0, said: expect.not.stringMatching(/cannot|no worker takes work/) });
-  },
-);
+test.each(commandsIn(README).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command)))('`%s` ends well', (command) => {
+  expect(run(command)).toEqual({ code: 0, said: expect.not.stringMatching(/cannot|no worker takes work/) });
+});
 
 test('the message that the temporal program sent is answered', async () => {
   await waitFor(
