@@ -130,6 +130,14 @@ function inShell(script: string): Promise<{ readonly code: number; readonly said
   });
 }
 
+test('the message that the temporal program sent is answered', async () => {
+  await waitFor(
+    async () => (await runPerdura({ dir, taskQueue }, ['show', 'my-conversation'])).stdout,
+    (said) => said.includes('scripted stand-in'),
+    20_000,
+  );
+}, 30_000);
+
 test('each block is run, or says why not; so many are not', () => {
   const exempt = pagesOfDocs().flatMap((page) =>
     fencedBlocks(read(page)).flatMap((block) => {

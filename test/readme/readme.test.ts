@@ -3,7 +3,7 @@
  * `npm test` is the one exception: it is what runs this.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dieWithUs } from '../support/reaper.js';
@@ -70,7 +70,6 @@ function run(command: string): { readonly code: number | null; readonly said: st
 test('each block says in which language it is, so that no command is taken for a drawing', () => {
   const languages = fencedBlocks(README).map(({ language }) => language);
   expect(languages.filter((language) => !['sh', 'text', 'js', 'json'].includes(language))).toEqual([]);
-  expect(commandsIn(README)).toEqual(expect.arrayContaining([...DRIVEN, ...NOT_RUN]));
 });
 
 test('npm start shows what the page about it says one sees', async () => {
@@ -109,15 +108,23 @@ test('a second chat goes on with the conversation of the first', async () => {
   expect(await again.end()).toBe(0);
 });
 
-test.each(commandsIn(README).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command)))('`%s` ends well', (command) => {
-  expect(run(command)).toEqual({ code: 0, said: expect.not.stringMatching(/cannot|no worker takes work/) });
+test('its own tool is trusted, asks, and runs once it is allowed', async () => {
+  expect(await chat.end()).toBe(0);
+  const [tool] = fencedBlocks(README).filter(({ marks }) => marks.includes('file: perdura.config.mjs'));
+  writeFileSync(join(clone, 'perdura.config.mjs'), tool?.text ?? '');
+  const wanted = fencedBlocks(README).find(({ text }) => text.includes('› use book_room'))?.text ?? '';
+  const own = inTerminal('npm start');
+  await own.shows('Trust what is listed here?');
+  own.type('y');
+  await own.shows(/^›/m);
+  for (const line of wanted.trim().split('\n')) {
+    if (line.startsWith('› ')) own.type(line.slice(2));
+    else await own.shows(line.trim());
+  }
+  await own.shows('Booked Oslo on 2026-12-01 (');
+  expect(await own.end()).toBe(0);
 });
 
-test('the message that the temporal program sent is answered', async () => {
-  await waitFor(
-    () => run('bin/perdura show my-conversation').said,
-    (said) => said.includes('scripted stand-in'),
-    20_000,
-  );
-  expect(await chat.end()).toBe(0);
+test('no command of README is left out', () => {
+  expect(new Set(commandsIn(README))).toEqual(new Set([...DRIVEN, ...NOT_RUN]));
 });

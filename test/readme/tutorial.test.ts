@@ -54,7 +54,7 @@ test('each step does what the tutorial says', async () => {
   }
   expect(readFileSync(join(project.dir, 'workspace', 'bookings.txt'), 'utf8')).toMatch(/^2026-12-01 Oslo \S+\n$/);
   expect(printed.find((said) => said.includes('building C'))).toContain('- I sit in building C');
-  const times = printed.filter((said) => /^.*It is \S+Z\.\n$/s.test(said));
+  const times = printed.filter((said) => /^It is \S+Z\.\n$/.test(said));
   expect(times).toHaveLength(2);
   expect(times[0]).toBe(times[1]);
   expect(await chat?.end()).toBe(0);
