@@ -25,6 +25,8 @@ export type ClientErrorKind =
   | 'unreachable'
   /** The caller's signal. What was sent stays sent. */
   | 'aborted'
+  /** This client was made without what it takes. */
+  | 'unavailable'
   | 'failed';
 
 export class ClientError extends Error {

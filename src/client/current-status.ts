@@ -3,8 +3,8 @@
  * asked once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
  */
 import pLimit from 'p-limit';
-import type { Listed } from '../../client.js';
-import type { Status } from '../../conversation/protocol/contract.js';
+import type { Status } from '../conversation/protocol/contract.js';
+import type { Listed } from './describe.js';
 
 const AT_ONCE = 8;
 const MAX_ASKED = 100;
