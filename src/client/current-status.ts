@@ -5,6 +5,7 @@
 import pLimit from 'p-limit';
 import type { Status } from '../conversation/protocol/contract.js';
 import type { Listed } from './describe.js';
+import { askedOnce } from './worker-place.js';
 
 const AT_ONCE = 8;
 const MAX_ASKED = 100;
@@ -30,12 +31,7 @@ export async function withCurrentStatus(
 ): Promise<Standing[]> {
   const known = new Map<string, Status>();
   const few = pLimit(AT_ONCE);
-  const queues = new Map<string, Promise<boolean>>();
-  const isServed = (queue: string): Promise<boolean> => {
-    const asked = queues.get(queue) ?? hasWorker(queue).catch(() => false);
-    queues.set(queue, asked);
-    return asked;
-  };
+  const isServed = askedOnce(hasWorker);
   let isOver = false;
   const ask = async ({ id, taskQueue }: Listed): Promise<void> => {
     if (isOver || !(await isServed(taskQueue))) return;

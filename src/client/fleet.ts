@@ -5,7 +5,7 @@ import { beginningOf, oneLine } from '../records/text.js';
 import { withCurrentStatus, type Standing } from './current-status.js';
 import type { Listed } from './describe.js';
 import type { ListOptions } from './listing.js';
-import { hasLiveWorker } from './worker-place.js';
+import { askedOnce, hasLiveWorker } from './worker-place.js';
 
 export interface WorkerSeen {
   /** `4711@host#store.agents`. */
@@ -101,9 +101,9 @@ const KINDS = [
 ] as const;
 
 export function createFleet({ service, namespace, taskQueue, list, status, within }: FleetAccess): FleetClient {
+  const hasWorker = (queue: string): Promise<boolean> => hasLiveWorker({ workflowService: service }, { namespace, taskQueue: queue });
   return {
     async standing(options) {
-      const hasWorker = (queue: string): Promise<boolean> => hasLiveWorker({ workflowService: service }, { namespace, taskQueue: queue });
       return withCurrentStatus(await list(options), { statusOf: status, hasWorker });
     },
 
@@ -154,7 +154,8 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
       const asked = listed.slice(0, Math.min(limit, MAX_ASKED));
       const found: { readonly kind: string; readonly message: string; readonly isRetried: boolean; readonly id: string }[] = [];
       let silent = 0;
-      const look = async ({ id, running, state }: Listed): Promise<void> => {
+      const isServed = askedOnce(hasWorker);
+      const look = async ({ id, running, state, taskQueue: queue }: Listed): Promise<void> => {
         if (!running && state !== 'failed' && state !== 'timed-out' && state !== 'terminated') return;
         if (!running && state !== 'failed') {
           found.push({
@@ -165,7 +166,7 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
           });
           return;
         }
-        const answer = await within(PATIENCE_MS, () => status(id)).catch(() => undefined);
+        const answer = (await isServed(queue)) ? await within(PATIENCE_MS, () => status(id)).catch(() => undefined) : undefined;
         if (answer === undefined) {
           if (state === 'failed')
             found.push({ id, kind: 'workflow-failed', isRetried: false, message: 'the workflow itself failed: Temporal has the reason' });
