@@ -9,7 +9,6 @@ import { dirname, join } from 'node:path';
 import { dieWithUs } from '../support/reaper.js';
 import { openTerminal, type Terminal } from '../support/terminal.js';
 import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
-import { waitFor } from '../support/wait-for.js';
 import { commandsIn, fencedBlocks, lasting, read, ROOT } from './commands.js';
 
 jest.setTimeout(60_000);
