@@ -24,6 +24,10 @@ const PARTS = [
   { name: 'changes', title: 'Compactions' },
 ] as const;
 
+const TURNS = 300;
+/** That are listed by name. */
+const SUMMARIES = 8;
+
 export default function Context({ of }: { readonly of: string }): JSX.Element {
   const { more } = place.value;
   const { value, error, again } = useAnswer(`context ${of}`, (signal) =>
@@ -69,7 +73,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
           label="Parts of the context"
           parts={PARTS}
           shown={part}
-          onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined })}
+          onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined, before: undefined })}
         />
         {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
         {part === 'turns' && <Turns of={of} known={value?.turns as unknown as KnownTurns | undefined} why={more['why']} />}
@@ -174,16 +178,32 @@ interface TurnsProps {
 }
 
 function Turns({ of, known, why }: TurnsProps): JSX.Element {
-  const list = useAnswer(`turns of ${of}`, (signal) =>
-    request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
+  const { before } = place.value.more;
+  const list = useAnswer(`turns of ${of} ${before ?? ''}`, (signal) =>
+    request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: TURNS, ...(before && { before }) }, signal }),
   );
   const turns = list.value?.turns ?? [];
+  const page = (first: string | undefined): void => keep({ before: first, part: 'turns' }, { push: true });
   return (
     <div class={`chunks${why === undefined ? '' : ' has-one'}`}>
       <div>
         {known !== undefined && <Known known={known} />}
         {list.error !== undefined && <Problem error={list.error} again={list.again} />}
-        <ol class="turn-list">
+        {(list.value?.more === true || before !== undefined) && (
+          <p class="row">
+            {list.value?.more === true && (
+              <button type="button" class="button tight" onClick={() => page(turns[0]?.turn)}>
+                Earlier turns
+              </button>
+            )}
+            {before !== undefined && (
+              <button type="button" class="button bare tight" onClick={() => page(undefined)}>
+                Latest turns
+              </button>
+            )}
+          </p>
+        )}
+        <ol class="turn-list" aria-busy={list.isAsking}>
           {turns.map(({ turn, question }) => {
             const [kind, words] = known === undefined ? (['', ''] as const) : standingOf(turn, known);
             return (
@@ -225,7 +245,9 @@ function Known({ known }: { readonly known: KnownTurns }): JSX.Element {
   const facts: [string, string][] = [];
   if (known.whole.length > 0) facts.push(['Word for word', spans(known.whole)]);
   if (known.inPart.length > 0) facts.push(['In part', spans(known.inPart)]);
-  for (const { episode, turns } of known.summarized) facts.push(['As a summary', `${spans(turns)}, in ${episode}`]);
+  for (const { episode, turns } of known.summarized.slice(-SUMMARIES)) facts.push(['As a summary', `${spans(turns)}, in ${episode}`]);
+  if (known.summarized.length > SUMMARIES)
+    facts.push(['', `and ${plural(known.summarized.length - SUMMARIES, 'earlier summary', 'earlier summaries')}`]);
   if (known.leftOut.length > 0) facts.push(['Left out', spans(known.leftOut)]);
   if (known.earlierSessions.length > 0) facts.push(['Before /new', spans(known.earlierSessions)]);
   return (

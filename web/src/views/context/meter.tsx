@@ -53,7 +53,7 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
       {width > 0 && (
         <svg
           width={width}
-          height={BAR_TOP + BAR + 40}
+          height={BAR_TOP + BAR + (labels.some(({ row }) => row === 1) ? 34 : 8)}
           role="img"
           aria-label={`${count(total)} tokens in the next call; the list below has each part`}
         >

@@ -12,7 +12,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
   const { value, error, again } = useAnswer(`why ${of} ${turn}`, async (signal) => {
     const [why, { turns }, { changes }] = await Promise.all([
       request('get', '/v1/conversations/{id}/turns/{turn}/why', { path: { id: of, turn }, signal }),
-      request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
+      request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 1, before: turnAfter(turn) }, signal }),
       request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }),
     ]);
     const causes = new Map(
@@ -74,6 +74,10 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
       ))}
     </div>
   );
+}
+
+function turnAfter(turn: string): string {
+  return `turn_${String(numberOf(turn) + 1).padStart(4, '0')}`;
 }
 
 function headOf({ turn, entries, inPrompt, shortened }: WhyAnswer): string {

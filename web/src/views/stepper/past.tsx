@@ -16,13 +16,17 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
   const wanted = Number(place.value.more['at'] ?? NaN);
   // The page of events around the one that is looked at; the latest, where none is named.
   const first = Number.isNaN(wanted) ? undefined : Math.floor(wanted / PAGE) * PAGE;
-  const { value, error, again } = useAnswer(`moments ${of} ${first ?? 'latest'} ${marker}`, async (signal) => {
+  const { value, error, again } = useAnswer(`moments ${of} ${first ?? 'latest'}`, async (signal) => {
     const ask = (from: number): Promise<Moments> =>
       request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from, limit: PAGE }, signal });
     if (first !== undefined) return ask(first);
     const { last } = await request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from: 0, limit: 1 }, signal });
     return ask(Math.floor(last / PAGE) * PAGE);
   });
+  // A step adds to what is shown; nothing of it goes away meanwhile.
+  useEffect(() => {
+    if (marker > 0) again();
+  }, [marker]);
   const last = value?.last ?? 0;
   const at = Number.isNaN(wanted) ? last : Math.min(Math.max(0, wanted), last);
   const go = (to: number | undefined): void => {
@@ -69,7 +73,7 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
             Event {at} of {last}
             {turn !== undefined && ` · turn ${Number(turn.slice(5))}`}
           </span>
-          <span class="hint">
+          <span class="hint keys">
             <kbd>←</kbd> <kbd>→</kbd> events, <kbd>T</kbd> <kbd>⇧T</kbd> turns
           </span>
         </p>
@@ -82,7 +86,7 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
       ))}
       <div class="past-sides">
         <Events moments={value.moments} at={at} onGo={go} />
-        <OneMoment of={of} position={at} marker={marker} />
+        <OneMoment of={of} position={at} />
       </div>
     </section>
   );
@@ -118,8 +122,8 @@ function Events({ moments, at, onGo }: EventsProps): JSX.Element {
   );
 }
 
-function OneMoment({ of, position, marker }: { readonly of: string; readonly position: number; readonly marker: number }): JSX.Element {
-  const { value, error, again } = useAnswer(`moment ${of} ${position} ${marker}`, async (signal) => {
+function OneMoment({ of, position }: { readonly of: string; readonly position: number }): JSX.Element {
+  const { value, error, again } = useAnswer(`moment ${of} ${position}`, async (signal) => {
     const found = await request('get', '/v1/conversations/{id}/moments/{position}', { path: { id: of, position }, signal });
     return found as unknown as MomentView;
   });
