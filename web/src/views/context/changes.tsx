@@ -7,7 +7,7 @@ import { request } from '../../api/request.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, messageOf, plural } from '../../ui/words.js';
+import { ago, count, dateTime, messageOf, plural } from '../../ui/words.js';
 import { Reader } from './reader.js';
 import { numberOf, spans, type Change } from './shapes.js';
 
@@ -124,7 +124,7 @@ function OneChange({ of, change }: { readonly of: string; readonly change: Chang
     <section class="one-change" aria-label={`${KINDS[kind]} ${change.number}`}>
       <dl class="facts-list">
         <dt>When</dt>
-        <dd>{new Date(change.at).toLocaleString()}</dd>
+        <dd>{dateTime(change.at / 1000)}</dd>
         {cause !== null && (
           <>
             <dt>Why</dt>

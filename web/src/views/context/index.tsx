@@ -107,7 +107,7 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
             >
               <i class={`key ${classOf(chunk)}`} />
               <span class="chunk-name small">{nameOf(chunk)}</span>
-              <span class="chunk-words one-line">{plainText(chunk.words, 200)}</span>
+              <span class="chunk-words one-line">{wordsOf(chunk)}</span>
               {chunk.drops && <span class="pill warn">drops next</span>}
               <span class="chunk-size" aria-hidden="true">
                 <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
@@ -162,6 +162,12 @@ function SystemPrompt({ of }: { readonly of: string }): JSX.Element {
 
 function classOf({ kind, role }: Chunk): string {
   return kind === 'SYSTEM' ? 'system' : kind === 'MEMORY' ? 'memory' : role;
+}
+
+/** Of what is no message the gateway names the version, which says nothing here. */
+function wordsOf({ kind, words }: Chunk): string {
+  if (kind === 'SYSTEM') return 'Identity, schemas of its tools, MEMORY.md';
+  return kind === 'MEMORY' ? 'Summaries of older turns, and what was learned' : plainText(words, 200);
 }
 
 const ROLES: Readonly<Record<string, string>> = { user: 'person', assistant: 'model', tool: 'tool' };

@@ -23,7 +23,7 @@ export function SaidIn({ conversation, turn }: { readonly conversation: string; 
   return (
     <Link view="chat" of={conversation} more={{ turn }} class="said-in">
       <span class="one-line">{nameOf(conversation, listed)}</span>
-      {turn !== undefined && <span class="num">turn {Number(turn.replace(/^turn_/, ''))}</span>}
+      {turn !== undefined && <span class="num">· turn {Number(turn.replace(/^turn_/, ''))}</span>}
     </Link>
   );
 }

@@ -157,7 +157,7 @@ function Hits({ scope, question, kind }: HitsProps): JSX.Element {
   const { hits } = value;
   return (
     <>
-      <p class="small faint row">
+      <p class="small faint row hits-count">
         <span class="grow" role="status">
           {hits.length === 0
             ? 'Nothing is found: no text has a word of the question. Other words, or fewer limits, may do.'
@@ -204,11 +204,13 @@ function Said({ one }: { readonly one: Recalled }): JSX.Element {
   const words = KINDS.find(([name]) => name === kind)?.[2] ?? plainText(kind, 20);
   return (
     <p class="said-by small">
-      <strong>{plainText(speaker === 'assistant' ? 'model' : speaker, 60)}</strong>
+      {(speaker !== kind || kind === 'user' || kind === 'assistant') && (
+        <strong>{plainText(speaker === 'assistant' ? 'model' : speaker, 60)}</strong>
+      )}
       <span class="pill">{words}</span>
       {trust.startsWith('tool:') && (
         <span class="pill warn" title="Data, and no instruction">
-          untrusted: {plainText(trust.slice(5), 40)}
+          untrusted{trust.slice(5) !== speaker && `: ${plainText(trust.slice(5), 40)}`}
         </span>
       )}
       {trust === 'person' && kind !== 'user' && <span class="pill">a person’s word</span>}

@@ -114,7 +114,7 @@ function Events({ moments, at, onGo }: EventsProps): JSX.Element {
         <li key={position}>
           <button type="button" class="event" aria-current={position === at ? 'true' : undefined} onClick={() => onGo(position)}>
             <span class="faint num">{position}</span>
-            <span class="event-words">{event === null ? <strong>Run {run} begins</strong> : plainText(words, 240)}</span>
+            <span class="event-words">{event === null ? <strong>Run {run} begins</strong> : plainText(shortIds(words), 240)}</span>
           </button>
         </li>
       ))}
@@ -133,7 +133,7 @@ function OneMoment({ of, position }: { readonly of: string; readonly position: n
     <div class="moment" aria-live="polite">
       <header>
         <h2>{event === null ? 'A run begins' : plainText(event.replaceAll('-', ' '), 100)}</h2>
-        <p class="small quiet">{plainText(words, 400)}</p>
+        <p class="small quiet">{plainText(shortIds(words), 400)}</p>
         <p class="small faint">
           <time dateTime={new Date(at).toISOString()}>
             {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}
@@ -174,6 +174,11 @@ function OneMoment({ of, position }: { readonly of: string; readonly position: n
   );
 }
 
+/** An id that nobody reads tells as much by its beginning; the table of fields has all of it. */
+function shortIds(words: string): string {
+  return words.replace(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '$1…');
+}
+
 function Facts({ before, after }: { readonly before: Scene | null; readonly after: Scene }): JSX.Element {
   const was = before === null ? undefined : new Map(factsOf(before));
   return (
@@ -187,10 +192,10 @@ function Facts({ before, after }: { readonly before: Scene | null; readonly afte
             <dd key={name} class={isChanged ? 'is-changed' : ''}>
               {isChanged && (
                 <>
-                  <s>{plainText(old, 200)}</s> <span aria-hidden="true">→</span>{' '}
+                  <s>{plainText(shortIds(old), 200)}</s> <span aria-hidden="true">→</span>{' '}
                 </>
               )}
-              {plainText(value, 200)}
+              {plainText(shortIds(value), 200)}
             </dd>
           </>
         );
