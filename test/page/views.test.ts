@@ -3,9 +3,10 @@ import type { Page } from 'playwright-core';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
-import { figure } from '../support/scene.js';
+import { createRandom, figure } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, takesPictures, type OpenedPage, type PageWorld } from './browser.js';
+import { liveAtRandom } from './random-life.js';
 
 jest.setTimeout(240_000);
 
@@ -238,6 +239,40 @@ pageTest('why a turn was forgotten is told from the page alone', async () => {
   expect(story).toContain('The password of the day is plum');
   expect(story).toMatch(/ep_\d+/);
   await looked('why', `?context=${main}&part=turns&why=turn_0001`, (one) => one.locator('.story-head').waitFor());
+});
+
+pageTest('of a conversation that nobody has seen, the page tells of each turn why it is not in the prompt', async () => {
+  const random = createRandom();
+  const life = await liveAtRandom(stand.world.client, stand.world.id(), random);
+  const { page, context } = await opened('?fleet');
+  const get = async <T>(path: string): Promise<T> => (await (await context.request.get(`${stand.url}${path}`)).json()) as T;
+  const said = { seed: random.seed, done: life.done };
+  const gone: [string, string][] = [];
+  for (const id of life.ids) {
+    const { turns } = await get<{ turns: readonly { turn: string }[] }>(`/v1/conversations/${id}/turns?limit=200`);
+    expect({ ...said, turns: turns.length > 0 }).toEqual({ ...said, turns: true });
+    for (const { turn } of turns) {
+      const why = await get<{ inPrompt: number; entries: number; causes: readonly { kind: string }[] }>(
+        `/v1/conversations/${id}/turns/${turn}/why`,
+      );
+      if (why.inPrompt === why.entries) continue;
+      gone.push([id, turn]);
+      expect({ ...said, id, turn, kinds: why.causes.map(({ kind }) => kind) }).toEqual({
+        ...said,
+        ...{ id, turn, kinds: expect.not.arrayContaining(['other']) },
+      });
+      expect({ ...said, id, turn, isExplained: why.causes.some(({ kind }) => kind !== 'returned') }).toEqual({
+        ...said,
+        ...{ id, turn, isExplained: true },
+      });
+    }
+  }
+  for (const [id, turn] of [gone[0], gone.at(-1)].flatMap((one) => (one === undefined ? [] : [one]))) {
+    await page.goto(`${stand.url}/?context=${id}&part=turns&why=${turn}`);
+    await page.locator('.story-head', { hasText: /no longer in the prompt|partly in the prompt/ }).waitFor();
+    await page.locator('.story li.is-gone strong').first().waitFor();
+    await picture(page, `random-${id.endsWith('fork') ? 'fork' : 'main'}`);
+  }
 });
 
 pageTest(

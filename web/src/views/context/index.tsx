@@ -1,4 +1,5 @@
 /** What the next call sees, what it stands on, and where the rest has gone. */
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request } from '../../api/request.js';
@@ -25,6 +26,8 @@ const PARTS = [
 ] as const;
 
 const TURNS = 300;
+/** Of the messages, at first. */
+const ROWS = 300;
 /** That are listed by name. */
 const SUMMARIES = 8;
 
@@ -92,30 +95,45 @@ interface NowProps {
 
 function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
   const { chunks } = view;
-  const largest = Math.max(1, ...chunks.map(({ tokens }) => tokens));
+  const rows = useSignal(ROWS);
+  const fixed = chunks.filter(({ kind }) => kind !== 'WORKING_FLOW');
+  const flow = chunks.slice(fixed.length);
+  const at = flow.findIndex(({ id }) => id === selected);
+  // Thousands of rows are not drawn for who reads the latest; what the address names is among them.
+  const from = Math.max(0, Math.min(flow.length - rows.value, at === -1 ? Infinity : at - 20));
+  const largest = chunks.reduce((most, { tokens }) => Math.max(most, tokens), 1);
   const one = chunks.find(({ id }) => id === selected);
+  const row = (chunk: Chunk): JSX.Element => (
+    <li key={chunk.id}>
+      <button
+        type="button"
+        class={`chunk ${classOf(chunk)}`}
+        aria-current={chunk.id === selected ? 'true' : undefined}
+        onClick={() => onSelect(chunk.id)}
+      >
+        <i class={`key ${classOf(chunk)}`} />
+        <span class="chunk-name small">{nameOf(chunk)}</span>
+        <span class="chunk-words one-line">{wordsOf(chunk)}</span>
+        {chunk.drops && <span class="pill warn">drops next</span>}
+        <span class="chunk-size" aria-hidden="true">
+          <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
+        </span>
+        <span class="small num chunk-tokens">{count(chunk.tokens)}</span>
+      </button>
+    </li>
+  );
   return (
     <div class={`chunks${one === undefined ? '' : ' has-one'}`}>
       <ol class="chunk-list" aria-label={plural(chunks.length, 'chunk')}>
-        {chunks.map((chunk) => (
-          <li key={chunk.id}>
-            <button
-              type="button"
-              class={`chunk ${classOf(chunk)}`}
-              aria-current={chunk.id === selected ? 'true' : undefined}
-              onClick={() => onSelect(chunk.id)}
-            >
-              <i class={`key ${classOf(chunk)}`} />
-              <span class="chunk-name small">{nameOf(chunk)}</span>
-              <span class="chunk-words one-line">{wordsOf(chunk)}</span>
-              {chunk.drops && <span class="pill warn">drops next</span>}
-              <span class="chunk-size" aria-hidden="true">
-                <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
-              </span>
-              <span class="small num chunk-tokens">{count(chunk.tokens)}</span>
+        {fixed.map(row)}
+        {from > 0 && (
+          <li>
+            <button type="button" class="button bare tight" onClick={() => (rows.value = flow.length - from + ROWS)}>
+              {plural(from, 'earlier message')}: show {count(Math.min(from, ROWS))}
             </button>
           </li>
-        ))}
+        )}
+        {flow.slice(from).map(row)}
       </ol>
       {one !== undefined && (
         <aside class="chunk-open" aria-label={nameOf(one)}>
