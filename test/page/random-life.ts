@@ -17,7 +17,7 @@ export interface RandomLife {
 
 const SUBJECTS = ['the crane', 'the ledger', 'the ships', 'the weather', 'the harbour master', 'the tides', 'the rope store', 'the lamps'];
 
-export async function liveAtRandom(client: PerduraClient, id: string, { next }: Random, steps = 14): Promise<RandomLife> {
+export async function liveAtRandom(client: PerduraClient, id: string, { next }: Random, steps: number): Promise<RandomLife> {
   const done: string[] = [];
   const pick = <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)]!;
   const note = async (what: string, act: () => Promise<unknown>): Promise<void> => {

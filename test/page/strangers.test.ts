@@ -6,6 +6,7 @@ import { writeLife } from '../../src/memory/past-life.js';
 import type { Entry } from '../../src/records/message.js';
 import { figure } from '../support/scene.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
+import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, tooWide, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
 
@@ -248,6 +249,9 @@ pageTest('the inbox has what waits in all conversations, oldest first, and is go
   expect(await page.title()).toBe('(2) Inbox · Perdura');
   await picture(page, 'inbox');
   expect(await accessFaults(page)).toEqual([]);
+  await page.keyboard.press('Tab');
+  await page.getByRole('button', { name: 'To the content' }).press('Enter');
+  await page.locator('main:focus').waitFor();
   await page.keyboard.press('j');
   await page.keyboard.press('j');
   await page.keyboard.press('Tab');
@@ -256,6 +260,26 @@ pageTest('the inbox has what waits in all conversations, oldest first, and is go
   await page.locator('.inbox-item').nth(1).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await page.getByText('Nothing waits for you').waitFor();
+
+  // A page that is not seen asks the browser to say it; sooner here than each 20 s.
+  await page.evaluate(`{
+    const later = window.setTimeout;
+    window.setTimeout = (act, ms, ...more) => later(act, ms > 10_000 ? 200 : ms, ...more);
+    window.notices = [];
+    window.Notification = class { static permission = 'granted'; constructor(title, { body }) { notices.push(Object.assign(this, { title, body })); } close() {} };
+    Object.defineProperty(document, 'hidden', { get: () => true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }`);
+  script.on('once more', callTool('run_command', { command: 'npm', args: ['publish'] }), text('Published.'));
+  await client.start('hotfix', { title: 'Hotfix' });
+  await client.enqueue('hotfix', 'once more');
+  const said = await waitFor(
+    () => page.evaluate<{ title: string; body: string }[]>('notices.map(({ title, body }) => ({ title, body }))'),
+    (all) => all.length > 0,
+  );
+  expect(said).toEqual([{ title: 'run_command waits for your approval', body: expect.stringContaining('npm') }]);
+  await page.evaluate('notices[0].onclick()');
+  await page.waitForURL(/chat=hotfix/);
 });
 
 async function waiting(id: string): Promise<void> {

@@ -46,7 +46,7 @@ function answer(request: ApiRequest): Reply {
     );
   }
   // Outlives a test: what streams is looked at while it does.
-  if (said.includes('slowly')) return { ...text(LONG), chunks: { size: 30, delayMs: 500 } };
+  if (said.includes('slowly')) return { ...text(LONG.slice(0, 600)), chunks: { size: 30, delayMs: 400 } };
   return { ...text(said.includes('briefly') ? 'It is all in order.' : `Noted. ${LONG}`), chunks: { size: 90, delayMs: 12 } };
 }
 
@@ -243,7 +243,7 @@ pageTest('why a turn was forgotten is told from the page alone', async () => {
 
 pageTest('of a conversation that nobody has seen, the page tells of each turn why it is not in the prompt', async () => {
   const random = createRandom();
-  const life = await liveAtRandom(stand.world.client, stand.world.id(), random);
+  const life = await liveAtRandom(stand.world.client, stand.world.id(), random, 10);
   const { page, context } = await opened('?fleet');
   const get = async <T>(path: string): Promise<T> => (await (await context.request.get(`${stand.url}${path}`)).json()) as T;
   const said = { seed: random.seed, done: life.done };
@@ -267,10 +267,26 @@ pageTest('of a conversation that nobody has seen, the page tells of each turn wh
       });
     }
   }
+  // And of those that were taken back.
+  const cut = await get<{ branches: readonly { turns: readonly string[] }[] }>(`/v1/conversations/${life.ids[0]}/branches`);
+  for (const { turns } of cut.branches.slice(0, 2)) {
+    await page.goto(`${stand.url}/?context=${life.ids[0]}&part=turns`);
+    await page
+      .locator('.cut-out', { hasText: /taken back/ })
+      .first()
+      .waitFor();
+    await page.goto(`${stand.url}/?context=${life.ids[0]}&part=turns&why=${turns[0]}`);
+    await page
+      .locator('.story li', { hasText: /Rewind/ })
+      .first()
+      .waitFor();
+  }
   for (const [id, turn] of [gone[0], gone.at(-1)].flatMap((one) => (one === undefined ? [] : [one]))) {
     await page.goto(`${stand.url}/?context=${id}&part=turns&why=${turn}`);
     await page.locator('.story-head', { hasText: /no longer in the prompt|partly in the prompt/ }).waitFor();
     await page.locator('.story li.is-gone strong').first().waitFor();
+    await page.locator('.story .now').waitFor();
+    if (id.endsWith('fork')) await page.locator('.conversation-head', { hasText: /fork of .* at turn \d+/ }).waitFor();
     await picture(page, `random-${id.endsWith('fork') ? 'fork' : 'main'}`);
   }
 });
@@ -470,5 +486,4 @@ pageTest('200 conversations that stream, in the fleet', async () => {
     await older.click();
   }
   expect(seen.size).toBe(200);
-  await looked('fleet-many', '?fleet&text=many-', (one) => one.locator('.row-link').nth(99).waitFor());
 });

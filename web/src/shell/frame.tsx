@@ -14,6 +14,9 @@ import { OfConversation } from './of-conversation.js';
 import { useTitle } from './title.js';
 import { ViewSlot } from './view-slot.js';
 
+/** Where the way around ends: what is skipped to. */
+const CONTENT = { tabIndex: -1, 'data-content': '' } as const;
+
 export function Frame(): JSX.Element {
   useEffect(keepConnected, []);
   useEffect(keepWaiting, []);
@@ -25,6 +28,9 @@ export function Frame(): JSX.Element {
   const slot = <ViewSlot name={shown.name} of={of} />;
   return (
     <div class="frame">
+      <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('[data-content]')?.focus()}>
+        To the content
+      </button>
       <Rail shown={shown} />
       <div class="stage">
         {(connection.value === 'lost' || !isReachable.value) && (
@@ -33,7 +39,7 @@ export function Frame(): JSX.Element {
             Offline. Conversations go on without this page, and it goes on by itself.
           </p>
         )}
-        <main class="view">
+        <main class="view" {...(!shown.isOfConversation && CONTENT)}>
           {shown.isOfConversation ? (
             <OfConversation shown={shown} of={of}>
               {slot}

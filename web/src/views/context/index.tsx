@@ -9,7 +9,8 @@ import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { Parts } from '../../ui/tabs.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { count, plural } from '../../ui/words.js';
+import { ago, count, plural } from '../../ui/words.js';
+import type { Branch } from '../../conversation/open.js';
 import { conversations } from '../../conversations.js';
 import { Changes } from './changes.js';
 import { Meter } from './meter.js';
@@ -207,6 +208,9 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
     request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: TURNS, ...(before && { before }) }, signal }),
   );
   const turns = list.value?.turns ?? [];
+  const cut = useAnswer(`branches ${of}`, (signal) => request('get', '/v1/conversations/{id}/branches', { path: { id: of }, signal }));
+  const branches = (cut.value?.branches ?? []) as unknown as readonly Branch[];
+  const cutAfter = (turn: string): readonly Branch[] => branches.filter(({ after }) => after === turn);
   const page = (first: string | undefined): void => keep({ before: first, part: 'turns' }, { push: true });
   return (
     <div class={`chunks${why === undefined ? '' : ' has-one'}`}>
@@ -228,6 +232,7 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
           </p>
         )}
         <ol class="turn-list" aria-busy={list.isAsking}>
+          {list.value?.more === false && cutAfter('turn_0000').map((branch) => <CutOut key={branch.branch} of={of} branch={branch} />)}
           {turns.map(({ turn, question }) => {
             const [kind, words] = known === undefined ? (['', ''] as const) : standingOf(turn, known);
             return (
@@ -242,6 +247,9 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
                   <span class="one-line">{plainText(question, 160)}</span>
                   {words !== '' && <span class={`pill ${kind}`}>{words}</span>}
                 </button>
+                {cutAfter(turn).map((branch) => (
+                  <CutOut key={branch.branch} of={of} branch={branch} />
+                ))}
               </li>
             );
           })}
@@ -253,6 +261,25 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
         </aside>
       )}
     </div>
+  );
+}
+
+/** Turns that a rewind has taken back are missing in the line: where, is said in their place. */
+function CutOut({ of, branch: { branch, turns, at } }: { readonly of: string; readonly branch: Branch }): JSX.Element {
+  return (
+    <p class="cut-out small quiet">
+      <Icon name="branch" size={14} />
+      <span>
+        {spans(turns).replace(/^t/, 'T')} {turns.length === 1 ? 'was' : 'were'} taken back,{' '}
+        {ago(at) === 'now' ? 'just now' : `${ago(at)} ago`}
+      </span>
+      <button type="button" class="button bare tight" onClick={() => keep({ why: turns[0], part: 'turns' })}>
+        Why
+      </button>
+      <Link view="chat" of={of} more={{ branch: String(branch) }} class="button bare tight">
+        Read
+      </Link>
+    </p>
   );
 }
 
