@@ -164,7 +164,10 @@ const PROTOCOLS: Readonly<Record<string, Send>> = {
 
 /** What the model has read of the newest message. */
 function newest(): readonly unknown[] {
-  return blocksOf(seen.at(-1)?.messages.at(-1)?.content ?? []).map(({ cache_control: _, ...block }: Record<string, unknown>) => block);
+  return blocksOf(seen.at(-1)?.messages.at(-1)?.content ?? []).map((one) => {
+    const { cache_control: _, ...block } = one as unknown as Record<string, unknown>;
+    return block;
+  });
 }
 const DOCUMENT = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF.toString('base64') } };
 
