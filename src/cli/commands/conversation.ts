@@ -61,7 +61,7 @@ export function sendCommand(program: Command, context: CliContext): void {
         'queue: after the running turn; steer: into it, between its next tool calls; interrupt: in its place',
       ).choices(['queue', 'steer', 'interrupt']),
     )
-    .option('--attach <file...>', 'pictures for the model: PNG, JPEG, GIF or WebP')
+    .option('--attach <file...>', 'files for the model: pictures (PNG, JPEG, GIF, WebP), PDF, texts')
     .option('--payload <json>', 'data for the model, shown after the text: JSON, @FILE or - for stdin')
     .option('--output-schema <json>', 'JSON Schema of the object that the answer must be: JSON or @FILE')
     .option('--context <json>', 'values that tools see and the model never does, from this turn on: JSON or @FILE')
