@@ -8,7 +8,9 @@ import { contextChangesOf, type ContextChange } from '../insight/compactions.js'
 import { knownTurns, shortenedIn, type KnownTurns } from '../insight/known-turns.js';
 import { momentOf, momentsOf, slotsAt, toReplayedPast, type MomentPage, type MomentView, type ReplayedPast } from '../insight/moments.js';
 import { chunksOf, wordsOf, type DebugChunk } from '../insight/scene.js';
-import { timelineOf, turnsNamedIn, type RunHistory, type TurnTimeline } from '../insight/timeline.js';
+import { turnsNamedIn } from '../insight/timeline/read-run.js';
+import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
+import { timelineOf } from '../insight/timeline/timeline.js';
 import { inspectTurns, type InspectedTurn } from '../insight/turns.js';
 import { whyOf, type WhyAnswer } from '../insight/why.js';
 import { tokenCounterBy } from '../models/token-counter.js';

@@ -1,5 +1,5 @@
 /**
- * The pictures of docs/page.md. `PERDURA_SCREENSHOTS=docs npm test -- test/page/images` takes them anew, from conversations as people have
+ * The pictures of docs/how-to/page.md. `PERDURA_SCREENSHOTS=docs npm test -- test/page/images` takes them anew, from conversations as people have
  * them; otherwise this says whether they are there, and of the size at which the page is shown.
  */
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -20,12 +20,12 @@ const takesThem = hasBrowser && process.env['PERDURA_SCREENSHOTS'] === 'docs';
 
 jest.setTimeout(300_000);
 
-test('each view has a picture in docs/page.md, of its present size, and small', () => {
-  const document = readFileSync(join(root, 'docs', 'page.md'), 'utf8');
+test('each view has a picture in docs/how-to/page.md, of its present size, and small', () => {
+  const document = readFileSync(join(root, 'docs', 'how-to', 'page.md'), 'utf8');
   expect(readdirSync(FOLDER).sort()).toEqual(NAMES.map((name) => `${name}.png`).sort());
   for (const name of NAMES) {
     const path = join(FOLDER, `${name}.png`);
-    expect(document).toContain(`](images/page/${name}.png)`);
+    expect(document).toContain(`](../images/page/${name}.png)`);
     const header = readFileSync(path).subarray(0, 24);
     expect([name, header.readUInt32BE(16), header.readUInt32BE(20)]).toEqual([name, VIEWPORT.width, VIEWPORT.height]);
     expect([name, statSync(path).size < MAX_BYTES]).toEqual([name, true]);
