@@ -21,7 +21,7 @@ import { createStepping, type SteppingClient } from './client/stepping.js';
 import { createUploads, type UploadsClient } from './client/uploads.js';
 import { createUsage, type UsageClient } from './client/usage.js';
 import { createAskWorker, createUnlessNoWorker } from './client/worker-patience.js';
-import { findUserConfig, temporalConnection, type Config } from './config.js';
+import { findUserConfig, providerSettings, temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
   type ContextIndex,
@@ -39,6 +39,7 @@ import { CHILD_PATTERN } from './conversation/protocol/fields.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
 import type { Recall } from './memory/recall/recall.js';
+import type { Embedder } from './models/embedder.js';
 import { scopeAndTenant } from './records/scope.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
@@ -137,6 +138,8 @@ export interface ClientOptions {
   readonly store: () => Store | Promise<Store>;
   /** Bytes that indexes of what was said may take in memory, all scopes together. */
   readonly searchCacheBytes?: number;
+  /** Searches by meaning too, as the workers do; asked for at the first search. Default: by words alone. */
+  readonly embedder?: () => Promise<Embedder | undefined>;
   readonly close?: () => Promise<void>;
 }
 
@@ -147,10 +150,17 @@ export interface ClientOptions {
  */
 export async function createClient(
   config: Config,
-  { workerPatienceMs = 30_000 }: Pick<ClientOptions, 'workerPatienceMs'> = {},
+  { workerPatienceMs = 30_000, embedder }: ClientSettings = {},
 ): Promise<PerduraClient> {
-  return createClientOn(config, await connectTemporal(config), { workerPatienceMs });
+  return createClientOn(config, await connectTemporal(config), { workerPatienceMs, embedder: () => Promise.resolve(embedder) });
 }
+
+/** `embedder`: as perdura.config has it, where searches are to go by meaning too. */
+export interface ClientSettings extends Pick<ClientOptions, 'workerPatienceMs'> {
+  readonly embedder?: Wanted;
+}
+
+type Wanted = string | Embedder | undefined;
 
 export interface Connected {
   readonly connection: Connection;
@@ -161,10 +171,11 @@ export interface Connected {
 export function createClientOn(
   config: Config,
   { connection, namespace }: Connected,
-  options: Pick<ClientOptions, 'workerPatienceMs'> = {},
+  { embedder, ...options }: Pick<ClientOptions, 'workerPatienceMs'> & { readonly embedder?: () => Promise<Wanted> } = {},
 ): PerduraClient {
   return createClientWith({
     ...options,
+    ...(embedder && { embedder: async () => embedderOf(config, await embedder()) }),
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
@@ -196,12 +207,13 @@ export function createClientWith({
   agentRefusal: refusalOf,
   store: openTheStore,
   searchCacheBytes: cacheBytes,
+  embedder,
   close,
 }: ClientOptions): PerduraClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   let indexes: Promise<Recall> | undefined;
-  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, cacheBytes));
+  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, { cacheBytes, embedder }));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
@@ -404,7 +416,24 @@ function withId(message: string | Message): Message & { readonly id: string } {
 }
 
 /** Stemmers and lists of words are loaded by the first search, not by every command. */
-async function openRecall(store: () => Promise<Store>, cacheBytes: number | undefined): Promise<Recall> {
-  const { createRecall } = await import('./memory/recall/recall.js');
-  return createRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }) });
+async function openRecall(
+  store: () => Promise<Store>,
+  { cacheBytes, embedder: wanted }: { readonly cacheBytes: number | undefined; readonly embedder: ClientOptions['embedder'] },
+): Promise<Recall> {
+  const [{ createRecall }, { createPaidEmbedder }] = await Promise.all([
+    import('./memory/recall/recall.js'),
+    import('./memory/recall/paid-embedder.js'),
+  ]);
+  const [opened, embedder] = await Promise.all([store(), wanted?.()]);
+  return createRecall({
+    store: opened,
+    ...(cacheBytes !== undefined && { cacheBytes }),
+    ...(embedder && { embedder: createPaidEmbedder({ store: opened, embedder }) }),
+  });
+}
+
+async function embedderOf(config: Config, wanted: Wanted): Promise<Embedder | undefined> {
+  if (wanted === undefined) return undefined;
+  const { createEmbedder } = await import('./models/providers.js');
+  return createEmbedder(wanted, providerSettings(config));
 }

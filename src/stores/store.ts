@@ -44,6 +44,7 @@ export interface Store {
   readonly documents: Documents;
   readonly pins: Pins;
   readonly scopes: Scopes;
+  readonly vectors: Vectors;
   readonly uploads: Uploads;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
@@ -375,7 +376,7 @@ export interface Documents {
   redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
 }
 
-/** A life in which something was written, with a mark that changes when its entries, its cuts or its episodes do. */
+/** A life in which something was written, with a mark that changes when its entries, its cuts, its episodes or its vectors do. */
 export interface MarkedLife {
   readonly key: ConversationKey;
   readonly mark: string;
@@ -389,6 +390,25 @@ export interface Scopes {
   readIndex(key: ScopeKey): Promise<Uint8Array | undefined>;
   /** In the place of the one before, which a reader sees whole until then. */
   writeIndex(key: ScopeKey, bytes: Uint8Array): Promise<void>;
+}
+
+/** What one text means, as an embedder has said: a vector, each of whose numbers is one byte. */
+export interface StoredVector {
+  /** `provider/model`. Vectors of another one say nothing about these. */
+  readonly model: string;
+  /** Hash of the text, as the index of a scope has it. */
+  readonly text: number;
+  readonly values: Int8Array;
+}
+
+/** Vectors of texts of one life, which go with it. They are derived: what is lost is made again. */
+export interface Vectors {
+  /** Each once per model, size and text: the first one counts. */
+  add(key: ConversationKey, vectors: readonly StoredVector[]): Promise<void>;
+  /** Those of a model, of whatever size, in no order. */
+  read(key: ConversationKey, model: string): Promise<readonly StoredVector[]>;
+  /** Takes away those of all models whose text is none of `texts`, which is asked only where there are some: of what was forgotten. */
+  keep(key: ConversationKey, texts: () => Promise<ReadonlySet<number>>): Promise<void>;
 }
 
 /** What has been accepted of one tool of a server: its words, and their SHA-256. */

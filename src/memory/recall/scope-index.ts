@@ -5,6 +5,7 @@
  *     were read last. A slot that was empty then is looked at again, since writes may come out of order.
  * I2  What a rewind has cut, what was deleted, and MEMORY.md's and the facts' old words go out of the index in the same step.
  * I3  With another set of tombstones the index is made anew, without what they forget: it keeps no trace of it, not even as a hash.
+ * I4  Where there is an embedder its vectors are read beside: those of its model alone, and of the size that it gives now.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { slotsIn, currentLine } from '../prefix.js';
@@ -12,9 +13,10 @@ import { readPages } from '../past-life.js';
 import { redactor } from '../documents/forgetting.js';
 import type { Entry } from '../../records/message.js';
 import { SearchIndex, type Text } from '../../search/search-index.js';
+import { Meanings } from '../../search/meanings.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
-import type { ConversationKey, MarkedLife, ScopeKey, Store } from '../../stores/store.js';
-import { DOCUMENTS, documentTexts, textOfEntry } from './indexed-texts.js';
+import type { ConversationKey, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
+import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
 import { episodesOf, itemsOf } from './life-texts.js';
 import { lineOf } from './lines.js';
 
@@ -35,8 +37,6 @@ interface Extra {
 const PAGE = 500;
 /** A slot that stays empty for so many others belongs to an effect that never wrote. */
 const MAX_EMPTY = 256;
-/** UTF-16 units of a tool's result that can be found: a long page must not outweigh what was said. */
-const MAX_TOOL_TEXT = 64 * 1024;
 /** Messages indexed before others of this process have their turn. */
 const AT_ONCE = 100;
 /** New passages after which it is worth writing the index down. */
@@ -49,14 +49,51 @@ export class ScopeIndex {
   #forgotten: string | undefined;
   #unwritten = 0;
   #hasLooked = false;
+  #meanings: Meanings | undefined;
+  readonly #leftOut = new Set<number>();
+  /** By line: the mark of its life when its vectors were read. */
+  #vectorsOf = new Map<string, string>();
 
   constructor(
     readonly store: Store,
     readonly key: ScopeKey,
     readonly log?: (line: string) => void,
+    /** Of the embedder. */
+    readonly model?: string,
   ) {}
 
-  /** I1–I3. */
+  bytes(): number {
+    return this.index.bytes() + (this.#meanings?.bytes() ?? 0);
+  }
+
+  /** I4. How many numbers the embedder's vectors have now. */
+  expectSize(dimensions: number): void {
+    if (this.#meanings?.dimensions === dimensions) return;
+    this.#meanings = new Meanings(dimensions);
+    this.#vectorsOf.clear();
+  }
+
+  /** What was just made. */
+  addVectors(vectors: readonly StoredVector[]): void {
+    if (vectors[0]) this.expectSize(vectors[0].values.length);
+    for (const { text, values } of vectors) this.#meanings?.add(text, values);
+  }
+
+  hasVector(text: number): boolean {
+    return (this.#meanings?.has(text) ?? false) || this.#leftOut.has(text);
+  }
+
+  /** Of these no vector can be made: they are not asked for again. */
+  leaveOut(texts: readonly number[]): void {
+    for (const text of texts) if (!this.#meanings?.has(text)) this.#leftOut.add(text);
+  }
+
+  /** How like a question each passage is. */
+  async likeness(question: Float32Array): Promise<Float32Array | undefined> {
+    return this.#meanings?.likeness(question, this.index.table.columns.hash.subarray(0, this.index.size));
+  }
+
+  /** I1–I4. */
   async update(): Promise<void> {
     const [tombstones, name] = await Promise.all([this.store.documents.forgotten(this.key), this.#name()]);
     const forgotten = tombstones.map(({ id }) => id).join(' ');
@@ -73,6 +110,7 @@ export class ScopeIndex {
       await this.#read(life, redact);
       await this.#readBeside(life.key, redact);
     }
+    await this.#readVectors(lives);
     if (this.#documents === documents) return;
     await this.#readDocuments(redact);
     this.#documents = documents;
@@ -106,9 +144,23 @@ export class ScopeIndex {
     this.index = new SearchIndex(this.index.analyzer);
     this.#lives = new Map();
     this.#documents = '';
+    this.#meanings &&= new Meanings(this.#meanings.dimensions);
+    this.#vectorsOf.clear();
     // What is written down has what is forgotten now.
     if (this.#forgotten !== undefined) this.#unwritten = Infinity;
     this.#forgotten = forgotten;
+  }
+
+  async #readVectors(lives: readonly MarkedLife[]): Promise<void> {
+    if (this.model === undefined) return;
+    for (const { key, mark } of lives) {
+      if (this.#vectorsOf.get(lineOf(key)) === mark) continue;
+      const vectors = await this.store.vectors.read(key, this.model);
+      // Of which size the embedder's are now shows when it is asked.
+      if (vectors[0]) this.#meanings ??= new Meanings(vectors[0].values.length);
+      for (const { text, values } of vectors) this.#meanings?.add(text, values);
+      this.#vectorsOf.set(lineOf(key), mark);
+    }
   }
 
   /** Its words go from what is written down too. */
@@ -170,10 +222,8 @@ export class ScopeIndex {
     for (const [i, entry] of entries.entries()) {
       const told = await textOfEntry(this.store, key, entry);
       if (told) {
-        const { kind, text } = told;
         const { slot: at, session, ts } = entry;
-        const found = redact(text).slice(0, kind === 'tool' ? MAX_TOOL_TEXT : Infinity);
-        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind, text: found });
+        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind: told.kind, text: foundText(told, redact) });
       }
       if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
     }

@@ -32,6 +32,7 @@ import { createFileLifeStorage } from './lives.js';
 import { createFileBudgets } from './budgets.js';
 import { createFileScopes } from './scopes.js';
 import { createFileSpendings } from './spendings.js';
+import { createFileVectors } from './vectors.js';
 import { createFileUploads } from './uploads.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
@@ -90,6 +91,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     feed,
     episodes: createEpisodes(collections),
     turnEnds: createTurnEnds(collections),
+    vectors: createFileVectors(dir, locks.withLock),
     budgets: createFileBudgets(async (key, attempt, line) => {
       await inWords(dir, key, `${attempt} of ${key.conversation}`, () => open(key).write(({ budget }) => line(budget)));
     }),

@@ -7,10 +7,11 @@ import { isAbsent, isForeign, toUnavailable } from './errors.js';
 import { replaceFile } from './lists.js';
 import { namesIn } from './lives.js';
 import { conversationsDir, scopeDir } from './paths.js';
+import { VECTORS } from './vectors.js';
 import type { MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const INDEX = 'search-index.bin';
-const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl'];
+const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', VECTORS];
 const OF_SCOPE = /^(?:MEMORY\.md|HISTORY.*\.md|semantic\.jsonl|forgotten\.jsonl)$/;
 const ABSENT = '-';
 /** Conversations that are looked at before others of this process have their turn. To wait for each of so many small looks costs more than they do. */

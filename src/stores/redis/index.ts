@@ -17,6 +17,7 @@ import { openRedisLink, type RedisLink } from './link.js';
 import { createRedisBudgets } from './budgets.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { createRedisSpendings } from './spendings.js';
+import { createRedisVectors } from './vectors.js';
 import { createRedisUploads } from './uploads.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
@@ -85,6 +86,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     feed,
     episodes: createEpisodes(open),
     turnEnds: createTurnEnds(open),
+    vectors: createRedisVectors(link),
   };
   return {
     kind: 'redis',

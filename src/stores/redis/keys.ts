@@ -17,6 +17,7 @@
  *   cuts      hash, id -> what a rewind has cut
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
+ *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (codecs/vector-codec.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -72,6 +73,7 @@ export const KEY_NAMES = [
   'cuts',
   'forks',
   'turn-ends',
+  'vectors',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export type ScopeKeyName =

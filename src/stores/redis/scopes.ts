@@ -5,6 +5,7 @@ import { keyOf, scopeKeyOf } from './keys.js';
 import type { ConversationKey, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const PIECE_BYTES = 1024 * 1024;
+const OF_LIFE = ['entries', 'cuts', 'episodes', 'vectors'] as const;
 /** Of one round trip. */
 const LIVES_AT_ONCE = 500;
 /** A piece that a dead process left is gone after that. */
@@ -74,12 +75,12 @@ async function marksOf(link: RedisLink, attempt: string, keys: readonly Conversa
   const answers = await link.ask(attempt, (redis) => {
     const pipeline = redis.pipeline();
     for (const key of keys) {
-      pipeline.hlen(keyOf(key, 'entries')).hlen(keyOf(key, 'cuts')).hlen(keyOf(key, 'episodes'));
+      for (const what of OF_LIFE) pipeline.hlen(keyOf(key, what));
     }
     return pipeline.exec();
   });
   return keys.flatMap((key, i) => {
-    const own = (answers ?? []).slice(3 * i, 3 * i + 3);
+    const own = (answers ?? []).slice(OF_LIFE.length * i, OF_LIFE.length * (i + 1));
     // Deleted, or lost.
     if (own[0]?.[1] === 0) return [];
     return [{ key, mark: markIn(own) }];
