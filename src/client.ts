@@ -213,7 +213,7 @@ export function createClientWith({
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   let indexes: Promise<Recall> | undefined;
-  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, { cacheBytes, embedder }));
+  const recall = (): Promise<Recall> => (indexes ??= firstRecall(store, { cacheBytes, embedder }));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
@@ -416,20 +416,12 @@ function withId(message: string | Message): Message & { readonly id: string } {
 }
 
 /** Stemmers and lists of words are loaded by the first search, not by every command. */
-async function openRecall(
+async function firstRecall(
   store: () => Promise<Store>,
-  { cacheBytes, embedder: wanted }: { readonly cacheBytes: number | undefined; readonly embedder: ClientOptions['embedder'] },
+  { cacheBytes, embedder }: { readonly cacheBytes: number | undefined; readonly embedder: ClientOptions['embedder'] },
 ): Promise<Recall> {
-  const [{ createRecall }, { createPaidEmbedder }] = await Promise.all([
-    import('./memory/recall/recall.js'),
-    import('./memory/recall/paid-embedder.js'),
-  ]);
-  const [opened, embedder] = await Promise.all([store(), wanted?.()]);
-  return createRecall({
-    store: opened,
-    ...(cacheBytes !== undefined && { cacheBytes }),
-    ...(embedder && { embedder: createPaidEmbedder({ store: opened, embedder }) }),
-  });
+  const { openRecall } = await import('./memory/recall/open-recall.js');
+  return openRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }), embedder: await embedder?.() }).recall;
 }
 
 async function embedderOf(config: Config, wanted: Wanted): Promise<Embedder | undefined> {

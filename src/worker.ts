@@ -30,9 +30,7 @@ import {
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
-import { createBackgroundEmbedding, type BackgroundEmbedding } from './memory/recall/background-embedding.js';
-import { createPaidEmbedder } from './memory/recall/paid-embedder.js';
-import { createRecall, type Recall } from './memory/recall/recall.js';
+import { openRecall } from './memory/recall/open-recall.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits } from './models/circuit-breaker.js';
@@ -151,14 +149,19 @@ async function runUntil(
     whyNotStart: trust?.whyNotStart,
   });
   const reportCircuits = createCircuitReport(runtimeLog());
-  const { recall, embedding } = searchOf(config, own, store);
+  const { recall, embedding } = openRecall({
+    store,
+    cacheBytes: config.searchCacheBytes,
+    embedder: createEmbedder(own.embedder, providerSettings(config)),
+    log: (line) => runtimeLog().warn(line),
+  });
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
       recall,
-      embedding,
+      ...(embedding && { embedding }),
       trust,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
@@ -260,18 +263,6 @@ async function activitiesOf(
     }),
     ...more,
   });
-}
-
-function searchOf(
-  config: Config,
-  { embedder: wanted }: Extensions,
-  store: Store,
-): { readonly recall: Recall; readonly embedding: BackgroundEmbedding | undefined } {
-  const log = (line: string): void => runtimeLog().warn(line);
-  const embedder = createEmbedder(wanted, providerSettings(config));
-  const paid = embedder && createPaidEmbedder({ store, embedder, log });
-  const recall = createRecall({ store, cacheBytes: config.searchCacheBytes, embedder: paid, log });
-  return { recall, embedding: paid && createBackgroundEmbedding({ recall, embedder: paid, log }) };
 }
 
 function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
