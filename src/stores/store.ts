@@ -20,6 +20,7 @@ import type { Spending, Spent } from '../records/spending.js';
 import type { Upload, UploadUse } from '../records/uploads.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner } from './names.js';
 
+export type { LifeName };
 export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner };
 export { DocumentRefused, LifeDeleted, StoreUnavailable } from './errors.js';
 
@@ -382,10 +383,20 @@ export interface MarkedLife {
   readonly mark: string;
 }
 
+export interface Marks {
+  /** Changes when MEMORY.md, HISTORY, facts or tombstones do. */
+  readonly documents: string;
+  /** Lives that have entries, in no order: all, or those of `changed`. */
+  readonly lives: readonly MarkedLife[];
+  /** Those that were written to since the cursor; of what is not among `lives` nothing is there any more. Absent: any may be. */
+  readonly changed?: readonly LifeName[];
+  readonly cursor: string;
+}
+
 /** What a scope has, seen from far: for an index of all that was said in it. */
 export interface Scopes {
-  /** Every life whose entries were written, in no order; `documents` changes when MEMORY.md, HISTORY, facts or tombstones do. */
-  marks(key: ScopeKey): Promise<{ readonly documents: string; readonly lives: readonly MarkedLife[] }>;
+  /** `since`: the cursor of an earlier answer, for what has changed from then on alone. */
+  marks(key: ScopeKey, since?: string): Promise<Marks>;
   /** As it was written; undefined where there is none. It is derived: what is lost or damaged is made again from the rest. */
   readIndex(key: ScopeKey): Promise<Uint8Array | undefined>;
   /** In the place of the one before, which a reader sees whole until then. */

@@ -42,6 +42,9 @@ const AT_ONCE = 100;
 /** New passages after which it is worth writing the index down. */
 const WRITTEN_AFTER = 1_000;
 
+/** Milliseconds after which all lives are looked at, whatever was noted: another program may have put some there, or taken some away. */
+const LOOKED_EVERY_MS = 600_000;
+
 export class ScopeIndex {
   index = new SearchIndex();
   #lives = new Map<string, ReadLife>();
@@ -49,6 +52,9 @@ export class ScopeIndex {
   #forgotten: string | undefined;
   #unwritten = 0;
   #hasLooked = false;
+  /** Of the store's notes of what has changed; absent: all lives are looked at. */
+  #cursor: string | undefined;
+  #lookedAt = -Infinity;
   #meanings: Meanings | undefined;
   readonly #leftOut = new Set<number>();
   /** By line: the mark of its life when its vectors were read. */
@@ -71,6 +77,7 @@ export class ScopeIndex {
     if (this.#meanings?.dimensions === dimensions) return;
     this.#meanings = new Meanings(dimensions);
     this.#vectorsOf.clear();
+    this.#cursor = undefined;
   }
 
   /** What was just made. */
@@ -101,9 +108,12 @@ export class ScopeIndex {
     this.#hasLooked = true;
     if (this.#forgotten !== forgotten) this.#clear(forgotten);
     const redact = redactor(tombstones, this.key.scope);
-    const { documents, lives } = await this.store.scopes.marks(this.key);
+    const isDue = performance.now() - this.#lookedAt > LOOKED_EVERY_MS;
+    if (isDue) this.#lookedAt = performance.now();
+    const { documents, lives, changed, cursor } = await this.store.scopes.marks(this.key, isDue ? undefined : this.#cursor);
     const there = new Set(lives.map(({ key }) => lineOf(key)));
-    const gone = new Set([...this.#lives.keys()].filter((line) => !there.has(line)));
+    const maybe = changed?.map((life) => lineOf(life)) ?? [...this.#lives.keys()];
+    const gone = new Set(maybe.filter((line) => this.#lives.has(line) && !there.has(line)));
     for (const line of gone) this.#removeLife(line);
     for (const life of lives) {
       if (this.#lives.get(lineOf(life.key))?.mark === life.mark) continue;
@@ -111,9 +121,9 @@ export class ScopeIndex {
       await this.#readBeside(life.key, redact);
     }
     await this.#readVectors(lives);
-    if (this.#documents === documents) return;
-    await this.#readDocuments(redact);
+    if (this.#documents !== documents) await this.#readDocuments(redact);
     this.#documents = documents;
+    this.#cursor = cursor;
   }
 
   /** Where enough is new. What fails to be written is written the next time. */
@@ -146,6 +156,7 @@ export class ScopeIndex {
     this.#documents = '';
     this.#meanings &&= new Meanings(this.#meanings.dimensions);
     this.#vectorsOf.clear();
+    this.#cursor = undefined;
     // What is written down has what is forgotten now.
     if (this.#forgotten !== undefined) this.#unwritten = Infinity;
     this.#forgotten = forgotten;

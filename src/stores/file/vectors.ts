@@ -28,7 +28,7 @@ export function createFileVectors(dir: string, withLock: WithLock): Vectors {
         await mkdir(dirname(path), { recursive: true });
         await withLock(`${path}.lock`, async () => {
           const { known, reading } = await read(path);
-          const fresh = new Map(vectors.map((one) => [vectorId(one), one]));
+          const fresh = new Map(vectors.toReversed().map((one) => [vectorId(one), one]));
           for (const id of known.keys()) fresh.delete(id);
           if (fresh.size > 0) await append(path, reading, [...fresh.values()].map(encodeVector));
         });

@@ -33,6 +33,7 @@
  *   proposals   hash, id -> proposal
  *   forgotten   hash, id -> tombstone
  *   lives       set of lives that have entries, each `[conversation, life]` as JSON
+ *   changes     sorted set of those that were written to, by the number of their last write
  *   search-index
  *               hash, number -> a piece of the index of all that was said (derived), `pieces` how many; the next one is written beside it
  *
@@ -77,7 +78,7 @@ export const KEY_NAMES = [
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export type ScopeKeyName =
-  'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten' | 'lives' | 'search-index';
+  'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten' | 'lives' | 'changes' | 'search-index';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {

@@ -13,9 +13,11 @@ const UNFINISHED_SECONDS = 600;
 
 export function createRedisScopes(link: RedisLink): Scopes {
   return {
-    async marks(key) {
+    async marks(key, since) {
       const attempt = `look what was said in ${key.scope}`;
-      const members = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKeyOf(key, 'lives')))) ?? [];
+      // Before the lives (C1).
+      const { cursor, members: changed } = await changesSince(link, key, since);
+      const members = changed ?? (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKeyOf(key, 'lives')))) ?? [];
       const known = members.flatMap((member) => toKey(key, member) ?? []);
       const lives: MarkedLife[] = [];
       for (let at = 0; at < known.length; at += LIVES_AT_ONCE)
@@ -30,7 +32,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
           .hlen(scopeKeyOf(key, 'forgotten'))
           .exec(),
       );
-      return { documents: markIn(documents ?? []), lives };
+      return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor };
     },
 
     async readIndex(key) {
@@ -64,11 +66,26 @@ export function createRedisScopes(link: RedisLink): Scopes {
   };
 }
 
-/** With every write of entries: a life that has some is found. The same again changes nothing. */
+/** After a write (C1): a life that has entries is found, and that it has changed. */
 export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
   await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
-    redis.sadd(scopeKeyOf(key, 'lives'), JSON.stringify([key.conversation, key.life])),
+    redis.perduraNote(scopeKeyOf(key, 'lives'), scopeKeyOf(key, 'changes'), JSON.stringify([key.conversation, key.life])),
   );
+}
+
+/** `members` undefined: not known. */
+async function changesSince(
+  link: RedisLink,
+  key: ScopeKey,
+  since: string | undefined,
+): Promise<{ readonly cursor: string; readonly members: readonly string[] | undefined }> {
+  const where = scopeKeyOf(key, 'changes');
+  const attempt = `look what has changed in ${key.scope}`;
+  const [, last = ''] = (await link.askUnlessForeign(attempt, (redis) => redis.zrevrange(where, 0, 0, 'WITHSCORES'))) ?? [];
+  // A Redis that has lost its notes counts anew.
+  if (since === undefined || since === '' || !(Number(last) >= Number(since))) return { cursor: last, members: undefined };
+  if (last === since) return { cursor: last, members: [] };
+  return { cursor: last, members: await link.ask(attempt, (redis) => redis.zrangebyscore(where, `(${since}`, '+inf')) };
 }
 
 async function marksOf(link: RedisLink, attempt: string, keys: readonly ConversationKey[]): Promise<MarkedLife[]> {
