@@ -111,6 +111,9 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
   const scopes = new Map<string, { readonly scope: ScopeIndex; bytes: number }>();
   const turns = new Map<string, Promise<unknown>>();
   const analyzer = createAnalyzer();
+  /** Scopes whose index alone is larger than all may be: it is read for each search, one at a time. */
+  const tooLarge = new Set<string>();
+  let lastLarge: Promise<unknown> = Promise.resolve();
   let total = 0;
 
   const forget = (name: string): void => {
@@ -121,12 +124,17 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
   /** Searches of one scope come one after the other. */
   const inTurn = async <T>(key: ScopeKey, work: (scope: ScopeIndex) => Promise<T> | T): Promise<T> => {
     const name = JSON.stringify([key.namespace, key.scope]);
-    const before = turns.get(name) ?? Promise.resolve();
+    const isLarge = tooLarge.has(name);
+    const before = Promise.all([turns.get(name), isLarge && lastLarge]);
     const mine = before.then(async () => {
       const scope = scopes.get(name)?.scope ?? new ScopeIndex(store, key, log, embedder?.name);
       try {
         const done = await work(scope);
         const bytes = scope.bytes();
+        if (bytes > cacheBytes && !tooLarge.has(name)) {
+          tooLarge.add(name);
+          log?.(tooLargeWarning(key, bytes, cacheBytes));
+        }
         forget(name);
         scopes.set(name, { scope, bytes });
         total += bytes;
@@ -147,6 +155,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
       () => undefined,
     );
     turns.set(name, settled);
+    if (isLarge) lastLarge = settled;
     void settled.then(() => (turns.get(name) === settled ? turns.delete(name) : undefined));
     return mine;
   };
@@ -210,7 +219,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
           ...(lines && { lines }),
           ...(likeness && { likeness }),
         });
-        await scope.write().catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
+        await scope.write({ isKept: !tooLarge.has(JSON.stringify([key.namespace, key.scope])) }).catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
       const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));
@@ -229,6 +238,17 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
       return place.startsWith('ep_') ? readEpisode(store, life, place) : readItem(store, life, place);
     },
   };
+}
+
+function tooLargeWarning({ scope }: ScopeKey, bytes: number, cacheBytes: number): string {
+  return (
+    `the search index of ${scope} takes ${megabytes(bytes)} MB, and all of them together may take ${megabytes(cacheBytes)}: ` +
+    `each search reads it anew, which takes seconds; set PERDURA_SEARCH_CACHE_BYTES to ${2 * bytes} or more`
+  );
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(1);
 }
 
 function isOf(scope: ScopeKey, line: string, conversation: string): boolean {

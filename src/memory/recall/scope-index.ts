@@ -126,9 +126,9 @@ export class ScopeIndex {
     this.#cursor = cursor;
   }
 
-  /** Where enough is new. What fails to be written is written the next time. */
-  async write(): Promise<void> {
-    if (this.#unwritten < Math.max(WRITTEN_AFTER, this.index.size / 10)) return;
+  /** Where enough is new: less of one that is not kept in memory, since each search reads it. What fails to be written is written the next time. */
+  async write({ isKept }: { readonly isKept: boolean }): Promise<void> {
+    if (this.#unwritten < Math.max(WRITTEN_AFTER, isKept ? this.index.size / 10 : 0)) return;
     const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives] };
     this.#unwritten = 0;
     await this.store.scopes.writeIndex(this.key, toSnapshot(this.index, await this.#name(), extra));
