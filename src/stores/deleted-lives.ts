@@ -9,7 +9,10 @@
 import { deletedAt } from './collections/lives.js';
 import { LifeDeleted, type ConversationKey, type Lives, type Store } from './store.js';
 
-type Guarded = Pick<Store, 'entries' | 'bodies' | 'items' | 'effects' | 'writes' | 'lives' | 'feed' | 'episodes' | 'turnEnds' | 'budgets' | 'vectors'>;
+type Guarded = Pick<
+  Store,
+  'entries' | 'bodies' | 'items' | 'effects' | 'writes' | 'lives' | 'feed' | 'episodes' | 'turnEnds' | 'budgets' | 'vectors'
+>;
 
 /** Makes of a method that writes to a life one that throws LifeDeleted, and leaves nothing, where the life was deleted. */
 type Guard = <Args extends readonly unknown[], Result>(

@@ -60,7 +60,11 @@ export function scopesContract(open: OpenStore): void {
       const [first = key, second = key, third = key] = lives;
       const look = async (since?: string) => {
         const { changed, cursor, lives: there } = await store.scopes.marks(key, since);
-        return { changed: changed && [...new Set(changed.map(({ life }) => life))].sort(), there: there.map(({ key: of }) => of.life).sort(), cursor };
+        return {
+          changed: changed && [...new Set(changed.map(({ life }) => life))].sort(),
+          there: there.map(({ key: of }) => of.life).sort(),
+          cursor,
+        };
       };
       for (const of of lives) await other.entries.record(of, [userEntry(1)]);
       const all = await look();
@@ -70,7 +74,11 @@ export function scopesContract(open: OpenStore): void {
         [first, () => other.entries.append(first, [userEntry(2)])],
         [second, () => store.writes.apply(second, { append: [userEntry(2)] })],
         [first, () => other.effects.commit(first, { id: 'e', hash: 'h' }, 'done', [userEntry(3)])],
-        [third, () => other.lives.cut(third, { v: 1, id: 'c', branch: 1, to: 1, begun: 1, since: 1, slot: 3, at: 2, session: 1, slots: [[3, 3]] })],
+        [
+          third,
+          () =>
+            other.lives.cut(third, { v: 1, id: 'c', branch: 1, to: 1, begun: 1, since: 1, slot: 3, at: 2, session: 1, slots: [[3, 3]] }),
+        ],
         [second, () => store.episodes.add(second, episode(1))],
         [second, () => other.vectors.add(second, [{ model: 'm/m', text: 1, values: Int8Array.of(1) }])],
       ];

@@ -98,7 +98,16 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     const tools = await runTools(dependencies, input, activity);
     const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
     await sharedBudgets(dependencies, input.shares, call.id).settle(answer.usage);
-    return { ...result, ...withAnswer(dependencies, words, answer), ...found, ...foundThen, ...embeddedBy(dependencies), tools, kind: 'answered', answer };
+    return {
+      ...result,
+      ...withAnswer(dependencies, words, answer),
+      ...found,
+      ...foundThen,
+      ...embeddedBy(dependencies),
+      tools,
+      kind: 'answered',
+      answer,
+    };
   }
   const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = [], usedUp?: TurnError): ModelStepResult => {
     if (reason === 'stopped') throwOnShutdown(activity);
@@ -166,7 +175,16 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     });
     const { answer, persisted: _, ...foundThen } = done;
     await shared.settle(answer.usage);
-    return { ...result, ...withAnswer(dependencies, words, answer), ...found, ...foundThen, ...embeddedBy(dependencies), tools, kind: 'answered', answer };
+    return {
+      ...result,
+      ...withAnswer(dependencies, words, answer),
+      ...found,
+      ...foundThen,
+      ...embeddedBy(dependencies),
+      tools,
+      kind: 'answered',
+      answer,
+    };
   } catch (error) {
     await shared.release();
     return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));

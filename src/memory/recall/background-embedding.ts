@@ -6,6 +6,7 @@
  * E2  What fails is tried again with what is said next, after a pause that doubles. Nothing is lost: what has no vector is found by words.
  */
 import type { ConversationKey } from '../../stores/store.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { Usage } from '../../records/message.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import type { Recall } from './recall.js';
@@ -45,12 +46,13 @@ export function createBackgroundEmbedding({
 
   const fillOne = async (payer: Payer): Promise<void> => {
     try {
-      await recall.fill(payer, AbortSignal.any([stop.signal, AbortSignal.timeout(PART_MS)]));
+      await recall.fill(payer, AbortSignal.any([stop.signal, timeoutSignal(PART_MS)]));
       pauseMs = 0;
     } catch (error) {
       if (stop.signal.aborted) return;
       // Said once in each outage.
-      if (pauseMs === 0) log(`${embedder.name} makes no vectors now, and searches go by words: ${error instanceof Error ? error.message : String(error)}`);
+      if (pauseMs === 0)
+        log(`${embedder.name} makes no vectors now, and searches go by words: ${error instanceof Error ? error.message : String(error)}`);
       pauseMs = Math.min(LAST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * pauseMs));
       pausedUntil = now() + pauseMs;
       waiting.clear();

@@ -63,7 +63,10 @@ export interface Filling {
 }
 
 /** What was written down of what was asked for. Throws where the embedder or the store fails; what was written before stays. */
-export async function fillVectors({ store, scope, embedder, payer, signal }: Filling, wanted: readonly Unfilled[]): Promise<StoredVector[]> {
+export async function fillVectors(
+  { store, scope, embedder, payer, signal }: Filling,
+  wanted: readonly Unfilled[],
+): Promise<StoredVector[]> {
   const before = await store.documents.forgotten(scope);
   const redact = redactor(before, scope.scope);
   const filled: StoredVector[] = [];
@@ -117,7 +120,12 @@ async function textsOf(store: Store, wanted: readonly Unfilled[], redact: (text:
   return (await Promise.all(read)).flat();
 }
 
-async function indexedText(store: Store, key: ConversationKey, entry: Entry, redact: (text: string) => string): Promise<string | undefined> {
+async function indexedText(
+  store: Store,
+  key: ConversationKey,
+  entry: Entry,
+  redact: (text: string) => string,
+): Promise<string | undefined> {
   const told = await textOfEntry(store, key, entry);
   return told && foundText(told, redact);
 }

@@ -219,7 +219,9 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
           ...(lines && { lines }),
           ...(likeness && { likeness }),
         });
-        await scope.write({ isKept: !tooLarge.has(JSON.stringify([key.namespace, key.scope])) }).catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
+        await scope
+          .write({ isKept: !tooLarge.has(JSON.stringify([key.namespace, key.scope])) })
+          .catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
       const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));

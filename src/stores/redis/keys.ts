@@ -78,7 +78,17 @@ export const KEY_NAMES = [
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export type ScopeKeyName =
-  'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten' | 'lives' | 'changes' | 'search-index';
+  | 'facts'
+  | 'removed-facts'
+  | 'memory'
+  | 'changes'
+  | 'history'
+  | 'history-order'
+  | 'proposals'
+  | 'forgotten'
+  | 'lives'
+  | 'changes'
+  | 'search-index';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {

@@ -27,7 +27,10 @@ type Step =
 
 const conversation = fc.nat(3);
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('say' as const), in: conversation, count: fc.integer({ min: 1, max: MAX_SAID }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant('say' as const), in: conversation, count: fc.integer({ min: 1, max: MAX_SAID }) }),
+  },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('rewind' as const, 'delete' as const, 'reset' as const), in: conversation }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget' as const), which: fc.nat() }) },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('ask' as const), which: fc.nat() }) },
@@ -55,7 +58,13 @@ describe.each(['file', 'redis'] as const)('over %s', (kind) => {
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
         const scope = aScope();
         const recalls: Recall[] = stores.map((store) => createRecall({ store }));
-        const lives = [0, 1, 2, 3].map((n) => ({ key: { ...aConversation(scope), conversation: `conv_${n}` }, last: 0, cuts: 0, session: 1, turns: [] as number[] }));
+        const lives = [0, 1, 2, 3].map((n) => ({
+          key: { ...aConversation(scope), conversation: `conv_${n}` },
+          last: 0,
+          cuts: 0,
+          session: 1,
+          turns: [] as number[],
+        }));
         /** Every word that was ever said, and where it is; absent: it is gone. */
         const there = new Map<string, { readonly key: ConversationKey; readonly slot: number }>();
         const said: string[] = [];
@@ -82,8 +91,21 @@ describe.each(['file', 'redis'] as const)('over %s', (kind) => {
               const to = life.turns.at(-3) ?? life.turns[0];
               if (to === undefined || to === life.turns.at(-1)) break;
               life.cuts += 1;
-              const cut = { v: 1, id: `cut${life.cuts}`, branch: life.cuts, to, begun: to, since: userEntry(to).ts, slot: life.last } as const;
-              await store.lives.cut(key, { ...cut, at: userEntry(life.last).ts + 0.1, session: life.session, slots: [[to + 1, life.last]] });
+              const cut = {
+                v: 1,
+                id: `cut${life.cuts}`,
+                branch: life.cuts,
+                to,
+                begun: to,
+                since: userEntry(to).ts,
+                slot: life.last,
+              } as const;
+              await store.lives.cut(key, {
+                ...cut,
+                at: userEntry(life.last).ts + 0.1,
+                session: life.session,
+                slots: [[to + 1, life.last]],
+              });
               life.turns = life.turns.filter((turn) => turn <= to);
               for (const [word, place] of there) if (place.key === key && place.slot > to) there.delete(word);
               break;
