@@ -35,6 +35,8 @@ import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits } from './models/circuit-breaker.js';
 import { writeCircuits } from './models/circuit-file.js';
+import type { Model } from './models/model.js';
+import { modelsAnsweredBy } from './models/known-models.js';
 import { createModels } from './models/providers.js';
 import { createNotify } from './extensions/notify.js';
 import { createWebhooks } from './extensions/webhooks.js';
@@ -89,6 +91,11 @@ export interface PerduraWorker {
 
 /** A worker with custom tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
+  return createWorkerWith(options, {});
+}
+
+/** @internal For `perdura/testing`. `answering` answers in place of every model that an agent or a setting names. */
+export function createWorkerWith(options: CreateWorkerOptions, { answering }: { readonly answering?: Model }): PerduraWorker {
   const { config = loadConfig(), onReady, trust, ...given } = options;
   const own = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
@@ -97,7 +104,7 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, own, { onReady, trust });
+      await runUntil(stop.signal, config, own, { onReady, trust, answering });
     },
     shutdown: () => stop.abort(),
   };
@@ -112,7 +119,7 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   own: Extensions,
-  { onReady, trust }: Pick<CreateWorkerOptions, 'onReady' | 'trust'>,
+  { onReady, trust, answering }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & { readonly answering?: Model },
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
@@ -155,6 +162,7 @@ async function runUntil(
     const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
       trust,
+      answering,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       circuits: createCircuits({
@@ -225,17 +233,21 @@ async function activitiesOf(
   store: Store,
   {
     trust,
+    answering,
     ...more
   }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
     Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks'> &
-    Pick<CreateWorkerOptions, 'trust'>,
+    Pick<CreateWorkerOptions, 'trust'> & { readonly answering?: Model },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   const agentsDir = agentsFolder(config, own.agentsDir);
   return createActivities({
     store,
     recall: createRecall({ store, cacheBytes: config.searchCacheBytes, log: (line) => runtimeLog().warn(line) }),
-    models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models }),
+    models:
+      answering === undefined
+        ? createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
+        : modelsAnsweredBy(answering, own.models),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),

@@ -52,14 +52,14 @@ async function noticeFor(
   { turn, call }: ModelStepInput,
   turns: number,
 ): Promise<string | undefined> {
-  const { store, key, recall } = dependencies;
+  const { store, key, recall, now = Date.now } = dependencies;
   const shown = slotsOf(call.context);
   const entries = await store.entries.read(key, shown.slice(-LOOKED_AT));
   const asked = entries.flatMap((entry) => (entry?.turn === turn && isFromPerson(entry.message) ? [entry.message.text] : []));
   const question = (await Promise.all(asked.map((text) => textOf(store, key, text)))).join('\n');
   if (!recall || question.trim() === '') return undefined;
   const except = { conversation: key.conversation, life: key.life, turn };
-  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, now: new Date() });
+  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, now: new Date(now()) });
   const here = new Set(shown.map((slot) => `${lifeMark(key)}/${slot}`));
   // Summaries of its own older turns stand before the messages.
   const isKnown = ({ address, kind }: Recalled): boolean =>
