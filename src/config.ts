@@ -240,6 +240,12 @@ export function loadMachine(env: Environment = process.env): Machine {
   });
 }
 
+/** The program that has started this one by `npx`, `npm create` or the like, which is the one that a person uses. */
+export function packageManager(env: Environment = process.env): 'npm' | 'pnpm' | 'yarn' | 'bun' {
+  const [, name] = /^(npm|pnpm|yarn|bun)\//.exec(env['npm_config_user_agent'] ?? '') ?? [];
+  return (name as ReturnType<typeof packageManager> | undefined) ?? 'npm';
+}
+
 /** Any of these asks for OpenTelemetry; the other `OTEL_*` say how. */
 const OTEL_WISHES = [
   'OTEL_EXPORTER_OTLP_ENDPOINT',

@@ -125,8 +125,28 @@ function wishedTools({ tools }: ModelRequest, wish: string): Pick<OfflineAnswer,
       wished.push({ name, input: input(...groups) });
       return ' '.repeat(match.length);
     });
+  for (const { name } of tools) {
+    if (SKILLS.some(({ tool }) => tool === name)) continue;
+    for (const input of namedCalls(rest, name)) wished.push({ name, input });
+  }
   const missing = [...new Set(wished.map(({ name }) => name).filter((name) => !offered.has(name)))];
   return { calls: wished.filter(({ name }) => offered.has(name)), missing };
+}
+
+/** `call NAME {"…": …}`, for tools that this script does not know: those of a project. Without arguments, the braces may be left out. */
+function namedCalls(wish: string, name: string): JsonObject[] {
+  return wish.split('\n').flatMap((line) => {
+    const [, rest] = line.trim().split(/^(?:please\s+)?call\s+/i);
+    if (rest !== name && !rest?.startsWith(`${name} `)) return [];
+    const text = rest.slice(name.length).trim();
+    if (text === '') return [{}];
+    try {
+      const input: unknown = JSON.parse(text);
+      return typeof input === 'object' && input !== null && !Array.isArray(input) ? [input as JsonObject] : [];
+    } catch {
+      return [];
+    }
+  });
 }
 
 /** What tools said since the last answer, and what a person added while they ran. */
