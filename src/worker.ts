@@ -1,7 +1,9 @@
 /// <reference path="../types/ms.d.ts" preserve="true" />
 /**
- * Composition root of the worker: settings -> store, models, tools, agents -> activities -> Temporal worker. Closed in
- * reverse order.
+ * `import … from 'perdura/worker'`: a worker in a program of your own. Here it is put together: settings -> store, models, tools, agents ->
+ * activities -> Temporal worker; and closed in reverse order.
+ *
+ * @packageDocumentation
  */
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
@@ -68,11 +70,13 @@ import type { ActivityDependencies } from './activities/dependencies.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
-export type { Notification, StateChange, StateSummary } from './conversation/views/observation.js';
+export type { AgentTrust } from './agents/load-agent.js';
+export type { Notification, StateChange, StateSummary, TurnNews } from './conversation/views/observation.js';
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
 
+/** What `createWorker` is given: extensions, and how it runs. */
 export interface CreateWorkerOptions extends Extensions {
   /** Default: the environment and `.env`, by `loadConfig`. */
   readonly config?: Config;
@@ -82,6 +86,7 @@ export interface CreateWorkerOptions extends Extensions {
   readonly trust?: AgentTrust;
 }
 
+/** A worker of this process: it runs the conversations of its task queue. */
 export interface PerduraWorker {
   /** Takes work until `shutdown`, SIGTERM or SIGINT; then running turns finish or move within a grace. Once. */
   run(): Promise<void>;
@@ -285,7 +290,7 @@ function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string)
  */
 const WORKFLOW_TASK_TIME = { isolateExecutionTimeout: '10s' } as object;
 
-/** Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
+/** @internal Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
 export function workerOptions(own: {
   readonly connection: NativeConnection;
   readonly namespace: string;
@@ -322,19 +327,20 @@ export function workerOptions(own: {
   };
 }
 
-/** The bundle that the build made, or the sources when there was none; to run it and to replay it. */
+/** @internal The bundle that the build made, or the sources when there was none; to run it and to replay it. */
 export function workflowCode(): WorkflowCode {
   const codePath = join(__dirname, 'workflow-bundle.js');
   const code = existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
   return { ...code, dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') } };
 }
 
+/** @internal */
 export interface Code extends WorkflowCode {
   /** Of custom workflows. */
   readonly hash?: string;
 }
 
-/** The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
+/** @internal The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
   { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,

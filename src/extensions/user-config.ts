@@ -21,6 +21,7 @@ import { installTypeScript } from './typescript.js';
 
 export type { Observed, Observer } from '../telemetry/observer.js';
 
+/** What a project brings: the default export of `perdura.config.*`, and the options of `createWorker`. */
 export interface Extensions {
   /** Beside the built-in ones; made with `defineTool`. */
   readonly tools?: readonly Tool[];

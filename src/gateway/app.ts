@@ -30,6 +30,7 @@ import { addNativeRoutes } from './native/routes.js';
 import { ofTenant, untenanted } from './tenants/routes.js';
 import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
 
+/** What `createGateway` is given. */
 export interface GatewayOptions {
   readonly client: PerduraClient;
   /** Who holds a token. */

@@ -35,7 +35,8 @@ const INTRODUCTION =
   'I am not a language model but a scripted stand-in: I answer by a few fixed rules. ' +
   'To talk to a real model, stop this, run `export ANTHROPIC_API_KEY=…` and start again. ' +
   'Meanwhile try: "read README.md", "list files", "search for TODO", "what time is it", "tell me a long story" or "count to 200"; ' +
-  '"run git status" needs your approval, "ask me something" waits for your answer, "delegate count to 20" starts a sub-agent.';
+  '"run git status" needs your approval, "ask me something" waits for your answer, "delegate count to 20" starts a sub-agent, ' +
+  'and "call NAME {…}" calls any other tool with these arguments.';
 
 /** In this order; what one has taken of a text is no other's. */
 const SKILLS: readonly Skill[] = [

@@ -12,14 +12,7 @@ import type { AskedConsolidation } from '../conversation/memory-workflow/memory-
 import { openStarted } from '../conversation/opening.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Checked } from '../conversation/protocol/fields.js';
-import type {
-  ConversationOutcome,
-  Message,
-  ResetResult,
-  StartOptions,
-  Status,
-  TurnResult,
-} from '../conversation/protocol/contract.js';
+import type { ConversationOutcome, Message, ResetResult, StartOptions, Status, TurnResult } from '../conversation/protocol/contract.js';
 import type { Approval, Decision } from '../conversation/protocol/human-input.js';
 import { readDecision } from '../conversation/protocol/human-input.js';
 import { readMessage, readStart } from '../conversation/protocol/input.js';
@@ -116,6 +109,7 @@ export interface TestConversation {
   close(): Promise<ConversationOutcome>;
   /** Hands over an event of the application's own, for its reducer. */
   dispatch(type: string, payload?: JsonValue): Promise<void>;
+  /** How it stands, as `client.status` answers. */
   status(): Status;
   /** All that was said in it, oldest first, with long texts whole. */
   messages(): Promise<readonly ConversationMessage[]>;
@@ -310,11 +304,15 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       const ended = endedTurn(state(), id);
       if (ended) return run.resultOf(ended);
       const what = isTurnOpen(state(), id) ? `${id} has not ended; ${waitsFor(run)}` : `${run.id} knows no ${id}, or no more`;
-      throw new Error(`${what}. \`send\` is for turns that end by themselves: use \`enqueue\`, decide or let time pass, then ask for \`turn()\``);
+      throw new Error(
+        `${what}. \`send\` is for turns that end by themselves: use \`enqueue\`, decide or let time pass, then ask for \`turn()\``,
+      );
     };
 
     const decide = async (decision: Omit<Decision, 'callId'> & { readonly callId?: string }, kind: Approval['kind']): Promise<void> => {
-      const open = approvalsOf(state()).filter((one) => one.kind === kind && (decision.callId === undefined || one.callId === decision.callId));
+      const open = approvalsOf(state()).filter(
+        (one) => one.kind === kind && (decision.callId === undefined || one.callId === decision.callId),
+      );
       const [only, ...others] = open;
       if (only === undefined || others.length > 0) {
         const names = approvalsOf(state()).map(({ kind: what, tool, callId }) => `${what} of ${tool} (${callId})`);

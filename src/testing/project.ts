@@ -57,8 +57,7 @@ export async function openTestProject({ project = process.cwd(), extensions, age
     await close();
     throw error;
   }
-  const agentsDir =
-    agents === undefined ? agentsFolder({ cwd, agentsDir: join(cwd, 'agents') }, given.agentsDir) : join(dir, 'agents');
+  const agentsDir = agents === undefined ? agentsFolder({ cwd, agentsDir: join(cwd, 'agents') }, given.agentsDir) : join(dir, 'agents');
   const { agentsDir: _, workflows, ...rest } = given;
   return {
     dir,
@@ -72,7 +71,8 @@ export async function openTestProject({ project = process.cwd(), extensions, age
 
 async function put(folder: string, option: string, path: string, text: string): Promise<void> {
   const inside = normalize(path);
-  if (isAbsolute(inside) || inside.startsWith('..')) throw new Error(`cannot write ${option}[${JSON.stringify(path)}]: it leads out of its folder`);
+  if (isAbsolute(inside) || inside.startsWith('..'))
+    throw new Error(`cannot write ${option}[${JSON.stringify(path)}]: it leads out of its folder`);
   await mkdir(dirname(join(folder, inside)), { recursive: true });
   await writeFile(join(folder, inside), text);
 }

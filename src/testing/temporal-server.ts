@@ -11,6 +11,7 @@ export interface TestServer {
   /** `host:port`. */
   readonly address: string;
   readonly pid: number;
+  /** SIGTERM, and until it has ended. */
   stop(): Promise<void>;
   /** SIGKILL: what the server had acknowledged must be in its file. */
   kill(): Promise<void>;

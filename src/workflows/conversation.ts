@@ -64,6 +64,7 @@ export function createConversation(
   return (argument, measure = measureByServer) => converse(argument, measure, reduce);
 }
 
+/** The workflow `conversation`, without reducers. */
 export const conversation = createConversation();
 
 async function converse(

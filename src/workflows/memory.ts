@@ -93,6 +93,7 @@ export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
 const MAX_EVENTS = 5_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
+/** The workflow `memory:<scope>`: the one writer of a scope's long-term memory. */
 export async function memory(argument: MemoryArgument, measure: MeasureHistory = measureByServer): Promise<never> {
   const { scope, handOver = MAX_EVENTS } = begin(argument);
   let queue = carriedQueue(argument, scope);

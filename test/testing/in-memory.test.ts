@@ -143,7 +143,9 @@ test('a sub-agent asks its person through its parent, and reports', async () => 
     return text.includes('sub-task') ? callTool('pay', { cents: 7 }) : callTool('delegate', { task: 'the sub-task' });
   });
   await chat.enqueue('delegate it');
-  expect(await chat.approvals()).toMatchObject([{ tool: 'pay', arguments: { cents: 7 }, conversation: expect.not.stringMatching(chat.id + '$') }]);
+  expect(await chat.approvals()).toMatchObject([
+    { tool: 'pay', arguments: { cents: 7 }, conversation: expect.not.stringMatching(chat.id + '$') },
+  ]);
   await chat.approve();
   expect((await chat.turn()).text).toMatch(/It says: .*paid 7/s);
 });
@@ -169,7 +171,9 @@ test('events of an application go through its reducers into the prompt', async (
 });
 
 test('two conversations have one store and one clock, and files of the test', async () => {
-  const { perdura, chat } = await open([callTool('read_file', { path: 'notes/a.txt' }), 'Read.', 'Other.'], { files: { 'notes/a.txt': 'seven plums' } });
+  const { perdura, chat } = await open([callTool('read_file', { path: 'notes/a.txt' }), 'Read.', 'Other.'], {
+    files: { 'notes/a.txt': 'seven plums' },
+  });
   await chat.send('read it');
   expect(await chat.toolCalls()).toMatchObject([{ outcome: 'ok', result: expect.stringContaining('seven plums') }]);
   expect((await perdura.start({}, 'second').send('hi')).text).toBe('Other.');

@@ -84,7 +84,11 @@ export function toolMemory(
 }
 
 /** Of a sub-agent: what those it works for have stored is its own too, as far as their settings say. */
-function withParents({ store, key, now = Date.now }: ConversationDependencies, { parent, callId }: RunToolInput, own: AgentMemory): AgentMemory {
+function withParents(
+  { store, key, now = Date.now }: ConversationDependencies,
+  { parent, callId }: RunToolInput,
+  own: AgentMemory,
+): AgentMemory {
   const place = parent && sharedPlace(key, parent);
   if (!place || !parent?.memory) return own;
   const { until, before, at } = parent.memory;

@@ -83,7 +83,9 @@ async function writeAll(folder: string, files: readonly TemplateFile[], force: b
         await rename(fresh, file);
       }
     } catch (cause) {
-      throw new CliError(`cannot write ${file}: ${messageOf(cause)}; make room for it, and run this again with --force`, EXIT.failed, { cause });
+      throw new CliError(`cannot write ${file}: ${messageOf(cause)}; make room for it, and run this again with --force`, EXIT.failed, {
+        cause,
+      });
     }
   }
 }
@@ -105,7 +107,10 @@ async function install(manager: string, folder: string, output: Output, closed: 
   try {
     const { code, output: said } = await runProgram(manager, ['install', ...quiet], { cwd: folder, signal: closed });
     if (code === 0) return;
-    const lines = said.split('\n').slice(-SHOWN_LINES).map((line) => toTerminalLine(line, 300));
+    const lines = said
+      .split('\n')
+      .slice(-SHOWN_LINES)
+      .map((line) => toTerminalLine(line, 300));
     throw new CliError(
       `${lines.join('\n')}\n\nThe project is in ${folder}, but its packages are not: \`${manager} install\` ended with code ${code}. ` +
         `Run it there again once the registry can be reached; --no-install leaves it to you`,
@@ -118,7 +123,13 @@ async function install(manager: string, folder: string, output: Output, closed: 
 }
 
 function nextSteps(
-  { folder, name, files, perdura, installed }: Readonly<Record<'folder' | 'name' | 'perdura', string>> & {
+  {
+    folder,
+    name,
+    files,
+    perdura,
+    installed,
+  }: Readonly<Record<'folder' | 'name' | 'perdura', string>> & {
     readonly files: readonly string[];
     readonly installed: boolean;
   },

@@ -15,12 +15,21 @@ export interface TemplateFile {
 }
 
 /** Sorted by path. `perdura`: what stands in package.json for the version of Perdura. */
-export async function projectFiles({ name, perdura }: { readonly name: string; readonly perdura: string }): Promise<readonly TemplateFile[]> {
+export async function projectFiles({
+  name,
+  perdura,
+}: {
+  readonly name: string;
+  readonly perdura: string;
+}): Promise<readonly TemplateFile[]> {
   const found = await readdir(TEMPLATE, { recursive: true, withFileTypes: true });
   const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const all = await Promise.all(
     files.map(async (file) => {
-      const path = file.slice(TEMPLATE.length + 1).split(sep).join('/');
+      const path = file
+        .slice(TEMPLATE.length + 1)
+        .split(sep)
+        .join('/');
       return { path: HIDDEN[path] ?? path, text: fill(path, await readFile(file, 'utf8'), { name, perdura }) };
     }),
   );

@@ -18,6 +18,7 @@ import { episodesOf, itemsOf, slotsThatCount } from './life-texts.js';
 import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
 import { ScopeIndex } from './scope-index.js';
 
+/** What a search looks for. */
 export interface RecallQuery {
   /** Of a longer one the first BOUNDS.questionCharacters are read. */
   readonly question: string;
@@ -36,6 +37,7 @@ export interface RecallQuery {
   readonly except?: { readonly conversation: string; readonly life: string; readonly turn: string };
 }
 
+/** Something that a search has found, or that stands beside it. */
 export interface Recalled {
   /** By which `open` finds it: `3f2a9c1d52b0/12`, `fact/sem_0003`. */
   readonly address: string;

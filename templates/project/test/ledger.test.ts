@@ -4,10 +4,7 @@ import { callTool, createScriptedModel, startInMemory } from 'perdura/testing';
 
 test('an expense is booked, and the total is the one of the tool', async () => {
   // The model says these lines, one each time it is asked. The agent, its prompt and the tool are the real ones of this project.
-  const model = createScriptedModel([
-    callTool('book_expense', { what: 'tea', cents: 350 }),
-    'Booked 3.50 for tea; the total is 3.50.',
-  ]);
+  const model = createScriptedModel([callTool('book_expense', { what: 'tea', cents: 350 }), 'Booked 3.50 for tea; the total is 3.50.']);
   const perdura = await startInMemory({ model });
   const chat = perdura.start({ agent: 'default' });
 
