@@ -75,10 +75,11 @@ export default tseslint.config(
       'workspace/',
       'test/replay/histories/',
       'examples/**/*.ts',
+      'web/src/api/schema.ts',
     ],
   },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.{ts,tsx}'],
     plugins: { '@typescript-eslint': tseslint.plugin },
     languageOptions: { parser: tseslint.parser, parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     linterOptions: { reportUnusedDisableDirectives: 'error' },

@@ -5,7 +5,7 @@ import { runProgram } from './programs.mjs';
 import { report, run, seconds } from './report.mjs';
 
 const bin = (name) => join(root, 'node_modules', ...name);
-export const FORMATTED = '**/*.{ts,mjs,cjs,js,json,yml,yaml}';
+export const FORMATTED = '**/*.{ts,tsx,mjs,cjs,js,json,yml,yaml,css}';
 
 await run(async () => {
   await prepare({ build: false, quiet: true });
@@ -13,6 +13,7 @@ await run(async () => {
     check('Format', '`npm run format` repairs it', [bin(['prettier', 'bin', 'prettier.cjs']), '--check', '--log-level', 'warn', FORMATTED]),
     check('Lint', 'each line above names its rule', [bin(['eslint', 'bin', 'eslint.js']), '.', '--max-warnings', '0']),
     check('Types', 'each line above names its place', [bin(['typescript', 'bin', 'tsc']), '-p', '.']),
+    check('Page', 'each line above names its place', [bin(['typescript', 'bin', 'tsc']), '-p', 'web']),
     check('Imports', 'the table is in test/architecture/arrows.ts', [
       ...['--require', join(root, 'test', 'stores', 'register-swc.cjs')],
       join(root, 'test', 'architecture', 'check.ts'),

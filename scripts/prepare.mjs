@@ -3,7 +3,7 @@
  * and does only what is missing, so it can be run again at any time, also twice at once.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { withLock } from './lock.mjs';
@@ -15,15 +15,17 @@ const modules = join(root, 'node_modules');
 const modulesStamp = join(modules, '.perdura-stamp');
 const dist = join(root, 'dist');
 const distStamp = join(dist, '.perdura-stamp');
+const page = join(dist, 'web');
+const pageStamp = join(page, '.perdura-stamp');
 
 /** Lowest Node that has what we use (`util.parseEnv`). */
 const MINIMUM_NODE = [20, 19];
 
 /**
  * Everything in order. `build: false` leaves `dist` alone; `types: false` is content with a build whose types nobody has checked and that
- * has none for others, in a third of the time; `quiet` says only what had to be done.
+ * has none for others, in a third of the time; `page: false` leaves the web page as it is; `quiet` says only what had to be done.
  */
-export async function prepare({ build = true, types = true, quiet = false } = {}) {
+export async function prepare({ build = true, types = true, page: wantsPage = true, quiet = false } = {}) {
   checkNode(process.versions.node);
   const onWait = (pid) => report('Waiting', `another process (${pid ?? 'unknown'}) is preparing this folder`);
   await withLock(
@@ -31,6 +33,7 @@ export async function prepare({ build = true, types = true, quiet = false } = {}
     async () => {
       await installPackages({ quiet });
       if (build) await buildSources({ types, quiet });
+      if (build && wantsPage) await buildPage({ quiet });
     },
     { onWait },
   );
@@ -112,12 +115,38 @@ async function buildSources({ types, quiet }) {
   await must('the sources do not compile', compile);
   await must('the workflows cannot be bundled', [join(root, 'scripts', 'bundle-workflows.mjs'), fresh]);
   writeFileSync(join(fresh, '.perdura-stamp'), types ? withTypes(wanted) : wanted);
+  // The page is built by itself, and only where it has changed.
+  if (existsSync(page)) cpSync(page, join(fresh, 'web'), { recursive: true });
   const old = join(root, '.perdura', 'build.old');
   rmSync(old, { recursive: true, force: true });
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(fresh, dist);
   rmSync(old, { recursive: true, force: true });
   report('Build', `done in ${seconds(begin)}`);
+}
+
+async function buildPage({ quiet }) {
+  const sources = listFiles(join(root, 'web')).sort();
+  const wanted = hash([...sources.flatMap((file) => [relative(root, file), readFileSync(file)]), readText(modulesStamp) ?? '']);
+  if (readText(pageStamp) === wanted) {
+    if (!quiet) report('Page', 'as the sources');
+    return;
+  }
+  const begin = Date.now();
+  report('Page', `building, since ${existsSync(page) ? 'its sources have changed' : 'dist/web is missing'} …`);
+  const fresh = join(root, 'dist.new', 'web');
+  rmSync(fresh, { recursive: true, force: true });
+  const vite = join(modules, 'vite', 'bin', 'vite.js');
+  const place = ['--config', join(root, 'web', 'vite.config.mjs'), '--outDir', fresh, '--emptyOutDir', '--logLevel', 'warn'];
+  await must('the page cannot be built', [vite, 'build', ...place]);
+  writeFileSync(join(fresh, '.perdura-stamp'), wanted);
+  const old = join(root, '.perdura', 'page.old');
+  rmSync(old, { recursive: true, force: true });
+  if (existsSync(page)) renameSync(page, old);
+  renameSync(fresh, page);
+  rmSync(join(root, 'dist.new'), { recursive: true, force: true });
+  rmSync(old, { recursive: true, force: true });
+  report('Page', `done in ${seconds(begin)}`);
 }
 
 function withTypes(wanted) {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
+import { findChromium } from './chromium.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run } from './report.mjs';
 
@@ -21,6 +22,8 @@ await run(async () => {
   report('Temporal', `${temporal.path} (${temporal.reason})`);
   const redis = await findRedisServer();
   report('Redis', `${redis.path} (${redis.reason})`);
+  const chromium = await findChromium();
+  if (chromium !== undefined) report('Browser', `${chromium.path} (${chromium.reason})`);
 
   const folder = mkdtempSync(join(tmpdir(), 'perdura-test-'));
   try {
@@ -34,6 +37,7 @@ await run(async () => {
         env: testEnvironment({
           PERDURA_TEST_TEMPORAL: temporal.path,
           PERDURA_TEST_REDIS: redis.path,
+          ...(chromium !== undefined && { PERDURA_TEST_CHROMIUM: chromium.path }),
           PERDURA_TEST_BUNDLE: join(root, 'dist', 'workflow-bundle.js'),
         }),
         show: true,
@@ -41,7 +45,7 @@ await run(async () => {
       },
     );
     hanging.end();
-    return close(readResults(outputFile), result.code);
+    return close(readResults(outputFile), result.code, process.env.CI === 'true' && chromium === undefined);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -68,7 +72,8 @@ function watchForHanging(outputFile) {
 function testEnvironment(extra) {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      ['PERDURA_LONG', 'PERDURA_SEED'].includes(name) || !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
+      ['PERDURA_LONG', 'PERDURA_SEED', 'PERDURA_SCREENSHOTS'].includes(name) ||
+      !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
   );
   return { ...Object.fromEntries(kept), ...extra };
 }
@@ -81,13 +86,21 @@ function readResults(file) {
   }
 }
 
-/** A file that could not even be loaded counts as one failed test; no test at all is a failure too. */
-function close(results, code) {
+/**
+ * A file that could not even be loaded counts as one failed test; no test at all is a failure too, and so are, in continuous integration,
+ * tests of the page that were skipped for want of a browser.
+ */
+function close(results, code, lacksBrowser) {
   const passed = results?.numPassedTests ?? 0;
   const failed = (results?.numFailedTests ?? 0) + (results?.numRuntimeErrorTestSuites ?? 0);
   const skipped = (results?.numPendingTests ?? 0) + (results?.numTodoTests ?? 0);
   if (results === undefined) process.stderr.write(`\njest ended with code ${code} before it wrote results.\n`);
   else if (passed + failed === 0) process.stderr.write('\nNo test ran.\n');
   process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
+  const unseen = (results?.testResults ?? [])
+    .filter(({ name }) => /[\\/]test[\\/]page[\\/]/.test(name))
+    .flatMap(({ assertionResults }) => assertionResults.filter(({ status }) => status === 'pending'));
+  for (const { fullName } of unseen) process.stdout.write(`skipped, for want of a browser: ${fullName}\n`);
+  if (lacksBrowser && unseen.length > 0) return Math.max(code, 1);
   return code !== 0 || failed > 0 || passed === 0 ? Math.max(code, 1) : 0;
 }

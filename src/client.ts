@@ -13,6 +13,8 @@ import { agentRefusal } from './client/known-agent.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createList, type ListOptions } from './client/listing.js';
+import { createFleet, type FleetClient } from './client/fleet.js';
+import { createInsight, type InsightClient, type Replay } from './client/insight.js';
 import { createHumanInput, type HumanInputClient } from './client/human-input.js';
 import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
@@ -61,7 +63,7 @@ export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';
 export type { ListOptions } from './client/listing.js';
-export type { ScopeMemory, SearchOptions } from './client/memory.js';
+export type { ScopeMemory, SearchOptions, ToForget } from './client/memory.js';
 export type { Recalled } from './memory/recall/recall.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
@@ -70,6 +72,9 @@ export type { OfTenant, UploadedFile, UploadOptions, UploadsClient } from './cli
 export type { UsageClient, UsageOptions, UsageReport } from './client/usage.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
+export type { ChunkText, ContextChanges, ContextView, InsightClient, Replay, TurnPage } from './client/insight.js';
+export type { Standing } from './client/current-status.js';
+export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from './client/fleet.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 /** What `start` answers. */
@@ -84,7 +89,17 @@ export interface Started {
  * conversation has it.
  */
 export interface PerduraClient
-  extends LineageClient, AnswerAgainClient, AttachClient, HumanInputClient, ReadingClient, SteppingClient, UploadsClient, UsageClient {
+  extends
+    LineageClient,
+    AnswerAgainClient,
+    AttachClient,
+    FleetClient,
+    HumanInputClient,
+    InsightClient,
+    ReadingClient,
+    SteppingClient,
+    UploadsClient,
+    UsageClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -144,6 +159,8 @@ export interface ClientOptions {
   readonly workerPatienceMs?: number;
   /** Why an agent cannot be used, where that is known here; undefined where only the worker knows. Default: it does. */
   readonly agentRefusal?: (agent: string, tenant?: string) => Promise<string | undefined>;
+  /** Replays histories by the workflow's own code; without it nothing can be said of the past but what the store has. */
+  readonly replay?: Replay;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
   /** Bytes that indexes of what was said may take in memory, all scopes together. */
@@ -159,9 +176,9 @@ export interface ClientOptions {
  */
 export async function createClient(
   config: Config,
-  { workerPatienceMs = 30_000 }: Pick<ClientOptions, 'workerPatienceMs'> = {},
+  { workerPatienceMs = 30_000, replay }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> = {},
 ): Promise<PerduraClient> {
-  return createClientOn(config, await connectTemporal(config), { workerPatienceMs });
+  return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }) });
 }
 
 /** A connection to Temporal, and the namespace to use on it. */
@@ -174,7 +191,7 @@ export interface Connected {
 export function createClientOn(
   config: Config,
   { connection, namespace }: Connected,
-  options: Pick<ClientOptions, 'workerPatienceMs'> = {},
+  options: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> = {},
 ): PerduraClient {
   return createClientWith({
     ...options,
@@ -209,6 +226,7 @@ export function createClientWith({
   taskQueue,
   workerPatienceMs: patienceMs = Infinity,
   agentRefusal: refusalOf,
+  replay,
   store: openTheStore,
   searchCacheBytes: cacheBytes,
   close,
@@ -298,15 +316,26 @@ export function createClientWith({
   });
 
   const reading = createReading({ store, keyOf });
+  const stepping = createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) });
+  const context = (id: string): Promise<ContextIndex> => asked(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
+  const runs = (id: string): Promise<FetchedRuns> =>
+    fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
+      throw toClientError(error, `cannot fetch the history of ${id}`);
+    });
   const sending = createSending({ client, taskQueue, unlessAway, handleOf, withSignal, startOptions, checkAgent, withId });
 
   return {
     namespace,
     taskQueue,
-    ...createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) }),
+    ...stepping,
+    ...createInsight({ namespace, store, keyOf, describe, status, context, control: stepping.control, reading, runs, replay }),
     ...createUsage({ store, namespace }),
     ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions, checkAgent }),
     ...people,
+    ...createFleet({
+      ...{ service: client.workflowService, namespace, taskQueue, list, status },
+      within: (ms, call) => client.withDeadline(Date.now() + ms, call),
+    }),
     ...reading,
     ...createAttach({ store, keyOf }),
     ...createUploads({ namespace, store, keyOf }),
@@ -355,7 +384,7 @@ export function createClientWith({
 
     undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
 
-    context: (id): Promise<ContextIndex> => asked(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery)),
+    context,
 
     rename: (id, title) => signalled(`cannot rename ${id}`, () => handleOf(id).signal(renameSignal, { title })),
 
@@ -389,10 +418,7 @@ export function createClientWith({
 
     scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store, recall }, scope),
 
-    runs: (id) =>
-      fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
-        throw toClientError(error, `cannot fetch the history of ${id}`);
-      }),
+    runs,
 
     list,
 

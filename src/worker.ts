@@ -274,7 +274,8 @@ async function activitiesOf(
   });
 }
 
-function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
+/** What the built-in tools of a worker go by. */
+export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
   return {
     fetchAllow,
     commandEnvironment: commandEnvironment(),

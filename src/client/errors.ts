@@ -26,6 +26,8 @@ export type ClientErrorKind =
   | 'unreachable'
   /** The caller's signal. What was sent stays sent. */
   | 'aborted'
+  /** This client was made without what it takes. */
+  | 'unavailable'
   | 'failed';
 
 /** What a client could not do. `kind` is for programs; the message says what was attempted, on what, and what to do. */
@@ -116,6 +118,9 @@ export function toClientError(error: unknown, attempt: string): ClientError {
   if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageOf(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
     return new ClientError('unreachable', `${attempt}: Temporal, or a worker for it, does not answer (${messageOf(error)})`, options);
+  }
+  if (code === GRPC.failedPrecondition && messageOf(error).includes('no poller')) {
+    return new ClientError('no-worker', `${attempt}: no worker takes work there; start one (\`perdura worker\`)`, options);
   }
   return new ClientError('failed', `${attempt}: ${messageOf(error)}`, options);
 }

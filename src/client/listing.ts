@@ -12,10 +12,13 @@ export interface ListOptions {
   readonly tenant?: string | null;
   /** Only those whose ids begin so. */
   readonly idPrefix?: string;
+  /** Only those that fit, of the latest `scan` (default: as many as it takes). */
+  readonly where?: (listed: Listed) => boolean;
+  readonly scan?: number;
 }
 
 export function createList(client: Client): (options?: ListOptions) => Promise<Listed[]> {
-  const find = async ({ limit = 50, query, tenant, idPrefix }: ListOptions, more?: string): Promise<Listed[]> => {
+  const find = async ({ limit = 50, query, tenant, idPrefix, where, scan = Infinity }: ListOptions, more?: string): Promise<Listed[]> => {
     // A run that handed over is a part of the conversation, as is an earlier life of the same id.
     const wanted = [
       `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`,
@@ -24,12 +27,15 @@ export function createList(client: Client): (options?: ListOptions) => Promise<L
       ...(query === undefined ? [] : [`(${query})`]),
     ];
     const found = new Map<string, Listed>();
+    let seen = 0;
     try {
       for await (const info of client.workflow.list({ query: wanted.join(' AND ') })) {
+        if (++seen > scan) break;
         const listed = toListed(info);
         // Whatever a query says, and however a database compares.
         if (tenant !== undefined && listed.tenant !== tenant) continue;
         if (idPrefix !== undefined && !listed.id.startsWith(idPrefix)) continue;
+        if (where !== undefined && !where(listed)) continue;
         if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
         if (found.size === limit) break;
       }

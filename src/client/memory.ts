@@ -12,6 +12,8 @@ import {
   type MemoryStatus,
   type Reviewed,
 } from '../conversation/protocol/memory-contract.js';
+import { isForgotten, tombstoneOf } from '../memory/documents/forgetting.js';
+import { linesOf } from '../records/memory/memory-lines.js';
 import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
 import type { Recall, Recalled, RecallQuery } from '../memory/recall/recall.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
@@ -31,8 +33,8 @@ export interface ScopeMemory {
   textOf(version: string): Promise<string | undefined>;
   /** HISTORY, newest first. */
   history(): Promise<AsyncIterable<HistoryEntry>>;
-  /** All facts of the scope. */
-  facts(): Promise<readonly FactRecord[]>;
+  /** All facts of the scope; with `all`, those too that others have replaced. */
+  facts(options?: { readonly all?: boolean }): Promise<readonly FactRecord[]>;
   /** Finds what was said and is remembered, by a whole question; best first. */
   search(question: string, options?: SearchOptions): Promise<readonly Recalled[]>;
   /** What was said at an address that a search has given, and around it, in its order; empty where nothing is there. */
@@ -43,6 +45,8 @@ export interface ScopeMemory {
   status(): Promise<MemoryStatus | undefined>;
   /** Removes every line and fact that says this, and keeps it from coming back. */
   forget(text: string): Promise<Forgotten>;
+  /** What `forget` would take out, by the same rule as it. */
+  wouldForget(text: string): Promise<ToForget>;
   /** Decides on a proposal. The first decision stays, and is answered. */
   review(id: string, decision: 'accept' | 'reject'): Promise<Reviewed>;
   /** Merges duplicates and prunes, now. */
@@ -55,6 +59,14 @@ export interface ScopeMemory {
 
 /** `now`: the asker's clock, by which "yesterday" is a day; this machine's without it. */
 export type SearchOptions = Omit<RecallQuery, 'question' | 'now'> & { readonly now?: Date };
+
+/** By the words of the text, whatever stands between them. */
+export interface ToForget {
+  readonly lines: readonly string[];
+  readonly facts: readonly { readonly id: string; readonly fact: string }[];
+  readonly proposals: readonly { readonly id: string; readonly line: string }[];
+  readonly historyLines: number;
+}
 
 export interface MemoryAccess {
   readonly client: Client;
@@ -101,7 +113,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
     changes: async () => (await (await documents()).changes(key)).changes,
     textOf: async (version) => (await documents()).memoryText(key, version),
     history: async () => (await documents()).history(key),
-    facts: async () => (await (await store()).facts.list(key)).facts,
+    facts: async ({ all = false } = {}) => (await (await store()).facts.list(key, { all })).facts,
     search: async (question, { now = new Date(), ...options } = {}) => (await recall()).search(key, { ...options, question, now }),
     open: async (address, around) => (await recall()).open(key, address, around),
     proposals: async () => (await (await documents()).proposals(key)).proposals,
@@ -117,6 +129,23 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
       }
     },
 
+    async wouldForget(text) {
+      const tombstone = tombstoneOf(text, { id: 'asked', ts: 0, salt: scope });
+      if (tombstone.words.length === 0) {
+        throw new ClientError('invalid', `there is no word in ${JSON.stringify(text.slice(0, 80))} that could be forgotten`);
+      }
+      const isGone = (line: string): boolean => isForgotten(line, [tombstone], scope);
+      const own = await documents();
+      const [document, facts, proposals] = await Promise.all([own.memory(key), (await store()).facts.list(key), own.proposals(key)]);
+      let historyLines = 0;
+      for await (const entry of own.history(key)) historyLines += linesOf(entry.text).filter(isGone).length;
+      return {
+        lines: linesOf(document.text).filter(isGone),
+        facts: facts.facts.filter(({ fact }) => isGone(fact)).map(({ id, fact }) => ({ id, fact })),
+        proposals: proposals.proposals.filter(({ line, state }) => state === 'open' && isGone(line)).map(({ id, line }) => ({ id, line })),
+        historyLines,
+      };
+    },
     forget: (text) => decide(`cannot make ${of} forget this`, forgetUpdate, { text }),
     review: (id, decision) => decide(`cannot ${decision} ${id} of ${of}`, reviewUpdate, { id, decision }),
     care: (agent) => decide(`cannot take care of ${of}`, careUpdate, agent === undefined ? {} : { agent }),

@@ -7,7 +7,7 @@ import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import { withBodies } from '../memory/bodies.js';
-import { readBranch, readBranches, readCurrent, readTurnEnds, type Branch } from '../memory/branches.js';
+import { readBranch, readBranches, readCurrent, readLatest, readTurnEnds, type Branch } from '../memory/branches.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
@@ -43,6 +43,14 @@ export interface ReadingClient {
    * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
    */
   history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
+  /**
+   * The last `last` of `history`, or of what lies before the slot `before`, without reading what comes before them. `previous`: for the next
+   * `before`; null: these begin with the first.
+   */
+  latest(
+    id: string,
+    options: { readonly last: number; readonly before?: number },
+  ): Promise<{ readonly entries: Entry[]; readonly previous: number | null }>;
   /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
   entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
   /** How turns of it ended that have no whole answer, in their order: failed, stopped, over a limit. Those that it shares included. */
@@ -98,6 +106,10 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       const entries = await readBranch(own, key, branch);
       if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
       return entries.filter(({ slot }) => slot > first);
+    },
+
+    async latest(id, options) {
+      return readLatest(await store(), await keyOf(id), options);
     },
 
     async entries(id, slots, { whole = false } = {}) {

@@ -130,3 +130,13 @@ function folderOf(pid: number): string {
     return '';
   }
 }
+
+/** For one look at many conversations: each task queue is asked about once, and where Temporal cannot tell, there is none. */
+export function askedOnce(hasWorker: (taskQueue: string) => Promise<boolean>): (taskQueue: string) => Promise<boolean> {
+  const known = new Map<string, Promise<boolean>>();
+  return (taskQueue) => {
+    const asked = known.get(taskQueue) ?? hasWorker(taskQueue).catch(() => false);
+    known.set(taskQueue, asked);
+    return asked;
+  };
+}

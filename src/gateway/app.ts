@@ -22,13 +22,22 @@ import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
 import { addMcpRoutes } from './mcp/routes.js';
 import { createMetrics } from './metrics.js';
-import { answerNative, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from './context.js';
+import {
+  answerNative,
+  needs,
+  type AgentDescription,
+  type Finding,
+  type GatewayApp,
+  type GatewayContext,
+  type GatewayVariables,
+} from './context.js';
 import { addAnthropicRoutes, answerAnthropicProblem } from './anthropic/routes.js';
 import { addAguiRoutes, answerAguiProblem } from './ag-ui/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 import { ofTenant, untenanted } from './tenants/routes.js';
 import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
+import { addPage, OWN_PAGE } from './page/routes.js';
 
 /** What `createGateway` is given. */
 export interface GatewayOptions {
@@ -39,6 +48,12 @@ export interface GatewayOptions {
   readonly browsers?: Browsers;
   /** Names of agents that may be asked for, by a tenant or by those of none; default: none is listed. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
+  /** What an agent is made of, by its name; for a tenant only what it may use. Default: nothing is known of any. */
+  readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
+  /** What may be wrong where it runs, as `perdura doctor` has it. */
+  readonly findings?: () => Promise<readonly Finding[]>;
+  /** Where Temporal's UI shows an event, by workflow, run and event; those of a tenant are not linked. */
+  readonly temporalLink?: (workflow: string, run: string, event: number) => string | undefined;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
   /** Hosts beside loopback by which it is reached, and origins of pages that may ask from elsewhere. */
@@ -70,6 +85,8 @@ export interface GatewayOptions {
   readonly closing?: AbortSignal;
   /** Where it stands behind a proxy, such as `/perdura`; default: at the root. */
   readonly basePath?: string;
+  /** Folder of the page for people, as it was built; default: the package's own. False: there is none. */
+  readonly page?: string | false;
 }
 
 const ATTACHMENTS_PATH = '/v1/attachments';
@@ -93,8 +110,18 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const metrics = createMetrics();
   const conversations = createConversations(client, log);
   const app: GatewayApp = new OpenAPIHono<GatewayVariables>({ defaultHook: refuseInvalid });
+  const { temporalLink } = options;
   const uploads = { maxBytes: DEFAULT_UPLOAD_BYTES, silenceMs: UPLOAD_SILENCE_MS, ...options.attachments };
-  const provided = { uploads, conversations, metrics, closing, agents: () => options.agents?.() ?? Promise.resolve([]) };
+  const provided = {
+    uploads,
+    conversations,
+    metrics,
+    closing,
+    agents: () => options.agents?.() ?? Promise.resolve([]),
+    describeAgent: (name: string) => options.describeAgent?.(name) ?? Promise.resolve(undefined),
+    findings: () => options.findings?.() ?? Promise.resolve([]),
+    temporalLink: (id: string) => Promise.resolve(temporalLink && ((run: string, event: number) => temporalLink(id, run, event) ?? null)),
+  };
 
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(provided)) context.set(name as 'conversations', value as Conversations);
@@ -136,9 +163,11 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   const { authenticate, browsers, requestsPerMinute = 1_200, openPerToken = 2_000 } = options;
   const createLimiter = createLimits(options.sharedCounts);
   const wrong = createLimiter('wrong', MAX_WRONG_TOKENS, 60);
-  app.get('/', (context) =>
-    context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json' }),
-  );
+  if (options.page !== false) addPage(app, { folder: options.page ?? OWN_PAGE, basePath: options.basePath ?? '' });
+  app.get('/', async (context) => {
+    const signIn = (await browsers?.signIn()) === undefined ? {} : { signIn: '/auth/login' };
+    return context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json', ...signIn });
+  });
   if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
   app.use(
     authenticated({

@@ -8,6 +8,25 @@ import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';
 import type { GatewayMetrics } from './metrics.js';
 
+/** An agent as its folder describes it, without secrets: what stands for variables is not filled in. */
+export interface AgentDescription {
+  readonly name: string;
+  readonly config: object;
+  readonly tools: readonly { readonly name: string; readonly description: string; readonly inputSchema: object; readonly from: string }[];
+  readonly servers: readonly object[];
+  /** Its system prompt, without any memory. */
+  readonly system: string;
+}
+
+/** As `perdura doctor` finds it. */
+export interface Finding {
+  readonly what: string;
+  readonly health: 'ok' | 'warning' | 'broken' | 'skipped';
+  readonly found: string;
+  /** The command that mends it, or the thing to do. */
+  readonly mend?: string;
+}
+
 export interface GatewayVariables {
   readonly Variables: {
     /** What `POST /v1/attachments` takes, and for how long. */
@@ -22,6 +41,10 @@ export interface GatewayVariables {
     readonly metrics: GatewayMetrics;
     readonly closing: AbortSignal;
     readonly agents: () => Promise<readonly string[]>;
+    readonly describeAgent: (name: string) => Promise<AgentDescription | undefined>;
+    readonly findings: () => Promise<readonly Finding[]>;
+    /** Of a conversation that whoever asks may see in Temporal's UI: where an event of one of its runs is shown. */
+    readonly temporalLink: (id: string) => Promise<((run: string, event: number) => string | null) | undefined>;
   };
 }
 

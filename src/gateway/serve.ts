@@ -27,6 +27,7 @@ const PATIENCE_MS = { headers: 10_000, request: 60_000 };
 const LOOK_MS = 2_000;
 const MAX_CONNECTIONS = 20_000;
 const DRAIN_MS = 10_000;
+const IDLE_MS = 100;
 const SWEEP_MS = 60 * 60 * 1000;
 
 /** Rejects where the address cannot be listened on. */
@@ -76,9 +77,12 @@ export async function serveGateway({
       clearInterval(sweeping);
       closing.abort();
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
+      // What is being answered now is idle a moment later.
       http.closeIdleConnections();
+      const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS);
       const timer = setTimeout(() => http.closeAllConnections(), DRAIN_MS);
       await closed;
+      clearInterval(idle);
       clearTimeout(timer);
     },
   };

@@ -17,12 +17,30 @@ export interface Branch {
 }
 
 export async function readCurrent(store: Store, key: ConversationKey, after = 0): Promise<Entry[]> {
-  const [{ entries }, cuts] = await Promise.all([readEntries(store, key, after), store.lives.cuts(key)]);
+  const [{ entries }, cuts] = await Promise.all([readEntries(store, key, { after }), store.lives.cuts(key)]);
   if (cuts.length === 0) return entries;
   // Which turn follows which is seen from the whole alone.
   const whole = after === 0 ? entries : (await readEntries(store, key)).entries;
   const now = new Set(slotsIn(currentLine(whole, cuts)));
   return entries.filter(({ slot }) => now.has(slot));
+}
+
+/** The last ones before a slot; `previous` is the slot before which the next ones lie, null where there are none. */
+export async function readLatest(
+  store: Store,
+  key: ConversationKey,
+  { last, before = Infinity }: { readonly last: number; readonly before?: number },
+): Promise<{ readonly entries: Entry[]; readonly previous: number | null }> {
+  if ((await store.lives.cuts(key)).length > 0) {
+    const all = (await readCurrent(store, key)).filter(({ slot }) => slot < before);
+    const entries = all.slice(-last);
+    return { entries, previous: all.length > entries.length ? (entries[0]?.slot ?? null) : null };
+  }
+  const { last: highest } = await store.entries.page(key, 0, 1);
+  const until = Math.min(highest, before - 1);
+  const after = Math.max(0, until - last);
+  const { entries } = await readEntries(store, key, { after, until });
+  return { entries, previous: after > 0 ? after + 1 : null };
 }
 
 /** Undefined when there is no such branch. */

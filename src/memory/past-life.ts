@@ -21,26 +21,27 @@ const PAGE = 500;
 export async function readEntries(
   store: Store,
   key: ConversationKey,
-  first = 0,
+  { after = 0, until }: { readonly after?: number; readonly until?: number } = {},
 ): Promise<{ readonly entries: Entry[]; readonly skipped: number }> {
-  const { entries, skipped } = await readPages(store, key, first);
+  const { entries, skipped } = await readPages(store, key, after, until);
   const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   return { entries: whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq), skipped };
 }
 
-/** As they lie there, by slot. */
+/** As they lie there, by slot: those after `first`, up to `until`. */
 export async function readPages(
   store: Pick<Store, 'entries'>,
   key: ConversationKey,
   first = 0,
+  until = Infinity,
 ): Promise<{ readonly entries: Entry[]; readonly skipped: number }> {
   const entries: Entry[] = [];
   let skipped = 0;
-  for (let after = first, last = Infinity; after < last; after += PAGE) {
-    const page = await store.entries.page(key, after, PAGE);
+  for (let after = first, last = until; after < last; after += PAGE) {
+    const page = await store.entries.page(key, after, Math.min(PAGE, last - after));
     entries.push(...page.entries);
     skipped += page.skipped;
-    last = page.last;
+    last = Math.min(page.last, until);
   }
   return { entries, skipped };
 }

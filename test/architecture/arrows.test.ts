@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix, resolve, sep } from 'node:path';
 import { ARROWS, checkTree, describeViolation, readTree } from './arrows.js';
 import { readModule } from './read-module.js';
 
@@ -238,4 +239,38 @@ test('every way to import is seen, with its line', () => {
     { specifier: './g.js', kind: 'type', line: 7 },
     { specifier: './h.js', kind: 'runtime', line: 8 },
   ]);
+});
+
+describe('the page', () => {
+  const web = resolve(__dirname, '../../web/src');
+  /** What it is made of; anything else would be one more thing to load. */
+  const PACKAGES = ['preact', 'preact/hooks', '@preact/signals', 'marked', 'dompurify'];
+
+  const strangersIn = (tree: ReadonlyMap<string, string>): string[] =>
+    [...tree].flatMap(([file, text]) =>
+      readModule(file, text).imports.flatMap(({ specifier }) => {
+        if (!specifier.startsWith('.')) return PACKAGES.includes(specifier) ? [] : [`${file} imports ${specifier}`];
+        return posix.join(posix.dirname(file), specifier).startsWith('..') ? [`${file} imports ${specifier}, outside web/src`] : [];
+      }),
+    );
+
+  test('knows the gateway by HTTP alone: nothing of src, and few packages', () => {
+    const paths = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path));
+    expect(paths.length).toBeGreaterThan(30);
+    expect(strangersIn(new Map(paths.map((path) => [path.split(sep).join('/'), readFileSync(join(web, path), 'utf8')])))).toEqual([]);
+  });
+
+  test('and the rule can fail', () => {
+    const tree = new Map([
+      [
+        'views/chat/index.tsx',
+        "import type { Usage } from '../../../../src/records/message.js';\nimport { useEffect } from 'preact/hooks';",
+      ],
+      ['main.tsx', "import { z } from 'zod';\nimport './styles/base.css';"],
+    ]);
+    expect(strangersIn(tree)).toEqual([
+      'views/chat/index.tsx imports ../../../../src/records/message.js, outside web/src',
+      'main.tsx imports zod',
+    ]);
+  });
 });

@@ -65,6 +65,13 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis'],
   },
   {
+    // What people see of a conversation's past and present: pure, from state, history and store.
+    place: 'insight/',
+    may: ['records/', 'conversation/', 'memory/'],
+    mayTypes: ['stores/store.ts', 'heal/fetch-runs.ts'],
+    packages: [],
+  },
+  {
     place: 'activities/',
     may: ['records/', 'conversation/', 'platform/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
     mayTypes: ['heal/'],
@@ -123,8 +130,9 @@ export const ARROWS: readonly Row[] = [
       ...['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
       // Counts as the worker does, and reads agents as it does.
       ...['models/token-counter.ts', 'agents/load-agent.ts'],
+      'insight/',
     ],
-    mayTypes: ['stores/store.ts'],
+    mayTypes: ['stores/store.ts', 'heal/fetch-runs.ts'],
     never: ['@temporalio/worker'],
   },
   {
@@ -145,7 +153,10 @@ export const ARROWS: readonly Row[] = [
   // Other programs' ways to conversations.
   {
     place: 'gateway/',
-    may: ['records/', 'conversation/', 'platform/', 'memory/', 'tools/client-tools.ts', 'client.ts', 'client/', 'stores/feed-cursor.ts'],
+    may: [
+      ...['records/', 'conversation/', 'platform/', 'memory/', 'insight/', 'tools/client-tools.ts', 'client.ts', 'client/'],
+      'stores/feed-cursor.ts',
+    ],
     never: ['@temporalio/', 'ioredis'],
   },
   {
@@ -186,7 +197,7 @@ export const ARROWS: readonly Row[] = [
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'heal/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
+      ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
     ],
   },
   {

@@ -60,7 +60,9 @@ test('a question that meets the moment between two runs is asked again, and no o
   const between = failingWith(grpcError(9, 'Workflow task is not scheduled yet.'));
   expect(await withRetries({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, between.say)).toBe('answer');
   const alone = failingWith(grpcError(9, 'no poller seen for task queue recently, worker may be down'));
-  await expect(withRetries({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, alone.say)).rejects.toThrow('no poller');
+  await expect(withRetries({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, alone.say)).rejects.toMatchObject({
+    kind: 'no-worker',
+  });
   expect([between.said(), alone.said()]).toEqual([2, 1]);
 });
 

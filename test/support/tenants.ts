@@ -18,8 +18,18 @@ export const byName: Authenticate = (presented) => {
 
 export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   const agents = (tenant?: string): Promise<string[]> => Promise.resolve(tenant === 'globex' ? ['default'] : ['default', 'house']);
+  const describeAgent = async (name: string, tenant?: string) =>
+    (await agents(tenant)).includes(name) ? { name, config: {}, tools: [], servers: [], system: '' } : undefined;
   const { browsers } = createEntrance({ secret: TENANT_KEY, createLimiter: createLimits() });
-  return createGateway({ client, authenticate: byName, browsers, tenantKey: TENANT_KEY, agents, requestsPerMinute: 100_000 });
+  return createGateway({
+    client,
+    describeAgent,
+    authenticate: byName,
+    browsers,
+    tenantKey: TENANT_KEY,
+    agents,
+    requestsPerMinute: 100_000,
+  });
 }
 
 const PATIENCE_MS = 30_000;

@@ -11,11 +11,12 @@ import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { openConnection } from '../../src/client/connection.js';
 import { withLock } from '../../src/cli/services/lock.js';
-import { createClientWith, type PerduraClient } from '../../src/client.js';
+import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';
 import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-deliveries.js';
 import { createPublicIdOf, createStatusOf } from '../../src/client/describe.js';
 import { heal } from '../../src/heal/heal.js';
+import { replayHere } from '../../src/heal/replay-here.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
@@ -142,7 +143,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const connection = await openConnection({ address });
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
-  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore });
+  const replay: Replay = async (id, histories) =>
+    replayHere({ workflowBundle: await workflowBundle(), dataConverter: converterOf(options.stateKeys) }, id, histories);
+  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay });
 
   const world = makeStore();
   let workers = 0;

@@ -5,16 +5,14 @@ import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderChunks, renderMeter } from '../views/context-meter.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
-import type { ContextIndex } from '../../conversation/protocol/contract.js';
-import type { Entry } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
-import { chunksOf } from '../debug/debug-scene.js';
-import { leavingsOf } from '../../conversation/replay/leaving.js';
+import { chunksOf } from '../../insight/scene.js';
+import { knownTurns } from '../../insight/known-turns.js';
 import { toTurn } from '../args/values.js';
-import { knownTurns, renderKnown, shortenedIn } from '../views/known-turns.js';
+import { renderKnown } from '../views/known-turns.js';
 import { loadMeasure } from '../views/table.js';
-import { renderWhy, whyOf, type WhyAnswer } from '../views/why.js';
+import { renderWhy } from '../views/why.js';
 
 export interface ContextOptions {
   readonly compact?: boolean;
@@ -111,7 +109,7 @@ function whyForgotten(context: CliContext, given: string, which: string): Promis
   return withClient(context, {}, async (desk) => {
     const { output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
-    const answer = await withSlowNotice(`replaying the history of ${id}`, answerOf(desk, id, turn));
+    const answer = await withSlowNotice(`replaying the history of ${id}`, desk.client.why(id, turn));
     if (globals.output !== 'text') output.line(toTerminalJson(answer, globals.output === 'json' ? 2 : undefined));
     else {
       for (const line of renderWhy(answer, globals.timeFormat, Date.now())) output.draw(line);
@@ -119,44 +117,4 @@ function whyForgotten(context: CliContext, given: string, which: string): Promis
     }
     return EXIT.ok;
   });
-}
-
-async function answerOf({ client, config }: CommandSession, id: string, turn: string): Promise<WhyAnswer> {
-  const [current, { episodes }] = await Promise.all([client.history(id), client.memory(id)]);
-  const branch = current.some((entry) => entry.turn === turn)
-    ? undefined
-    : (await client.branches(id)).find(({ turns }) => turns.includes(turn));
-  const all = branch ? await client.history(id, { branch: branch.branch }) : current;
-  const entries = all.filter((entry) => entry.turn === turn);
-  if (entries.length === 0)
-    throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
-  // Replays history, and so loads what a worker does.
-  const { replayedRuns } = await import('../debug/replayed-runs.js');
-  const { runs, complete, problems } = await replayedRuns(client, id, config);
-  const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
-  const slots = new Set(entries.map(({ slot }) => slot));
-  const causes = whyOf(turn, leavingsOf(runs, slots), episodes, (slot) => turns.get(slot));
-  const index = await runningIndex(client, id);
-  const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? shortenedOf(index, current, turn) : [] };
-  const hasEnded = index !== undefined && branch === undefined && entries.every(({ session }) => session < index.session);
-  return { id, turn, hasEnded, ...(branch && { branch: branch.branch }), entries: entries.length, ...found, causes, complete, problems };
-}
-
-async function runningIndex({ describe, context }: CommandSession['client'], id: string): Promise<ContextIndex | undefined> {
-  const { state } = await describe(id);
-  return state === 'running' ? context(id).catch(() => undefined) : undefined;
-}
-
-function shortenedOf({ chunks, cited = [] }: ContextIndex, entries: readonly Entry[], turn: string): WhyAnswer['shortened'] {
-  const there = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
-  const shown = entries.filter(({ slot }) => there.has(slot));
-  return shortenedIn(shown, new Set(slotsOf(cited))).filter((one) => one.turn === turn);
-}
-
-/** As the conversation answers; where no worker answers for it, rebuilt from what happened to it. */
-function inPrompt(index: ContextIndex | undefined, slots: ReadonlySet<number>, causes: WhyAnswer['causes']): number {
-  if (index) return index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges)).filter((slot) => slots.has(slot)).length;
-  const left = new Set(slots);
-  for (const why of causes) for (const slot of why.slots) why.kind === 'returned' ? left.add(slot) : left.delete(slot);
-  return left.size;
 }

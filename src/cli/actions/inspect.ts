@@ -9,7 +9,8 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
-import { inspectTurns, renderInspection, type Inspection } from '../views/inspection.js';
+import { inspectTurns } from '../../insight/turns.js';
+import { renderInspection, type Inspection } from '../views/inspection.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 const TURNS = 5;

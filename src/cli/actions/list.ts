@@ -6,7 +6,7 @@ import { loadMeasure } from '../views/table.js';
 import { renderList, renderProblems } from '../views/conversation-list.js';
 import { hasWorker } from '../services/temporal-connection.js';
 import type { Listed } from '../../client.js';
-import { withCurrentStatus, type Standing } from './current-status.js';
+import { withCurrentStatus, type Standing } from '../../client/current-status.js';
 import { printFound } from '../session/print-found.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 

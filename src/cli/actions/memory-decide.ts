@@ -1,9 +1,7 @@
 /** `perdura memory review` and `forget`: what people decide about a scope's memory. */
-import type { ScopeMemory } from '../../client.js';
+import type { ToForget } from '../../client.js';
 import { memoryWorkflowId, type Reviewed } from '../../conversation/protocol/memory-contract.js';
 import type { Proposal } from '../../records/memory/documents.js';
-import { isForgotten, tombstoneOf } from '../../memory/documents/forgetting.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
@@ -107,19 +105,11 @@ export interface ForgetWanted extends ScopeWanted {
   readonly yes?: boolean;
 }
 
-/** What `forget` would take out, by the same rule as it. */
-interface Doomed {
-  readonly lines: readonly string[];
-  readonly facts: readonly { readonly id: string; readonly fact: string }[];
-  readonly proposals: readonly { readonly id: string; readonly line: string }[];
-  readonly historyLines: number;
-}
-
 export function forgetInMemory(context: CliContext, text: string, wanted: ForgetWanted): Promise<number> {
   return withMemory(context, wanted, { needsWorker: true }, async (desk) => {
     const { memory, look, output, globals, withSlowNotice } = desk;
     const { scope } = memory;
-    const doomed = await withSlowNotice(`looking for it in the memory of ${scope}`, findDoomed(memory, text));
+    const doomed = await withSlowNotice(`looking for it in the memory of ${scope}`, memory.wouldForget(text));
     if (globals.output === 'text') for (const line of renderDoomed(doomed, look)) output.draw(line);
     if (wanted.yes !== true) await confirmForgetting(desk, doomed);
     const gone = await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.forget(text));
@@ -149,24 +139,7 @@ const REMAINS = [
 
 const SAID_AGAIN = 'It can be said again, and is heard then; the memory does not take it in again.';
 
-async function findDoomed(memory: ScopeMemory, text: string): Promise<Doomed> {
-  const tombstone = tombstoneOf(text, { id: 'asked', ts: 0, salt: memory.scope });
-  if (tombstone.words.length === 0) {
-    throw new CliError(`there is no word in ${JSON.stringify(text.slice(0, 80))} that could be forgotten`, EXIT.usage);
-  }
-  const isGone = (line: string): boolean => isForgotten(line, [tombstone], memory.scope);
-  const [document, facts, proposals] = await Promise.all([memory.text(), memory.facts(), memory.proposals()]);
-  let historyLines = 0;
-  for await (const entry of await memory.history()) historyLines += linesOf(entry.text).filter(isGone).length;
-  return {
-    lines: linesOf(document.text).filter(isGone),
-    facts: facts.filter(({ fact }) => isGone(fact)),
-    proposals: proposals.filter(({ line, state }) => state === 'open' && isGone(line)),
-    historyLines,
-  };
-}
-
-function renderDoomed({ lines, facts, proposals, historyLines }: Doomed, look: MemoryLook): StyledLine[] {
+function renderDoomed({ lines, facts, proposals, historyLines }: ToForget, look: MemoryLook): StyledLine[] {
   const found: readonly (readonly [where: string, text: string])[] = [
     ...lines.map((line) => ['MEMORY.md', line] as const),
     ...facts.map(({ id, fact }) => [`fact ${id}`, fact] as const),
@@ -177,7 +150,7 @@ function renderDoomed({ lines, facts, proposals, historyLines }: Doomed, look: M
   return found.flatMap(([where, text]) => [...drawText(where, 0, look, 'dim'), ...drawText(text, 4, look, 'red')]);
 }
 
-async function confirmForgetting({ memory }: MemoryDesk, doomed: Doomed): Promise<void> {
+async function confirmForgetting({ memory }: MemoryDesk, doomed: ToForget): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw new CliError(`will not forget anything of ${memory.scope} unasked: add --yes`, EXIT.usage);
   }

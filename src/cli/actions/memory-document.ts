@@ -6,6 +6,7 @@ import type { ScopeMemory } from '../../client.js';
 import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol/memory-contract.js';
 import { utf8Length } from '../../records/text.js';
 import { blame as blameLines } from '../../memory/documents/blame.js';
+import { countedChange } from '../../memory/documents/counted-change.js';
 import type { MemoryChange } from '../../records/memory/documents.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { diffMemory, versionAt } from '../../records/memory/memory-diff.js';
@@ -15,7 +16,7 @@ import type { CliContext } from '../session/context.js';
 import { plain, type StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
-import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
+import { renderBlame, renderDiff, renderLog, shortVersion } from '../views/memory-document.js';
 import { countOf, formatCount, formatTime, formatUsage } from '../views/quantities.js';
 import { print, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
@@ -122,7 +123,7 @@ export function logOfMemory(context: CliContext, wanted: ScopeWanted, { limit }:
     const newest = changes.slice(-limit).reverse();
     const counted = await withSlowNotice(
       `counting the lines of ${countOf(newest.length, 'change')}`,
-      Promise.all(newest.map((one) => countLines(memory, one))),
+      Promise.all(newest.map((one) => countedChange(memory, one))),
     );
     print(desk, {
       data: { scope, changes: counted },
@@ -157,14 +158,6 @@ async function textOf(memory: ScopeMemory, version: string): Promise<string> {
   const text = await memory.textOf(version);
   if (text !== undefined) return text;
   throw new CliError(`the text of version ${shortVersion(version)} is not kept any more`, EXIT.notFound);
-}
-
-/** A version whose text is gone counts for nothing here: the list of changes is worth showing without it. */
-async function countLines(memory: ScopeMemory, change: MemoryChange): Promise<CountedChange> {
-  const [before, after] = await Promise.all([change.from, change.version].map((version) => textOf(memory, version).catch(() => '')));
-  const lines = diffMemory(before ?? '', after ?? '');
-  const count = (wanted: 'added' | 'removed'): number => lines.filter(({ kind }) => kind === wanted).length;
-  return { ...change, added: count('added'), removed: count('removed') };
 }
 
 /** The last change, or from that on to now, or to that from what was before it. */

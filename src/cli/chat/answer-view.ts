@@ -8,7 +8,7 @@
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { reasonOf } from '../session/turn-end.js';
+import { reasonOf } from '../../insight/turns.js';
 
 export interface AnswerView {
   event(event: FeedEvent): void;

@@ -10,7 +10,7 @@ import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import type { Services } from '../services/services.js';
 import { withSlowNotice } from '../session/with-progress.js';
-import { reasonOf } from '../session/turn-end.js';
+import { reasonOf } from '../../insight/turns.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
 export interface ChatSession {

@@ -1,5 +1,5 @@
 /** Where a person looks in the debugger: what is selected, shown whole, or being typed. The same live and in the past. */
-import { wordsOf, type DebugScene } from './debug-scene.js';
+import { wordsOf, type DebugScene } from '../../insight/scene.js';
 import type { Entry } from '../../records/message.js';
 import type { Key } from '../terminal/full-screen.js';
 import { linesOfWhole, type DebugLook, type DebugView } from '../views/debug-screen.js';

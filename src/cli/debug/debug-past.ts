@@ -5,11 +5,11 @@ import type { Past } from '../../conversation/replay/past.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
 import { showItems } from './debug-items.js';
-import { pastScene, type DebugScene } from './debug-scene.js';
+import { pastScene, type DebugScene } from '../../insight/scene.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
 import { loadMeasure } from '../views/table.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';
-import { eventInWords } from '../views/event-words.js';
+import { eventInWords } from '../../insight/event-words.js';
 import { formatCount, formatTime } from '../views/quantities.js';
 import type { CommandSession } from '../session/with-client.js';
 

@@ -4,14 +4,14 @@ import { createPast, type Past } from '../../conversation/replay/past.js';
 import type { Entry } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
 import type { CliContext } from '../session/context.js';
-import { summaryOf } from './debug-scene.js';
+import { summaryOf } from '../../insight/scene.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { replayedRuns } from './replayed-runs.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { toTurn } from '../args/values.js';
-import { eventInWords } from '../views/event-words.js';
+import { eventInWords } from '../../insight/event-words.js';
 import { withClient, type CommandSession } from '../session/with-client.js';
 
 export interface DebugOptions {

@@ -5,11 +5,14 @@ import type { SharedCounts } from '../../gateway/access/limits.js';
 import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
 import { withClient } from '../session/with-client.js';
-import { hasWorker, openNamespace } from '../services/temporal-connection.js';
+import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
+import { findingsHere } from '../doctor/findings-here.js';
+import type { Store } from '../../stores/store.js';
+import { describeAgent } from './known-agents.js';
 import { linkOf } from './link.js';
 import { tenantKeyOf } from './tenant-names.js';
 import { openEntrance, type OpenedEntrance } from './open-entrance.js';
@@ -35,6 +38,8 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
     const sharedCounts = counts?.shared;
     const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
     const probe = await openNamespace(temporal);
+    let opened: Promise<Store> | undefined;
+    const store = (): Promise<Store> => (opened ??= import('../../stores/open.js').then(({ openStore }) => openStore(config, { log })));
     const served = await serveGateway({
       client,
       host: wanted.host,
@@ -50,6 +55,9 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       authenticate: entrance.authenticate,
       browsers: entrance.browsers,
       agents: (tenant) => agentNames(config, tenant),
+      describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
+      findings: () => findingsHere(config),
+      temporalLink: await findEventLink(temporal),
       tenantKey: await tenantKeyOf(config),
       version: packageVersion(),
       log,
@@ -81,6 +89,7 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       stopListening();
       await served.close();
       await probe.close();
+      await (await opened)?.close();
       await counts?.close();
     }
   });

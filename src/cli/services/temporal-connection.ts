@@ -105,6 +105,15 @@ export function uiLink(temporal: TemporalConnection, uiPort: number | undefined,
   return uiPort === undefined ? undefined : `http://127.0.0.1:${uiPort}${path}`;
 }
 
+/** Where it shows one event of one run. */
+export async function findEventLink(temporal: TemporalConnection): Promise<(id: string, run: string, event: number) => string | undefined> {
+  const uiPort = await findUiPort(temporal);
+  return (id, run, event) => {
+    const link = uiLink(temporal, uiPort, encodeURIComponent(id));
+    return link === undefined ? undefined : `${link}/${run}/history/events/${event}`;
+  };
+}
+
 /** The same for a server that others started. */
 export async function findUiLink(temporal: TemporalConnection): Promise<(id: string) => string | undefined> {
   const uiPort = await findUiPort(temporal);

@@ -3,6 +3,7 @@ import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { PerduraClient } from '../../client.js';
+import { reasonOf } from '../../insight/turns.js';
 
 export function answerExitCode(result: TurnResult): number {
   switch (result.stopReason) {
@@ -22,30 +23,6 @@ export function answerExitCode(result: TurnResult): number {
 export function explainEnd(result: TurnResult, output: Output): void {
   const reason = reasonOf(result);
   if (reason !== undefined) output.problem(reason);
-}
-
-/** Undefined where the answer is whole. */
-export function reasonOf(result: Pick<TurnResult, 'stopReason' | 'error'>): string | undefined {
-  switch (result.stopReason) {
-    case 'end':
-      return result.error?.message;
-    case 'reset':
-    case 'continues':
-    case 'queued':
-      return undefined;
-    case 'interrupted':
-      return '(stopped)';
-    case 'withdrawn':
-      return '(withdrawn before it was answered)';
-    case 'tool-limit':
-      return result.error?.message ?? "stopped: the agent's limit of tool calls is reached";
-    case 'budget':
-      return result.error?.message ?? 'stopped: the budget is used up';
-    case 'refused':
-      return result.error?.message ?? 'the model refused to answer';
-    case 'failed':
-      return result.error?.message ?? 'the turn failed, and no reason was given';
-  }
 }
 
 /** A result that says "ask again" is asked for again. */

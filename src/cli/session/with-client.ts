@@ -1,6 +1,7 @@
 /** The frame of every command that works on conversations: connect, work, close; Ctrl+C and a closed pipe end it. */
 import type { PerduraClient } from '../../client.js';
 import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
+import { createReplay } from '../debug/replayed-runs.js';
 import type { CliContext } from './context.js';
 import { startCommands } from '../terminal/start-commands.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -100,7 +101,7 @@ export async function connectClient(config: Config, output: Output, options: { r
       );
     }
     const { createClientOn } = await import('../../client.js');
-    return createClientOn(config, { connection, namespace: temporal.namespace });
+    return createClientOn(config, { connection, namespace: temporal.namespace }, { replay: createReplay(config) });
   } catch (error) {
     await connection.close();
     throw error;

@@ -1,5 +1,5 @@
 /** `perdura list` for people. */
-import type { Standing } from '../actions/current-status.js';
+import type { Standing } from '../../client/current-status.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatCost, formatCount, formatTime } from './quantities.js';

@@ -2,7 +2,7 @@
  * `perdura debug`: one state of a conversation on a whole screen. Pure: what stands there follows from the scene and from where the
  * person looks, exactly as many lines as the screen has, none wider than it is.
  */
-import type { DebugChunk, DebugScene } from '../debug/debug-scene.js';
+import type { DebugChunk, DebugScene } from '../../insight/scene.js';
 import { toTerminalLine, plain, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './table.js';
 import { breakpointsInWords, queuedInWords, renderTree } from './control.js';

@@ -1,9 +1,7 @@
 /** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
 import type { Description, Listed, Pending, PendingActivity } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
-import type { TurnEnd } from '../../records/turn-end.js';
-import { reasonOf } from '../session/turn-end.js';
-import { isFromPerson, shownText, type Entry } from '../../records/message.js';
+import type { InspectedTurn } from '../../insight/turns.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
@@ -24,37 +22,6 @@ export interface Inspection {
   readonly turns: readonly InspectedTurn[];
   /** Its page in Temporal's own UI. */
   readonly link: string | null;
-}
-
-export interface InspectedTurn {
-  readonly turn: string;
-  readonly startedAt: Date;
-  /** Until the latest thing recorded. */
-  readonly durationMs: number;
-  readonly messages: number;
-  readonly toolCalls: number;
-  readonly question: string;
-  /** Why it has no whole answer. */
-  readonly problem?: string;
-}
-
-export function inspectTurns(entries: readonly Entry[], ends: readonly TurnEnd[], most: number): InspectedTurn[] {
-  const problems = new Map(ends.map((end) => [end.turn, reasonOf(end)]));
-  const turns = new Map<string, Entry[]>();
-  for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
-  return [...turns].slice(-most).map(([turn, own]) => {
-    const times = own.map(({ ts }) => ts * 1000);
-    const asked = own.map(({ message }) => message).find(isFromPerson);
-    return {
-      turn,
-      startedAt: new Date(Math.min(...times)),
-      durationMs: Math.round(Math.max(...times) - Math.min(...times)),
-      messages: own.length,
-      toolCalls: own.filter(({ message }) => message.role === 'tool').length,
-      question: asked ? toTerminalLine(shownText(asked.text), 200) : '',
-      ...(problems.get(turn) !== undefined && { problem: problems.get(turn) }),
-    };
-  });
 }
 
 export interface InspectionLook {
@@ -269,7 +236,10 @@ function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): Style
       const head = `  ${turn}${drawn} ${facts}`;
       if (width < 30) return [[{ text: fit(head, width, look.measure) }], ...below];
       const room = width - look.measure(head) - 2;
-      return [[{ text: head }, { text: room < 6 ? '' : `  ${fit(question, room, look.measure)}`, style: 'dim' }], ...below];
+      return [
+        [{ text: head }, { text: room < 6 ? '' : `  ${fit(toTerminalLine(question, 200), room, look.measure)}`, style: 'dim' }],
+        ...below,
+      ];
     }),
   ];
 }

@@ -1,6 +1,7 @@
 /** MEMORY.md for people: who brought which line, what has changed, and what waits for a decision. */
 import type { BlamedLine } from '../../memory/documents/blame.js';
-import type { LineSource, MemoryChange, Proposal, HistoryEntry } from '../../records/memory/documents.js';
+import type { CountedChange } from '../../memory/documents/counted-change.js';
+import type { LineSource, Proposal, HistoryEntry } from '../../records/memory/documents.js';
 import type { DiffLine } from '../../records/memory/memory-diff.js';
 import { toTerminalLine, toTerminalText, type StyledLine, type StyledSpan, textOfDrawn } from '../terminal/terminal-text.js';
 import { wrap } from './inspection.js';
@@ -9,12 +10,6 @@ import { formatCount, formatTime } from './quantities.js';
 import { renderTable, type Column } from './table.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import type { HistoryMatch } from '../../memory/documents/search-history.js';
-
-/** A change with what it did to the lines. */
-export interface CountedChange extends MemoryChange {
-  readonly added: number;
-  readonly removed: number;
-}
 
 /** Of a version, for people; it is enough to ask for it by. */
 const VERSION_CHARACTERS = 8;

@@ -3,6 +3,9 @@ import type { Usage } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
+import { formatCount, formatDuration } from '../../records/quantities.js';
+
+export { countOf, formatCount, formatDuration } from '../../records/quantities.js';
 
 /** `raw` is epoch milliseconds. */
 export function formatTime(ms: number, format: TimeFormat, now: number): string {
@@ -14,27 +17,6 @@ export function formatTime(ms: number, format: TimeFormat, now: number): string 
     case 'relative':
       return ms > now + 500 ? `in ${formatDuration(ms - now)}` : now - ms < 1000 ? 'just now' : `${formatDuration(now - ms)} ago`;
   }
-}
-
-/** Two digits are enough to compare by. */
-export function formatDuration(ms: number): string {
-  if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`;
-  const seconds = ms / 1000;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  if (seconds < 99.5) return `${Math.round(seconds)} s`;
-  const minutes = seconds / 60;
-  if (minutes < 99.5) return `${Math.round(minutes)} min`;
-  const hours = minutes / 60;
-  return hours < 47.5 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} d`;
-}
-
-export function formatCount(count: number): string {
-  return count.toLocaleString('en-US');
-}
-
-/** `1 turn`, `2 turns`; a noun with a plural of its own names it. */
-export function countOf(count: number, one: string, many = `${one}s`): string {
-  return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
 export function formatCost(usd: number | null): string {

@@ -1,7 +1,7 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
-import { reasonOf } from '../session/turn-end.js';
+import { reasonOf } from '../../insight/turns.js';
 import type { ToolInteraction } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
 import type { OutputFormat, TimeFormat } from '../args/global-options.js';

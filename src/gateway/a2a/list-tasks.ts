@@ -8,7 +8,6 @@ import { isOver } from '../core/one-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { invalid, readAs } from '../core/read-body.js';
 import { isRunning, statusOf as statusOfConversation } from '../core/status-of.js';
-import { waitingIn } from './read-task.js';
 import { lastTime, stateOf, taskOf, type TaskFacts } from './task.js';
 import { MAX_CONTEXT, readTaskId, taskName } from './task-id.js';
 import type { State, Task } from './wire.js';
@@ -42,7 +41,7 @@ export async function listTasks(core: Conversations, wanted: Listing, signal: Ab
   const found: TaskFacts[] = [];
   for (let at = 0; at < contexts.length; at += AT_ONCE) {
     signal.throwIfAborted();
-    found.push(...(await Promise.all(contexts.slice(at, at + AT_ONCE).map((context) => tasksOf(core, context, signal)))).flat());
+    found.push(...(await Promise.all(contexts.slice(at, at + AT_ONCE).map((context) => tasksOf(core, context)))).flat());
   }
   const since = statusTimestampAfter === undefined ? -Infinity : Date.parse(statusTimestampAfter);
   const fit = found
@@ -74,14 +73,14 @@ function timeOf({ entries }: TaskFacts): number {
   return lastTime(entries) ?? 0;
 }
 
-async function tasksOf(core: Conversations, context: string, signal: AbortSignal): Promise<readonly TaskFacts[]> {
+async function tasksOf(core: Conversations, context: string): Promise<readonly TaskFacts[]> {
   const id = workflowIdOf(context);
   const { client } = core;
   if ((await isRunning(client, id)) === undefined) return [];
   const [entries, ends, status] = await Promise.all([client.history(id), client.turnEnds(id), runningStatus(client, id)]);
   const turns = [...new Set(entries.map(({ turn }) => turn))].sort((a, b) => byTurn({ turn: a }, { turn: b }));
   const latest = Math.max(status?.turn ?? 0, turnNumber(turns.at(-1) ?? turnId(0)));
-  const waiting = status !== undefined && status !== null && status.pendingApprovals > 0 ? await waitingIn(core, id, signal) : [];
+  const waiting = status !== undefined && status !== null && status.pendingApprovals > 0 ? await client.approvals(id).catch(() => []) : [];
   return turns.map((turn): TaskFacts => {
     const own = { name: taskName(context, turn), entries: entries.filter((entry) => entry.turn === turn) };
     const end = ends.findLast((one) => one.turn === turn);

@@ -33,6 +33,7 @@ const STATUS: Readonly<Record<ClientErrorKind, Problem['status']>> = {
   'no-worker': 503,
   unreachable: 503,
   aborted: 503,
+  unavailable: 501,
   failed: 500,
 };
 

@@ -5,6 +5,7 @@ import { add } from './operation.js';
 import { anything, approval, decision, onConversation } from './schemas.js';
 
 const tag = 'control';
+const queued = z.string().regex(/^qevt_\d{1,15}$/);
 const reason = z.string().max(1_000).optional();
 
 export function addControl(app: GatewayApp): void {
@@ -71,6 +72,21 @@ export function addControl(app: GatewayApp): void {
     params: onConversation,
     answer: z.object({ queue: z.array(anything) }),
     act: async ({ client }, { params: { id } }) => ({ queue: await client.queue(id) }),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/queue',
+    tag,
+    summary: 'Drop, move or clear what waits in its queue, and see what waits then',
+    role: 'operator',
+    params: onConversation,
+    body: z.discriminatedUnion('op', [
+      z.strictObject({ op: z.literal('drop'), id: queued }),
+      z.strictObject({ op: z.literal('move'), id: queued, before: queued.nullable().openapi({ description: 'null: to the end' }) }),
+      z.strictObject({ op: z.literal('clear') }),
+    ]),
+    answer: z.object({ queue: z.array(anything) }),
+    act: async ({ client }, { params: { id }, body }) => ({ queue: await client.editQueue(id, body) }),
   });
   addContext(app);
   addStepping(app);

@@ -1,13 +1,44 @@
 /** Conversations: begin them, list them, look at them, change and end them. */
 import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
+import type { Listed } from '../../client.js';
 import type { GatewayApp } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { statusOf } from '../core/status-of.js';
+import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
 import { anything, budget, conversation, json, listed, onConversation, start, status } from './schemas.js';
 
 const tag = 'conversations';
+/** Of the latest: what is further back is found by `before`. */
+const MAX_SCANNED = 5_000;
+const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminated', 'timed-out'] as const;
+
+interface Filter {
+  readonly agent?: string;
+  readonly ofTenant?: string;
+  readonly status?: (typeof STATUSES)[number];
+  readonly costUsd?: number;
+  readonly text?: string;
+}
+
+/** Where a search attribute is not registered, what only it knows fits nothing. */
+function whereOf({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
+  const sought = text?.toLowerCase();
+  return (one) =>
+    (agent === undefined || one.agent === agent) &&
+    (ofTenant === undefined || one.tenant === ofTenant) &&
+    (status === undefined || hasStatus(one, status)) &&
+    (costUsd === undefined || (one.costUsd ?? -1) >= costUsd) &&
+    (sought === undefined || [one.id, one.publicId, one.title].some((name) => name?.toLowerCase().includes(sought)));
+}
+
+/** `running` has all that run; one that runs may have failed with its last turn, or wait for a person. */
+function hasStatus({ running, state, status }: Listed, wanted: (typeof STATUSES)[number]): boolean {
+  if (wanted === 'waiting') return running && status === 'waiting';
+  if (wanted === 'failed') return state === 'failed' || (running && status === 'failed');
+  return state === wanted;
+}
 
 export function addConversations(app: GatewayApp): void {
   add(app, {
@@ -25,11 +56,38 @@ export function addConversations(app: GatewayApp): void {
     path: '/v1/conversations',
     tag,
     summary: 'Conversations, latest started first',
-    query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(50), running: z.enum(['true', 'false']).optional() }),
+    description: `Filters narrow the latest ${MAX_SCANNED}; \`before\`, the \`startedAt\` of the last one, begins the next page.`,
+    query: z.object({
+      limit: z.coerce.number().int().min(1).max(500).default(50),
+      running: z.enum(['true', 'false']).optional(),
+      before: z.iso
+        .datetime({ offset: true })
+        .optional()
+        .openapi({ description: 'only those that started in that millisecond or earlier: its own come once more' }),
+      since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'only those that started then or later' }),
+      agent: z.string().max(64).optional(),
+      ofTenant: z.string().max(64).optional().openapi({ description: 'for who sees all tenants; `tenant` asks in the place of one' }),
+      status: z.enum(STATUSES).optional(),
+      costUsd: z.coerce.number().min(0).optional().openapi({ description: 'only those that are known to have cost so much' }),
+      text: z.string().max(200).optional().openapi({ description: 'in the id or the title' }),
+      current: z.enum(['true', 'false']).default('false').openapi({
+        description: 'ask the first 100 how they stand now, for up to two seconds; what is not asked is as of the last tenth turn',
+      }),
+    }),
     answer: z.object({ conversations: z.array(listed) }),
-    act: async ({ client }, { query: { limit, running } }) => {
-      const wanted = { true: `ExecutionStatus = 'Running'`, false: `ExecutionStatus != 'Running'` };
-      const all = await client.list({ limit, ...(running !== undefined && { query: wanted[running] }) });
+    act: async ({ client }, { query: { limit, running, before, since, current, ...filter } }) => {
+      const wanted = [
+        ...(running === undefined ? [] : [running === 'true' ? `ExecutionStatus = 'Running'` : `ExecutionStatus != 'Running'`]),
+        ...(before === undefined ? [] : [`StartTime < '${new Date(Date.parse(before) + 1).toISOString()}'`]),
+        ...(since === undefined ? [] : [`StartTime >= '${new Date(since).toISOString()}'`]),
+      ];
+      const isFiltered = Object.values(filter).some((value) => value !== undefined);
+      const list = current === 'true' ? client.standing : client.list;
+      const all = await list({
+        limit,
+        ...(wanted.length > 0 && { query: wanted.join(' AND ') }),
+        ...(isFiltered && { where: whereOf(filter), scan: MAX_SCANNED }),
+      });
       return { conversations: all.map(({ taskQueue: _, ...one }) => one) };
     },
   });
@@ -112,7 +170,7 @@ export function addConversations(app: GatewayApp): void {
     summary: 'What has been spent',
     role: 'operator',
     query: z.object({
-      by: z.enum(['agent', 'scope', 'tenant', 'model', 'day', 'conversation']).default('model'),
+      by: z.enum(SPENDING_GROUPS).default('model'),
       since: z.iso.datetime({ offset: true }).optional(),
     }),
     answer: anything,

@@ -1,5 +1,13 @@
 /** What is remembered: by a conversation, and by a scope. */
 import { z } from '@hono/zod-openapi';
+import type { ScopeMemory } from '../../client.js';
+import { ClientError } from '../../client/errors.js';
+import { blame } from '../../memory/documents/blame.js';
+import { countedChange } from '../../memory/documents/counted-change.js';
+import { MAX_MATCHES, MAX_QUERY, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
+import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
+import { diffMemory } from '../../records/memory/memory-diff.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { openShape, queryOf, questionShape } from '../../memory/recall/question.js';
@@ -8,6 +16,7 @@ import { anything, onConversation, recalled } from './schemas.js';
 const tag = 'memory';
 const onScope = z.object({ scope: z.string().min(1).max(64) });
 const scopeName = z.string().min(1).max(64).default('default').openapi({ description: 'whose memory' });
+const version = z.string().regex(/^[\w:-]{1,128}$/);
 const HISTORY_SHOWN = 200;
 
 export function addMemory(app: GatewayApp): void {
@@ -99,4 +108,126 @@ export function addMemory(app: GatewayApp): void {
     answer: anything,
     act: ({ client }, { params: { scope }, body: { id, decision } }) => client.scope(scope).review(id, decision),
   });
+  addDocument(app);
+}
+
+/** MEMORY.md as it became what it is, and what was said before. */
+function addDocument(app: GatewayApp): void {
+  const role = 'operator';
+  add(app, {
+    method: 'get',
+    path: '/v1/memory/{scope}/blame',
+    tag,
+    summary: 'MEMORY.md line by line, each with who brought it and when',
+    role,
+    params: onScope,
+    answer: z.object({ version: z.string(), lines: z.array(anything) }),
+    act: async ({ client }, { params: { scope } }) => {
+      const { version, text, changes } = await readWhole(client.scope(scope));
+      return { version, lines: blame(text, changes) };
+    },
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/memory/{scope}/changes',
+    tag,
+    summary: 'Versions of MEMORY.md, the newest first, with how many lines each brought and took',
+    role,
+    params: onScope,
+    query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(100) }),
+    answer: z.object({ version: z.string(), changes: z.array(anything), more: z.boolean() }),
+    act: async ({ client }, { params: { scope }, query: { limit } }) => {
+      const memory = client.scope(scope);
+      const { version, changes } = await readWhole(memory);
+      const newest = changes.slice(-limit).reverse();
+      return { version, changes: await Promise.all(newest.map((one) => countedChange(memory, one))), more: changes.length > limit };
+    },
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/memory/{scope}/diff',
+    tag,
+    summary: 'What is new, gone and the same between two versions; without `from`, by the change that made `to`',
+    role,
+    params: onScope,
+    query: z.object({ from: version.optional(), to: version.optional() }),
+    answer: z.object({
+      from: z.string(),
+      to: z.string(),
+      lines: z.array(z.object({ kind: z.enum(['added', 'removed', 'kept']), line: z.string() })),
+    }),
+    act: async ({ client }, { params: { scope }, query }) => {
+      const memory = client.scope(scope);
+      const { version: present, changes } = await readWhole(memory);
+      const to = query.to ?? present;
+      const from = query.from ?? changes.findLast((change) => change.version === to)?.from ?? NO_MEMORY_VERSION;
+      const [before, after] = await Promise.all([textOfVersion(memory, from), textOfVersion(memory, to)]);
+      return { from, to, lines: diffMemory(before, after) };
+    },
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/memory/{scope}/facts',
+    tag,
+    summary: 'Facts of a scope; with `all`, those too that others have replaced, and by which',
+    role,
+    params: onScope,
+    query: z.object({ all: z.enum(['true', 'false']).default('false') }),
+    answer: z.object({ facts: z.array(anything) }),
+    act: async ({ client }, { params: { scope }, query: { all } }) => ({ facts: await client.scope(scope).facts({ all: all === 'true' }) }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/memory/{scope}/history',
+    tag,
+    summary: 'Entries of HISTORY that have all the words, newest first; without words, all of them',
+    role,
+    params: onScope,
+    query: z.object({
+      query: z.string().max(MAX_QUERY).default(''),
+      limit: z.coerce.number().int().min(1).max(MAX_MATCHES).default(20),
+      before: z.coerce.number().optional().openapi({ description: 'epoch seconds: entries from before it alone' }),
+    }),
+    answer: z.object({ entries: z.array(anything), more: z.boolean() }),
+    act: async ({ client }, { params: { scope }, query: { query, limit, before }, signal }) => {
+      const history = await client.scope(scope).history();
+      if (wordsOf(query).length > 0) {
+        const { matches, more } = await searchHistory(history, { query, limit, signal, ...(before !== undefined && { before }) });
+        return { entries: matches.map(({ excerpt, ...entry }) => ({ ...entry, text: excerpt })), more };
+      }
+      const entries: HistoryEntry[] = [];
+      for await (const entry of history) {
+        signal.throwIfAborted();
+        if (before !== undefined && entry.ts >= before) continue;
+        if (entries.push(entry) > limit) break;
+      }
+      return { entries: entries.slice(0, limit), more: entries.length > limit };
+    },
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/memory/{scope}/forget/preview',
+    tag,
+    summary: 'What `forget` would take out, by the same rule; nothing is changed',
+    role,
+    params: onScope,
+    body: z.strictObject({ text: z.string().min(1).max(10_000) }),
+    answer: z.object({ lines: z.array(z.string()), facts: z.array(anything), proposals: z.array(anything), historyLines: z.int() }),
+    act: ({ client }, { params: { scope }, body: { text } }) => client.scope(scope).wouldForget(text),
+  });
+}
+
+/** What a person has just written with an editor becomes a change when the text is read: so that comes first. */
+async function readWhole(memory: ScopeMemory): Promise<MemoryText & { readonly changes: readonly MemoryChange[] }> {
+  const text = await memory.text();
+  return { ...text, changes: await memory.changes() };
+}
+
+async function textOfVersion(memory: ScopeMemory, wanted: string): Promise<string> {
+  const text = wanted === NO_MEMORY_VERSION ? '' : await memory.textOf(wanted);
+  if (text !== undefined) return text;
+  throw new ClientError(
+    'not-found',
+    `${memory.scope} has no version ${wanted.slice(0, 12)} of MEMORY.md, or its text is not kept any more`,
+  );
 }

@@ -1,7 +1,8 @@
 /** One operation of the native API: its schemas are the check of what comes in, and `/openapi.json`. */
 import { createRoute, z } from '@hono/zod-openapi';
+import type { MiddlewareHandler } from 'hono';
 import type { Conversations } from '../core/conversations.js';
-import { signalOf, needs, type GatewayApp, type GatewayContext } from '../context.js';
+import { signalOf, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from '../context.js';
 import type { Role } from '../access/principal.js';
 import { problem } from './schemas.js';
 
@@ -16,6 +17,8 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly tag: string;
   /** Who may; default: everybody with a token. */
   readonly role?: Role;
+  /** What else must hold of who asks. */
+  readonly guard?: MiddlewareHandler<GatewayVariables>;
   readonly params?: Path;
   readonly query?: Query;
   readonly body?: Body;
@@ -45,7 +48,7 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
   app: GatewayApp,
   operation: Operation<Path, Query, Body>,
 ): void {
-  const { method, path, summary, description, tag, role, params, query, body, takesFile, answer, streams, answersFile } = operation;
+  const { method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, streams, answersFile } = operation;
   const status = operation.status ?? ((answer ?? streams ?? answersFile) === undefined ? 204 : 200);
   const file = { schema: z.string().openapi({ format: 'binary' }) };
   const content = streams
@@ -59,7 +62,7 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
     summary,
     tags: [tag],
     ...(description !== undefined && { description }),
-    ...(role !== undefined && { middleware: needs(role) }),
+    middleware: [...(role === undefined ? [] : [needs(role)]), ...(guard === undefined ? [] : [guard])],
     request: {
       ...(params && { params }),
       ...(query && { query }),

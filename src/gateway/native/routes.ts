@@ -3,11 +3,13 @@ import type { GatewayApp } from '../context.js';
 import { addAttachments } from './attachments.js';
 import { addControl } from './control.js';
 import { addConversations } from './conversations.js';
+import { addFleet } from './fleet.js';
+import { addInsight } from './insight.js';
 import { addLineage } from './lineage.js';
 import { addMe } from './me.js';
 import { addMemory } from './memory.js';
 import { addTurns } from './turns.js';
 
 export function addNativeRoutes(app: GatewayApp): void {
-  for (const add of [addConversations, addTurns, addAttachments, addControl, addLineage, addMemory, addMe]) add(app);
+  for (const add of [addConversations, addTurns, addAttachments, addControl, addLineage, addMemory, addInsight, addFleet, addMe]) add(app);
 }

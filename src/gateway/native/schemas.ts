@@ -17,6 +17,10 @@ export const turnId = z
   .regex(/^turn_\d{4,15}$/)
   .openapi({ example: 'turn_0001' });
 export const onConversation = z.object({ id });
+export const chunkId = z
+  .string()
+  .regex(/^(?:memory|chunk_\d{1,15})$/)
+  .openapi({ example: 'chunk_12' });
 export const onTurn = z.object({ id, turn: turnId });
 
 const budget = z
@@ -70,7 +74,7 @@ export const start = z
   })
   .openapi('Start');
 
-const usage = z
+export const usage = z
   .object({ inputTokens: z.int(), cachedTokens: z.int(), outputTokens: z.int(), costUsd: z.number().nullable() })
   .openapi('Usage');
 const error = z.object({ type: z.string(), message: z.string() });
@@ -113,6 +117,7 @@ export const listed = z
     model: z.string().nullable(),
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
+    isCurrent: z.boolean().optional().openapi({ description: 'with `current`: its status, turns and cost are as of now' }),
   })
   .openapi('Listed');
 
@@ -192,6 +197,8 @@ export const decision = z
     decision: z.enum(['approve', 'deny']),
     note: z.string().optional().openapi({ description: 'a reason, or the answer to a question' }),
     hash: z.string().optional().openapi({ description: 'of the approval that was shown: other arguments are then not allowed' }),
+    input: object.optional().openapi({ description: "with `approve`, arguments to run with in place of the model's" }),
+    always: z.literal(true).optional().openapi({ description: 'with `approve`: this very call is not asked about again in this session' }),
     output: json.optional().openapi({ description: 'what a tool of the client has answered, with `approve`' }),
     isError: z.literal(true).optional().openapi({ description: 'it has failed: the output says how' }),
     conversation: z.string().optional().openapi({ description: 'the sub-agent that asked, where it was one' }),

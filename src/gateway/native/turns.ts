@@ -2,18 +2,21 @@
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
-import { toProblem } from '../core/errors.js';
+import { turnNumber } from '../../records/identity.js';
+import { GatewayError, toProblem } from '../core/errors.js';
 import type { Followed } from '../core/follow-turn.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { messageIdOf } from './conversations.js';
 import { add } from './operation.js';
-import { cursor, entry, message, onConversation, onTurn, start, submitted, turnResult } from './schemas.js';
+import { cursor, entry, message, onConversation, onTurn, start, submitted, turnId, turnResult } from './schemas.js';
 
 const tag = 'turns';
 const seconds = z.coerce.number().min(0).max(3_600);
 const DEFAULT_WAIT_S = 60;
 const MOST_CONVERSATIONS = 50;
+const beginning = z.union([cursor, turnId]);
 
 export function addTurns(app: GatewayApp): void {
   add(app, {
@@ -106,13 +109,23 @@ export function addTurns(app: GatewayApp): void {
     path: '/v1/events',
     tag,
     summary: 'Live events of up to 50 conversations in one stream',
-    description: 'Each `id:` is where all of them are: sent as `Last-Event-ID`, none of them misses anything.',
-    query: z.object({ conversation: z.union([z.string().max(200), z.array(z.string().max(200)).max(MOST_CONVERSATIONS)]) }),
+    description:
+      'Each `id:` is where all of them are: sent as `Last-Event-ID`, none of them misses anything. `cursor` of an event is where its own ' +
+      'conversation is. `after` says where to begin, once for each `conversation` and in their order: a cursor, or a turn, from whose beginning on.',
+    query: z.object({
+      conversation: z.union([z.string().max(200), z.array(z.string().max(200)).max(MOST_CONVERSATIONS)]),
+      after: z.union([beginning, z.array(beginning).max(MOST_CONVERSATIONS)]).optional(),
+    }),
     streams: true,
-    act: (core, { query: { conversation }, context }) => {
-      const ids = [...new Set([conversation].flat())];
-      const positions = readPositions(context.req.header('last-event-id'));
-      return streamed(context, (gone) => merged(core, ids, positions, gone));
+    act: (core, { query: { conversation, after = [] }, context }) => {
+      const ids = [conversation].flat();
+      const begins = [after].flat();
+      if (begins.length > 0 && begins.length !== ids.length) {
+        throw new GatewayError({ status: 400, type: 'invalid', message: 'after: one for each conversation, in their order, or none' });
+      }
+      const asked = ids.flatMap((id, at) => (begins[at] === undefined ? [] : [[id, begins[at]] as const]));
+      const positions = new Map([...asked, ...readPositions(context.req.header('last-event-id'))]);
+      return streamed(context, (gone) => merged(core, [...new Set(ids)], positions, gone));
     },
   });
   add(app, {
@@ -120,17 +133,31 @@ export function addTurns(app: GatewayApp): void {
     path: '/v1/conversations/{id}/entries',
     tag,
     summary: 'Everything recorded, oldest first',
+    description:
+      '`last` asks for the latest ones instead of the first, `before` for those before a slot: a long conversation is read from its end.',
     params: onConversation,
     query: z.object({
       after: z.coerce.number().int().min(0).default(0),
+      before: z.coerce.number().int().min(1).optional(),
+      last: z.coerce.number().int().min(1).max(1_000).optional().openapi({ description: 'how many at most, in place of `limit`' }),
       limit: z.coerce.number().int().min(1).max(1_000).default(200),
       branch: z.coerce.number().int().min(1).optional().openapi({ description: 'what a rewind has cut out' }),
     }),
-    answer: z.object({ entries: z.array(entry), next: z.int().nullable() }),
-    act: async ({ client }, { params: { id }, query: { after, limit, branch } }) => {
-      const all = await client.history(id, { after, ...(branch !== undefined && { branch }) });
-      const entries = all.slice(0, limit);
-      return { entries, next: all.length > limit ? (entries.at(-1)?.slot ?? null) : null };
+    answer: z.object({
+      entries: z.array(entry),
+      next: z.int().nullable().openapi({ description: 'for `after`; null: there are no more' }),
+      previous: z.int().nullable().openapi({ description: 'for `before`, where `last` was asked for; null: they begin with the first' }),
+    }),
+    act: async ({ client }, { params: { id }, query: { after, before, last, limit, branch } }) => {
+      if (last !== undefined && branch === undefined) {
+        const { entries, previous } = await client.latest(id, { last, ...(before !== undefined && { before }) });
+        return { entries: entries.filter(({ slot }) => slot > after), next: null, previous };
+      }
+      const all = (await client.history(id, { after, ...(branch !== undefined && { branch }) })).filter(
+        ({ slot }) => slot < (before ?? Infinity),
+      );
+      const entries = last === undefined ? all.slice(0, limit) : all.slice(-last);
+      return { entries, next: last === undefined && all.length > limit ? (entries.at(-1)?.slot ?? null) : null, previous: null };
     },
   });
 }
@@ -166,9 +193,13 @@ async function* eventsOf(followed: AsyncIterable<Followed>): AsyncGenerator<Serv
   }
 }
 
+/** `after`: a cursor, or a turn: events of earlier ones are then left out. */
 async function* watched({ client }: Conversations, id: string, after: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
-  for await (const { cursor: at, event } of client.watch(id, { after, signal })) {
-    yield { id: at, event: event.kind, data: JSON.stringify({ conversation: id, ...event }) };
+  const first = turnId.safeParse(after).success ? turnNumber(after) : undefined;
+  let hasBegun = first === undefined;
+  for await (const { cursor: at, event } of client.watch(id, { after: first === undefined ? after : OLDEST, signal })) {
+    hasBegun ||= event.kind === 'resync' || ('turn' in event && turnNumber(event.turn) >= (first ?? 0));
+    if (hasBegun) yield { id: at, event: event.kind, data: JSON.stringify({ conversation: id, cursor: at, ...event }) };
   }
 }
 
@@ -230,7 +261,7 @@ function writePositions(positions: ReadonlyMap<string, string>): string {
   return Buffer.from(JSON.stringify([...positions])).toString('base64url');
 }
 
-const positionsShape = z.array(z.tuple([z.string().max(200), cursor])).max(MOST_CONVERSATIONS);
+const positionsShape = z.array(z.tuple([z.string().max(200), beginning])).max(MOST_CONVERSATIONS);
 
 function readPositions(given: string | undefined): Map<string, string> {
   try {

@@ -7,6 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { PerduraClient } from '../../client.js';
+import { withCurrentStatus } from '../../client/current-status.js';
 import { ClientError } from '../../client/errors.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { qualifiedScope, scopeParts } from '../../records/scope.js';
@@ -75,7 +76,7 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     return { agent, scope, title, autoTitle, model, mode, budget, context, ...owned(publicId) };
   };
 
-  return {
+  const own: PerduraClient = {
     namespace: client.namespace,
     taskQueue: client.taskQueue,
 
@@ -111,19 +112,23 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     key: on((id) => client.key(id)),
     runs: on((id) => client.runs(id)),
 
-    list: ({ limit = 50, query, idPrefix } = {}) =>
+    list: ({ limit = 50, query, idPrefix, where, scan } = {}) =>
       asked([], async (show) => {
         const narrow = idPrefix === undefined ? undefined : ids.prefixOf(idPrefix);
         const among = narrow ?? (tenant === null ? undefined : ids.prefix);
+        const most = where === undefined ? limit : (scan ?? Number.MAX_SAFE_INTEGER);
         const rows = await client.list({
-          ...{ limit, tenant },
+          ...{ limit: most, tenant },
           ...(query !== undefined && { query }),
           ...(among !== undefined && { idPrefix: among }),
         });
         for (const { id, publicId } of rows) if (publicId !== null) publicIds.note(id, publicId);
         const known = await show(rows);
         const own = known.map((row) => ({ ...row, publicId: null }));
-        return idPrefix === undefined ? own : own.filter(({ id }) => id.startsWith(idPrefix));
+        // By the names that the tenant knows.
+        const fits = (row: (typeof own)[number]): boolean =>
+          (idPrefix === undefined || row.id.startsWith(idPrefix)) && (where?.(row) ?? true);
+        return own.filter(fits).slice(0, limit);
       }),
     usage: ({ by = 'model', since } = {}) =>
       asked([], async (show) => {
@@ -189,6 +194,7 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     },
     newestCursor: on((id) => client.newestCursor(id)),
     history: on((id, options?: Parameters<PerduraClient['history']>[1]) => client.history(id, options)),
+    latest: on((id, options: Parameters<PerduraClient['latest']>[1]) => client.latest(id, options)),
     entries: on((id, ...rest: Tail<PerduraClient['entries']>) => client.entries(id, ...rest)),
     turnEnds: shown((id) => client.turnEnds(id)),
     branches: on((id) => client.branches(id)),
@@ -198,6 +204,43 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     items: shown((id) => client.items(id)),
     item: shown((id, item: string) => client.item(id, item)),
     openMemory: on((id, options?: { readonly session?: number }) => client.openMemory(id, options)),
+
+    turns: shown((id, options?: Parameters<PerduraClient['turns']>[1]) => client.turns(id, options)),
+    timeline: (id, turn) =>
+      asked([id], async (show, own = '') => {
+        const found = await show(await client.timeline(own, turn));
+        const bars = found.bars.map((bar) => ({ ...bar, worker: null }));
+        const marks = found.marks.map((mark) => (mark.kind === 'worker-changed' ? { ...mark, words: 'another worker went on' } : mark));
+        return { ...found, bars, marks, workers: [] };
+      }),
+    contextView: shown((id) => client.contextView(id)),
+    chunk: on((id, chunk: string, offset?: number) => client.chunk(id, chunk, offset)),
+    why: shown((id, turn: string) => client.why(id, turn)),
+    contextChanges: shown((id) => client.contextChanges(id)),
+    moments: shown((id, options?: Parameters<PerduraClient['moments']>[1]) => client.moments(id, options)),
+    moment: (id, position) =>
+      asked([id], async (show, own = '') => {
+        const { changes, ...moment } = await show(await client.moment(own, position));
+        const names: Asked = new Map([[basePart(own), basePart(id)]]);
+        const shownIn = (text: string | null): Promise<string | null> =>
+          text === null ? Promise.resolve(null) : reveal.words(text, names);
+        const named = changes.map(async ({ path, before, after }) => ({
+          path,
+          before: await shownIn(before),
+          after: await shownIn(after),
+        }));
+        return { ...moment, changes: await Promise.all(named) };
+      }),
+
+    standing: async (options) =>
+      withCurrentStatus(await own.list(options), { statusOf: (id) => own.status(id), hasWorker: () => Promise.resolve(true) }),
+    // Workers are the installation's, and their names are those of machines.
+    workers: () => Promise.resolve({ taskQueue: client.taskQueue, workers: [], queues: [] }),
+    failures: ({ limit } = {}) =>
+      asked([], async (show) => {
+        const among = tenant === null ? {} : { idPrefix: ids.prefix };
+        return show(await client.failures({ ...(limit !== undefined && { limit }), tenant, ...among }));
+      }),
 
     setMode: shown((id, mode: Parameters<PerduraClient['setMode']>[1]) => client.setMode(id, mode)),
     step: shown((id, options?: Parameters<PerduraClient['step']>[1]) => client.step(id, options)),
@@ -225,6 +268,7 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
     // The installation's client is others' too.
     close: () => Promise.resolve(),
   };
+  return own;
 }
 
 async function filterAsync<T>(all: readonly T[], fits: (one: T) => Promise<boolean>): Promise<T[]> {

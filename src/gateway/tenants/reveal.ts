@@ -36,6 +36,7 @@ const WORDS = new Set([
   'error',
   'for',
   'lastFailure',
+  'failure',
 ]);
 /** What was said, or asked of a tool: these have fields of any name. */
 const CONTENT = new Set(['arguments', 'payload', 'blocks', 'text', 'preview', 'input', 'context']);

@@ -4,7 +4,7 @@
  */
 import type { MiddlewareHandler } from 'hono';
 import type { PerduraClient } from '../../client.js';
-import type { GatewayVariables } from '../context.js';
+import type { AgentDescription, GatewayVariables } from '../context.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 import { mayAct, type Principal } from '../access/principal.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
@@ -17,6 +17,7 @@ export interface TenantOptions {
   readonly tenantKey?: string;
   /** Names of agents that a tenant, or one of no tenant, may ask for. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
+  readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
   readonly log?: (line: string) => void;
 }
 
@@ -24,7 +25,7 @@ export interface TenantOptions {
 const MAX_TENANTS = 1_000;
 
 /** After it is known who asks. */
-export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
+export function ofTenant({ client, tenantKey, agents, describeAgent, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
   const known = new Map<string, Conversations>();
   const conversationsOf = (tenant: string): Conversations => {
     if (tenantKey === undefined) {
@@ -46,6 +47,8 @@ export function ofTenant({ client, tenantKey, agents, log }: TenantOptions): Mid
       context.set('principal', { ...principal, tenant });
       context.set('conversations', conversationsOf(tenant));
       context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
+      context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
+      context.set('temporalLink', () => Promise.resolve(undefined));
     } else if (principal !== undefined && !mayAct(principal, 'operator')) context.set('conversations', ofNone);
     await next();
   };

@@ -5,10 +5,10 @@ import type { Entry } from '../../../src/records/message.js';
 import { createCursor, pressed, showWhole, viewOf } from '../../../src/cli/debug/debug-cursor.js';
 import { showItems } from '../../../src/cli/debug/debug-items.js';
 import { readBreakpointLine } from '../../../src/cli/debug/debug-live.js';
-import { chunksOf, pastScene, type DebugScene } from '../../../src/cli/debug/debug-scene.js';
+import { chunksOf, pastScene, type DebugScene } from '../../../src/insight/scene.js';
 import { textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { renderDebug, type DebugView } from '../../../src/cli/views/debug-screen.js';
-import { eventInWords } from '../../../src/cli/views/event-words.js';
+import { eventInWords } from '../../../src/insight/event-words.js';
 import { manyTurns } from '../../support/many-turns.js';
 import { measure } from './measure.js';
 

@@ -1,7 +1,9 @@
 /** What a person reads who asks why the model does not know something. */
 import { textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { knownTurns, renderKnown, spans } from '../../../src/cli/views/known-turns.js';
-import { renderWhy, whyOf, type WhyAnswer } from '../../../src/cli/views/why.js';
+import { renderKnown, spans } from '../../../src/cli/views/known-turns.js';
+import { renderWhy } from '../../../src/cli/views/why.js';
+import { knownTurns } from '../../../src/insight/known-turns.js';
+import { whyOf, type WhyAnswer } from '../../../src/insight/why.js';
 import type { Leaving } from '../../../src/conversation/replay/leaving.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
 import { turnId } from '../../../src/records/identity.js';

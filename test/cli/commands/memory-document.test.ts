@@ -8,10 +8,10 @@ import {
   renderDiff,
   renderLog,
   renderProposals,
-  type CountedChange,
   renderHistory,
   renderMatches,
 } from '../../../src/cli/views/memory-document.js';
+import type { CountedChange } from '../../../src/memory/documents/counted-change.js';
 import { blame } from '../../../src/memory/documents/blame.js';
 import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
 import { diffMemory } from '../../../src/records/memory/memory-diff.js';

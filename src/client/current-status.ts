@@ -3,8 +3,9 @@
  * asked once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
  */
 import pLimit from 'p-limit';
-import type { Listed } from '../../client.js';
-import type { Status } from '../../conversation/protocol/contract.js';
+import type { Status } from '../conversation/protocol/contract.js';
+import type { Listed } from './describe.js';
+import { askedOnce } from './worker-place.js';
 
 const AT_ONCE = 8;
 const MAX_ASKED = 100;
@@ -30,12 +31,7 @@ export async function withCurrentStatus(
 ): Promise<Standing[]> {
   const known = new Map<string, Status>();
   const few = pLimit(AT_ONCE);
-  const queues = new Map<string, Promise<boolean>>();
-  const isServed = (queue: string): Promise<boolean> => {
-    const asked = queues.get(queue) ?? hasWorker(queue).catch(() => false);
-    queues.set(queue, asked);
-    return asked;
-  };
+  const isServed = askedOnce(hasWorker);
   let isOver = false;
   const ask = async ({ id, taskQueue }: Listed): Promise<void> => {
     if (isOver || !(await isServed(taskQueue))) return;

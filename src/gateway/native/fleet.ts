@@ -1,0 +1,100 @@
+/** All of the installation: workers, failures, findings; and what agents are. */
+import { z } from '@hono/zod-openapi';
+import type { GatewayApp } from '../context.js';
+import { GatewayError } from '../core/errors.js';
+import { untenanted } from '../tenants/routes.js';
+import { add } from './operation.js';
+import { anything } from './schemas.js';
+
+const tag = 'fleet';
+const slots = z.object({ used: z.number(), free: z.number(), done: z.number(), failed: z.number() });
+const worker = z
+  .object({
+    identity: z.string(),
+    version: z.string().nullable(),
+    lastSeen: z.string(),
+    takes: z.array(z.enum(['decisions', 'activities'])),
+    load: z
+      .object({ activities: slots, decisions: slots, startedAt: z.string().nullable(), cached: z.number() })
+      .nullable()
+      .openapi({ description: 'as the worker itself reports it; null where it or the server is of a version that does not' }),
+  })
+  .openapi('Worker');
+const queue = z.object({
+  of: z.enum(['decisions', 'activities']),
+  backlog: z.number(),
+  oldestS: z.number(),
+  comes: z.number().openapi({ description: 'tasks a second' }),
+  goes: z.number(),
+});
+const failure = z
+  .object({
+    kind: z.string(),
+    count: z.int(),
+    message: z.string().openapi({ description: 'of the latest: what was attempted, on what, and what to do' }),
+    isRetried: z.boolean(),
+    conversations: z.array(z.string()),
+  })
+  .openapi('FailureGroup');
+const finding = z
+  .object({
+    what: z.string(),
+    health: z.enum(['ok', 'warning', 'broken', 'skipped']),
+    found: z.string(),
+    mend: z.string().optional().openapi({ description: 'the command that mends it, or the thing to do' }),
+  })
+  .openapi('Finding');
+const agent = z
+  .looseObject({ name: z.string(), config: anything, tools: z.array(anything), servers: z.array(anything), system: z.string() })
+  .openapi('Agent');
+
+export function addFleet(app: GatewayApp): void {
+  add(app, {
+    method: 'get',
+    path: '/v1/workers',
+    tag,
+    summary: 'Who takes work from the task queue, and how much of it waits',
+    role: 'operator',
+    guard: untenanted,
+    answer: z.object({ taskQueue: z.string(), workers: z.array(worker), queues: z.array(queue) }),
+    act: ({ client }) => client.workers(),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/failures',
+    tag,
+    summary: 'What has failed among the latest conversations, by kind',
+    role: 'operator',
+    query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(200) }),
+    answer: z.object({ failures: z.array(failure), looked: z.int(), silent: z.int(), more: z.boolean() }),
+    act: ({ client }, { query: { limit } }) => client.failures({ limit }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/findings',
+    tag,
+    summary: 'What `perdura doctor` finds where this gateway runs',
+    role: 'operator',
+    guard: untenanted,
+    answer: z.object({ findings: z.array(finding) }),
+    act: async (_core, { context }) => ({ findings: await context.get('findings')() }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/agents/{agent}',
+    tag,
+    summary: 'What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them',
+    role: 'operator',
+    params: z.object({ agent: z.string().min(1).max(64) }),
+    answer: agent,
+    act: async (_core, { params: { agent: name }, context }) => {
+      const found = await context.get('describeAgent')(name);
+      if (found !== undefined) return found;
+      throw new GatewayError({
+        status: 404,
+        type: 'not-found',
+        message: `there is no agent ${JSON.stringify(name)}: /v1/agents lists them`,
+      });
+    },
+  });
+}

@@ -1,0 +1,257 @@
+/** What happened in a conversation, and why: turns, their timelines, the context, and every state that it was in. */
+import { z } from '@hono/zod-openapi';
+import { LANES } from '../../insight/timeline/shape.js';
+import type { GatewayApp } from '../context.js';
+import { add } from './operation.js';
+import { anything, chunkId, onConversation, onTurn, turnId, usage } from './schemas.js';
+
+const tag = 'insight';
+const instant = z.number().openapi({ description: 'epoch milliseconds' });
+
+const turn = z
+  .object({
+    turn: z.string(),
+    startedAt: z.string(),
+    durationMs: z.number().openapi({ description: 'until the latest thing recorded' }),
+    messages: z.int(),
+    toolCalls: z.int(),
+    question: z.string(),
+    problem: z.string().optional().openapi({ description: 'why it has no whole answer' }),
+  })
+  .openapi('Turn');
+
+const bar = z
+  .object({
+    id: z.string(),
+    lane: z.enum(LANES),
+    label: z.string(),
+    detail: z.string(),
+    from: instant,
+    to: instant.nullable().openapi({ description: 'null: it goes on' }),
+    started: instant.nullable().openapi({ description: 'where the attempt began that counts: what is before it is waiting, or lost' }),
+    attempt: z.int(),
+    worker: z.string().nullable(),
+    outcome: z.enum(['ok', 'failed', 'timed-out', 'canceled', 'denied', 'expired', 'running']),
+    failure: z.string().nullable(),
+    usage: usage.nullable(),
+    model: z.string().nullable(),
+    callId: z.string().nullable(),
+    conversation: z.string().nullable().openapi({ description: 'the sub-agent' }),
+    event: z.int().openapi({ description: "of Temporal's history, in its run" }),
+    endEvent: z.int().nullable(),
+    run: z.string(),
+    link: z.string().nullable().openapi({ description: "its page in Temporal's UI, where that is known" }),
+  })
+  .openapi('TimelineBar');
+
+const timeline = z
+  .object({
+    turn: z.string(),
+    from: instant.nullable(),
+    to: instant.nullable(),
+    bars: z.array(bar),
+    marks: z.array(
+      z.object({
+        kind: z.enum(['worker-died', 'worker-changed', 'handed-over', 'message', 'decided', 'interrupted']),
+        at: instant,
+        words: z.string(),
+        event: z.int(),
+        run: z.string(),
+        link: z.string().nullable(),
+      }),
+    ),
+    usage: usage.nullable(),
+    workers: z.array(z.string()),
+    complete: z.boolean().openapi({ description: 'false where a part has passed its retention' }),
+  })
+  .openapi('Timeline');
+
+const chunk = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['SYSTEM', 'MEMORY', 'WORKING_FLOW']),
+    tokens: z.int(),
+    turn: z.string(),
+    role: z.string(),
+    words: z.string(),
+    drops: z.boolean().openapi({ description: 'the next truncation takes it' }),
+    slot: z.int().optional(),
+  })
+  .openapi('Chunk');
+
+const contextView = z
+  .object({
+    index: anything,
+    thresholds: z.object({ soft: z.number(), hard: z.number(), truncation: z.number(), autoCompact: z.boolean() }).nullable(),
+    chunks: z.array(chunk),
+    turns: anything.openapi({ description: 'which turns the next model call sees whole, shortened, as a summary, or not at all' }),
+  })
+  .openapi('ContextView');
+
+const why = z
+  .looseObject({
+    id: z.string(),
+    turn: z.string(),
+    hasEnded: z.boolean(),
+    entries: z.int(),
+    inPrompt: z.int(),
+    causes: z.array(anything),
+    complete: z.boolean(),
+    problems: z.array(z.string()),
+  })
+  .openapi('Why');
+
+const change = z
+  .looseObject({
+    number: z.int(),
+    kind: z.enum(['compacted', 'cited', 'truncated', 'trimmed', 'undone']),
+    at: instant,
+    epoch: z.int(),
+    session: z.int(),
+    turns: z.array(z.string()),
+    slots: z.array(z.int()),
+    tokens: z.object({ before: z.number(), after: z.number() }),
+    beforeText: z.string().nullable(),
+    afterText: z.string().nullable(),
+    undoneBy: z.int().nullable(),
+  })
+  .openapi('ContextChange');
+
+const moment = z
+  .object({ position: z.int(), event: z.string().nullable(), words: z.string(), at: instant, run: z.int() })
+  .openapi('Moment');
+const momentPage = z
+  .object({
+    last: z.int(),
+    moments: z.array(moment),
+    turns: z.array(z.object({ turn: z.string(), position: z.int() })),
+    complete: z.boolean(),
+    problems: z.array(z.string()),
+  })
+  .openapi('Moments');
+const momentView = moment
+  .extend({
+    last: z.int(),
+    before: anything.nullable(),
+    after: anything,
+    changes: z.array(z.object({ path: z.string(), before: z.string().nullable(), after: z.string().nullable() })),
+    more: z.boolean(),
+  })
+  .openapi('MomentView');
+
+export function addInsight(app: GatewayApp): void {
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/turns',
+    tag,
+    summary: 'Its turns, the latest page first',
+    params: onConversation,
+    query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(50), before: turnId.optional() }),
+    answer: z.object({ turns: z.array(turn), more: z.boolean() }),
+    act: ({ client }, { params: { id }, query: { limit, before } }) => client.turns(id, { limit, ...(before !== undefined && { before }) }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/turns/{turn}/timeline',
+    tag,
+    summary: 'What happened in a turn and when, attempt by attempt',
+    description:
+      "From Temporal's history: model calls, tools, sub-agents, waiting for people and for another try, memory, the store and healing; deaths " +
+      'and changes of workers as marks. A part that has passed its retention is not in it.',
+    params: onTurn,
+    answer: timeline,
+    act: async ({ client }, { params: { id, turn: wanted }, context }) => {
+      const found = await client.timeline(id, wanted);
+      const link = await context.get('temporalLink')(id);
+      const linked = <T extends { readonly run: string; readonly event: number }>(one: T) => ({
+        ...one,
+        link: link?.(one.run, one.event) ?? null,
+      });
+      return { ...found, bars: found.bars.map(linked), marks: found.marks.map(linked) };
+    },
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/turns/{turn}/why',
+    tag,
+    summary: 'Why a turn is no longer in the prompt',
+    params: onTurn,
+    answer: why,
+    act: ({ client }, { params: { id, turn: wanted } }) => client.why(id, wanted),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/context/chunks',
+    tag,
+    summary: 'What the next model call sees, chunk by chunk',
+    params: onConversation,
+    answer: contextView,
+    act: ({ client }, { params: { id } }) => client.contextView(id),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/context/chunks/{chunk}',
+    tag,
+    summary: 'The text of one chunk, in the prompt or out of it',
+    description: 'At most 64 Ki characters from `offset` on. `memory` is what stands before the messages.',
+    params: onConversation.extend({ chunk: chunkId }),
+    query: z.object({ offset: z.coerce.number().int().min(0).max(1e9).default(0) }),
+    answer: z.object({
+      id: z.string(),
+      kind: z.string(),
+      turn: z.string().nullable(),
+      role: z.string().nullable(),
+      text: z.string(),
+      offset: z.int(),
+      characters: z.int(),
+      next: z.int().nullable(),
+    }),
+    act: ({ client }, { params: { id, chunk: wanted }, query: { offset } }) => client.chunk(id, wanted, offset),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/context/changes',
+    tag,
+    summary: 'Compactions, truncations and trims, with what the prompt stood on before and after, and what was undone',
+    params: onConversation,
+    answer: z.object({ changes: z.array(change), complete: z.boolean(), problems: z.array(z.string()) }),
+    act: ({ client }, { params: { id } }) => client.contextChanges(id),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/moments',
+    tag,
+    summary: 'Every event of its past, running or ended',
+    role: 'operator',
+    params: onConversation,
+    query: z.object({ from: z.coerce.number().int().min(0).default(0), limit: z.coerce.number().int().min(1).max(500).default(200) }),
+    answer: momentPage,
+    act: ({ client }, { params: { id }, query }) => client.moments(id, query),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/moments/{position}',
+    tag,
+    summary: 'The state before and after one event, and the fields that it changed',
+    role: 'operator',
+    params: onConversation.extend({ position: z.coerce.number().int().min(0) }),
+    answer: momentView,
+    act: ({ client }, { params: { id, position } }) => client.moment(id, position),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/tree',
+    tag,
+    summary: 'It and its sub-agents, to the last level',
+    params: onConversation,
+    answer: z.object({ conversations: z.array(anything), more: z.boolean() }),
+    act: async ({ client }, { params: { id } }) => {
+      const { state, agent, title, startedAt, closedAt } = await client.describe(id);
+      const below = await client.list({ idPrefix: `${id}:`, limit: MAX_TREE + 1 });
+      const root = { id, state, agent, title, startedAt, closedAt, running: state === 'running' };
+      return { conversations: [root, ...below.slice(0, MAX_TREE).map(({ taskQueue: _, ...one }) => one)], more: below.length > MAX_TREE };
+    },
+  });
+}
+
+const MAX_TREE = 500;

@@ -1,0 +1,150 @@
+/** A conversation's past for a reader who goes through it event by event: what each did, and the state before and after. */
+import { createPast, type Past, type Run } from '../conversation/replay/past.js';
+import { eventName } from '../conversation/views/observation.js';
+import { turnId } from '../records/identity.js';
+import type { Entry } from '../records/message.js';
+import type { CountTokens } from '../memory/tokens.js';
+import { slotsOf } from '../records/slots.js';
+import type { DebugScene } from './scene.js';
+import { eventInWords } from './event-words.js';
+import { pastScene } from './scene.js';
+
+export interface ReplayedPast {
+  readonly past: Past;
+  readonly runs: readonly Run[];
+  /** False when earlier runs have passed their retention. */
+  readonly complete: boolean;
+  /** Why a run is not in it. */
+  readonly problems: readonly string[];
+}
+
+export interface MomentLine {
+  readonly position: number;
+  /** `model-step-completed`; null at the beginning of a run. */
+  readonly event: string | null;
+  readonly words: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly run: number;
+}
+
+export interface MomentPage {
+  readonly last: number;
+  readonly moments: readonly MomentLine[];
+  readonly turns: readonly { readonly turn: string; readonly position: number }[];
+  readonly complete: boolean;
+  readonly problems: readonly string[];
+}
+
+export interface MomentView extends MomentLine {
+  readonly last: number;
+  /** null at the very beginning. */
+  readonly before: DebugScene | null;
+  readonly after: DebugScene;
+  /** What the event changed, by the path of each field: at most `MAX_CHANGES`. */
+  readonly changes: readonly FieldChange[];
+  readonly more: boolean;
+}
+
+export interface FieldChange {
+  readonly path: string;
+  /** JSON, shortened; null: it was not there. */
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+export const MAX_PAGE = 500;
+const MAX_CHANGES = 200;
+const MAX_VALUE = 300;
+const MAX_DEPTH = 12;
+/** The clock moves with each event; and who shows a capability of `subAgents` speaks in a sub-agent's name. */
+const UNSHOWN: ReadonlySet<string> = new Set(['now', 'subAgents']);
+/** Chunks of a scene: what is further back is in the context view. */
+const MAX_CHUNKS = 200;
+
+export function toReplayedPast(runs: readonly Run[], complete: boolean, problems: readonly string[]): ReplayedPast | undefined {
+  return runs.length === 0 ? undefined : { past: createPast(runs), runs, complete, problems };
+}
+
+export function momentsOf({ past, complete, problems }: ReplayedPast, from: number, limit: number): MomentPage {
+  const first = Math.max(0, Math.min(from, past.last));
+  const end = Math.min(past.last, first + Math.min(limit, MAX_PAGE) - 1);
+  const moments: MomentLine[] = [];
+  for (let position = first; position <= end; position++) moments.push(lineOf(past, position));
+  return {
+    last: past.last,
+    moments,
+    turns: past.turns.map(({ turn, position }) => ({ turn: turnId(turn), position })),
+    complete,
+    problems,
+  };
+}
+
+/** Slots whose entries `momentOf` is to be given. */
+export function slotsAt({ past }: ReplayedPast, position: number): number[] {
+  const states = [past.at(position - 1).state, past.at(position).state];
+  return [...new Set(states.flatMap(({ context }) => slotsOf(context).slice(-MAX_CHUNKS)))];
+}
+
+export function momentOf(
+  id: string,
+  { past }: ReplayedPast,
+  position: number,
+  entries: ReadonlyMap<number, Entry>,
+  count?: CountTokens,
+): MomentView {
+  const line = lineOf(past, position);
+  const before = line.position === 0 ? undefined : past.at(line.position - 1);
+  const after = past.at(line.position);
+  const changes = before === undefined || line.event === null ? [] : changesBetween(before.state, after.state);
+  const scene = (moment: { readonly state: typeof after.state; readonly position: number }): DebugScene => {
+    const whole = pastScene(id, moment, entries, count);
+    return { ...whole, chunks: whole.chunks.slice(-MAX_CHUNKS), queue: whole.queue.slice(0, MAX_CHUNKS) };
+  };
+  return {
+    ...line,
+    last: past.last,
+    before: before === undefined ? null : scene(before),
+    after: scene(after),
+    changes: changes.slice(0, MAX_CHANGES),
+    more: changes.length > MAX_CHANGES,
+  };
+}
+
+function lineOf(past: Past, wanted: number): MomentLine {
+  const { position, event, run, state } = past.at(wanted);
+  return { position, event: event === undefined ? null : eventName(event), words: eventInWords(event), at: event?.at ?? state.now, run };
+}
+
+/** Fields that differ, in the order of their paths. What is the same object is the same: `apply` shares what it does not change. */
+export function changesBetween(before: unknown, after: unknown): FieldChange[] {
+  const found: FieldChange[] = [];
+  const walk = (old: unknown, now: unknown, path: string, depth: number): void => {
+    if (old === now || found.length > MAX_CHANGES) return;
+    if (isPlain(old) && isPlain(now) && depth < MAX_DEPTH) {
+      for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) {
+        if (depth === 0 && UNSHOWN.has(key)) continue;
+        walk(old[key], now[key], path === '' ? key : `${path}.${key}`, depth + 1);
+      }
+      return;
+    }
+    if (Array.isArray(old) && Array.isArray(now) && depth < MAX_DEPTH && Math.max(old.length, now.length) <= MAX_CHANGES) {
+      for (let at = 0; at < Math.max(old.length, now.length); at++) walk(old[at], now[at], `${path}[${at}]`, depth + 1);
+      return;
+    }
+    const [was, is] = [shown(old), shown(now)];
+    if (was !== is) found.push({ path, before: was, after: is });
+  };
+  walk(before, after, '', 0);
+  return found;
+}
+
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string | null {
+  if (value === undefined) return null;
+  const text = JSON.stringify(value, (key, inner: unknown) => (key === 'capability' ? '***' : inner));
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${text.length} characters)`;
+}

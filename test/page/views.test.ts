@@ -1,0 +1,365 @@
+/** What happened and why, in a browser: timeline, context, memory, stepper, fleet and agents on conversations that have been through much. */
+import type { Page } from 'playwright-core';
+import { latestResults, saidIn } from '../support/echo-model.js';
+import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { waitFor } from '../support/wait-for.js';
+import { accessFaults, hasBrowser, pageTest, picture, startPage, type OpenedPage, type PageWorld } from './browser.js';
+
+jest.setTimeout(240_000);
+
+const LONG = 'The harbour master keeps the ledger, and every ship that comes is written down in it. '.repeat(14);
+const HOSTILE = '<img src=x onerror="document.title=1"> <script>alert(1)</script> \u202Egnihtyreve\u202C [link](javascript:alert(1))';
+const SUMMARY = 'They went through the harbour ledger for spring. The password of the day is plum, and the crane is out of order.';
+
+const SIZES = [
+  { width: 1440, height: 900 },
+  { width: 390, height: 844 },
+] as const;
+
+function answer(request: ApiRequest): Reply {
+  const system = JSON.stringify(request.system ?? '');
+  if (system.includes('You condense a part of a conversation')) {
+    return text(
+      JSON.stringify({
+        episodic: { summary: SUMMARY, tags: ['harbour', 'ledger'], salience: 0.7 },
+        semantic: [{ fact: 'The person prefers short answers.', tags: ['preference'], confidence: 0.9, salience: 0.8 }],
+      }),
+    );
+  }
+  const said = saidIn(request).at(-1) ?? '';
+  const isNew = latestResults(request).length === 0;
+  if (isNew && said.includes('write it down')) {
+    return { ...callTool('write_file', { path: 'ledger.txt', content: 'Ship 12, spring' }), chunks: { size: 12, delayMs: 30 } };
+  }
+  if (isNew && said.includes('look around')) {
+    return callTools({ name: 'list_files', input: { path: '.' } }, { name: 'read_file', input: { path: 'harbour.txt' } });
+  }
+  if (isNew && said.includes('ask a colleague')) {
+    return callTools(
+      { name: 'delegate', input: { task: 'Count the ships.', title: 'Count the ships' } },
+      { name: 'delegate', input: { task: 'Look at the crane.', title: 'Look at the crane' } },
+    );
+  }
+  return { ...text(said.includes('briefly') ? 'It is all in order.' : `Noted. ${LONG}`), chunks: { size: 90, delayMs: 12 } };
+}
+
+let stand: PageWorld;
+let main: string;
+let other: string;
+
+const send = (id: string, said: string) => stand.world.client.send(id, said, { start: { title: 'Harbour ledger, spring' } });
+
+async function allow(id: string, decision: 'approve' | 'deny'): Promise<void> {
+  const [waiting] = await waitFor(
+    () => stand.world.client.approvals(id),
+    (all) => all.length > 0,
+  );
+  await stand.world.client.decide(id, { callId: waiting!.callId, decision });
+}
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  stand = await startPage(
+    {
+      answer,
+      files: { 'harbour.txt': 'Twelve ships.' },
+      agent: {
+        model: 'anthropic/claude-opus-5',
+        maxTokens: 700,
+        tools: ['delegate', 'list_files', 'read_file', 'write_file'],
+        memory: { enabled: false },
+        approvals: [{ tool: 'write_file', policy: 'ask' }],
+        context: { maxTokens: 7_500, safetyMargin: 500, keepTurns: 3 },
+      },
+    },
+    {
+      findings: () =>
+        Promise.resolve([
+          { what: 'Store', health: 'ok', found: 'files can be written' },
+          { what: 'Disk', health: 'warning', found: '0.8 GiB free', mend: 'free space before it runs out' },
+        ]),
+      temporalLink: (id, run, event) => `http://temporal.example/${id}/${run}/${event}`,
+      describeAgent: (name) =>
+        Promise.resolve({
+          name,
+          config: { model: 'anthropic/claude-opus-5', tools: ['write_file'] },
+          system: '# Who you are\n\nYou look after the harbour.',
+          tools: [
+            {
+              name: 'write_file',
+              description: `Writes a file. ${HOSTILE}`,
+              from: 'built in',
+              inputSchema: { type: 'object', properties: { path: { type: 'string', description: 'Where' } }, required: ['path'] },
+            },
+          ],
+          servers: [{ name: 'tides', type: 'http', place: 'https://tides.example/mcp', variables: ['Authorization'], pins: [] }],
+        }),
+    },
+  );
+  main = stand.world.id();
+  other = stand.world.id();
+  for (const [at, said] of ['What is in the ledger?', 'And for spring?', HOSTILE, 'look around', 'Which ships were late?'].entries()) {
+    await send(main, `${at + 1}: ${said}`);
+  }
+  const writing = send(main, 'Please write it down');
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  await allow(main, 'approve');
+  await writing;
+  const again = send(main, 'And write it down once more');
+  await allow(main, 'deny');
+  await again;
+  await send(main, 'Now ask a colleague, briefly');
+  await stand.world.client.compact(main);
+  await send(main, 'Is all in order? Say it briefly.');
+  await stand.world.client.undoCompaction(main).catch(() => undefined);
+  await stand.world.client.compact(main);
+  await stand.world.client.fork(main, { at: 'turn_0004', id: other, title: 'Harbour ledger, what if' });
+  await send(other, 'And if it rains? Say it briefly.');
+  await stand.world.writeAgent('broken', { tools: ['no_such_tool'] });
+  await stand.world.client.send(stand.world.id(), 'hello', { start: { agent: 'broken', title: HOSTILE.slice(0, 120) } });
+  const key = { namespace: 'default', scope: 'default' };
+  const { documents, facts } = stand.world.store;
+  const source = { trust: 'user' as const, conversation: main, turn_ids: ['turn_0002'] };
+  const lines = [
+    '# Harbour',
+    '- Ships are written down in the ledger.',
+    '- The crane is out of order.',
+    `- ${HOSTILE}`,
+    '- Short answers are preferred.',
+  ];
+  let { version } = await documents.memory(key);
+  for (const [at, count] of [2, 3, 5].entries()) {
+    await documents.writeMemory(key, {
+      id: `w${at}`,
+      ts: 1_760_000_000 + at * 86_400,
+      cause: at === 2 ? 'accepted' : 'consolidation',
+      from: version,
+      text: `${lines.slice(0, count).join('\n')}\n`,
+      lines: lines
+        .slice(at === 0 ? 0 : [2, 3, 5][at - 1], count)
+        .map((line) => ({ line, source: at === 2 ? { ...source, trust: 'tool:fetch_url' as const } : source })),
+    });
+    ({ version } = await documents.memory(key));
+  }
+  await documents.appendHistory(key, {
+    id: 'h1',
+    kind: 'summary',
+    ts: 1_760_000_000,
+    text: 'The harbour ledger was gone through for spring.',
+  });
+  await documents.propose(key, 'p1', [
+    { ts: 1_760_000_500, line: '- The harbour closes at noon.', source: { ...source, trust: 'tool:fetch_url' } },
+  ]);
+  await facts.add(key, 'b1', [{ ts: 1, fact: 'The crane works.', tags: ['crane'], confidence: 1, salience: 1 }], source);
+  await facts.add(key, 'b2', [{ ts: 2, fact: 'The crane is out of order.', tags: ['crane'], confidence: 1, salience: 1 }], source, [
+    { fact: 'The crane works.', by: 'The crane is out of order.', ts: 2 },
+  ]);
+});
+afterAll(() => stand?.close());
+
+/** At each size and in both themes: nothing hangs out at the side, axe finds nothing serious, and a picture is taken. */
+async function looked(name: string, path: string, ready: (page: Page) => Promise<unknown>): Promise<void> {
+  const { page, context } = await stand.open(path);
+  for (const viewport of SIZES) {
+    await page.setViewportSize(viewport);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await ready(page);
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+      const size = `${viewport.width}-${colorScheme}`;
+      await picture(page, `${name}-${size}`);
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      expect([name, size, wide <= 1 ? 0 : wide]).toEqual([name, size, 0]);
+      expect([name, size, await accessFaults(page)]).toEqual([name, size, []]);
+    }
+  }
+  await context.close();
+}
+
+async function opened(path: string): Promise<OpenedPage> {
+  return stand.open(path);
+}
+
+pageTest('the timeline of a turn that waited for a person: lanes, a bar by keyboard, its Temporal event', async () => {
+  const { page } = await opened(`?timeline=${main}&turn=turn_0006`);
+  await page.locator('.bar.lane-person').waitFor();
+  const bars = await page.locator('.bar').evaluateAll((all) => all.map((bar) => bar.getAttribute('aria-label') ?? ''));
+  expect(bars.filter((label) => label.startsWith('Model call'))).toHaveLength(2);
+  expect(bars.find((label) => label.startsWith('write_file'))).toMatch(/done/);
+  await page.locator('.bar[tabindex="0"]').focus();
+  await page.keyboard.press('ArrowRight');
+  await page.locator('.bar-detail').waitFor();
+  expect(page.url()).toMatch(/[?&]bar=/);
+  const link = page.locator('.bar-detail a', { hasText: 'Temporal event' });
+  expect(await link.getAttribute('href')).toMatch(new RegExp(`^http://temporal\\.example/${main}/[0-9a-f-]{36}/\\d+$`));
+  await page.keyboard.press(']');
+  await page.getByText('Turn 7', { exact: true }).waitFor();
+  await page.locator('.bar.is-denied').waitFor();
+  await looked('timeline', `?timeline=${main}&turn=turn_0006`, (one) => one.locator('.bar.lane-person').first().waitFor());
+});
+
+pageTest('a turn with sub-agents has them as bars that lead to their own timelines', async () => {
+  const { page } = await opened(`?timeline=${main}&turn=turn_0008`);
+  await page.locator('.bar.lane-sub-agent').first().click();
+  await page.getByRole('link', { name: /sub-agent’s own timeline/ }).click();
+  await page.waitForURL(/timeline=.*turn_0008/);
+  await page.locator('.bar.lane-model').first().waitFor();
+  await looked('timeline-sub-agents', `?timeline=${main}&turn=turn_0008`, (one) => one.locator('.bar.lane-sub-agent').first().waitFor());
+});
+
+pageTest('the context: a bar against its lines, a chunk that is read, and compactions side by side', async () => {
+  const { page } = await opened(`?context=${main}`);
+  await page.locator('.meter .segment').first().waitFor();
+  for (const name of ['soft', 'hard', 'truncation', 'window']) await page.locator('.threshold', { hasText: name }).first().waitFor();
+  await page.locator('.chunk.memory').click();
+  await page.locator('.chunk-open .code', { hasText: 'The password of the day is plum' }).waitFor();
+  await page.getByRole('tab', { name: 'Compactions' }).click();
+  await page.locator('.sides .code', { hasText: 'plum' }).first().waitFor();
+  expect(await page.locator('.change').count()).toBeGreaterThanOrEqual(1);
+  await looked('context', `?context=${main}&chunk=memory`, (one) => one.locator('.chunk-open .code').waitFor());
+  await looked('compactions', `?context=${main}&part=changes`, (one) => one.locator('.sides .code').first().waitFor());
+});
+
+pageTest('why a turn was forgotten is told from the page alone', async () => {
+  const { page } = await opened(`?context=${main}&part=turns`);
+  await page.locator('.turn-row').first().click();
+  await page.getByText('Turn 1 is no longer in the prompt.').waitFor();
+  const story = await page.locator('.story').innerText();
+  expect(story).toContain('A person asked for it');
+  expect(story).toContain('The password of the day is plum');
+  expect(story).toMatch(/ep_\d+/);
+  await looked('why', `?context=${main}&part=turns&why=turn_0001`, (one) => one.locator('.story-head').waitFor());
+});
+
+pageTest(
+  'memory: blame in the margin, versions on a slider, facts that were replaced, review and forgetting with its preview',
+  async () => {
+    const { page } = await opened('?memory=default');
+    await page.locator('.blame-group.is-tool').waitFor();
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    await page.getByText('Version 3 of 3').waitFor();
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByText('Version 2 of 3').waitFor();
+    await page.locator('.diff-line.added').first().waitFor();
+    expect(await page.locator('.diff-line.added').allInnerTexts()).toEqual([expect.stringContaining('The crane is out of order.')]);
+    await page.getByRole('tab', { name: 'Facts' }).click();
+    await page.locator('.is-replaced', { hasText: 'The crane works.' }).waitFor();
+    await page.getByText('Replaced by: The crane is out of order.').waitFor();
+    await page.getByRole('tab', { name: 'HISTORY' }).click();
+    await page.getByRole('searchbox', { name: 'Words in HISTORY' }).fill('ledger spring');
+    await page.keyboard.press('Enter');
+    await page.locator('.history mark', { hasText: 'ledger' }).waitFor();
+    await page.getByRole('tab', { name: 'Forget' }).click();
+    await page.getByLabel('What is to be forgotten').fill('Short answers are preferred.');
+    await page.getByRole('button', { name: 'Show what would go' }).click();
+    await page.locator('.forget-preview li', { hasText: 'Short answers are' }).waitFor();
+    await page.getByRole('button', { name: 'Forget this for good' }).click();
+    await page.getByRole('status').getByText('Forgotten').waitFor();
+    expect((await stand.world.client.scope('default').text()).text).not.toContain('Short answers');
+    await page.getByRole('tab', { name: /To review/ }).click();
+    await page.getByRole('button', { name: 'Accept' }).click();
+    await page.getByText('Nothing waits for review.').waitFor();
+    expect((await stand.world.client.scope('default').text()).text).toContain('The harbour closes at noon.');
+    await looked('memory', '?memory=default', (one) => one.locator('.blame-group').first().waitFor());
+    await looked('memory-versions', '?memory=default&part=versions', (one) => one.locator('.diff-line').first().waitFor());
+    await looked('memory-facts', '?memory=default&part=facts', (one) => one.locator('.memory-line').first().waitFor());
+  },
+);
+
+pageTest('the stepper goes back and forth, and steps what runs', async () => {
+  const id = stand.world.id();
+  await stand.world.client.start(id, { mode: 'stepping', title: 'Step by step' });
+  for (const said of ['one, briefly', 'two, briefly', 'three, briefly']) await stand.world.client.enqueue(id, said);
+  const { page } = await opened(`?stepper=${id}`);
+  await page.locator('.queue li').nth(2).waitFor();
+  await page.locator('.queue li').nth(2).getByRole('button', { name: /^Drop/ }).click();
+  await waitFor(
+    () => stand.world.client.queue(id),
+    (queue) => queue.length === 2,
+  );
+  await page.getByRole('button', { name: /^Step/ }).click();
+  await page.getByText(/^Did: /).waitFor();
+  await page.getByLabel('Before tools').fill('write_file');
+  await page.getByRole('button', { name: 'Set' }).click();
+  await waitFor(
+    () => stand.world.client.control(id),
+    ({ breakpoints }) => breakpoints.tools?.[0] === 'write_file',
+  );
+  await page.locator('.event[aria-current]').waitFor();
+  await page.locator('h1').click();
+  await page.keyboard.press('Home');
+  await page.getByText(/^Event 0 of/).waitFor();
+  await page.keyboard.press('ArrowRight');
+  await page.getByText(/^Event 1 of/).waitFor();
+  await looked('stepper', `?stepper=${id}`, (one) => one.locator('.moment .state-facts').waitFor());
+  await looked('stepper-past', `?stepper=${main}&at=40`, (one) => one.locator('.moment .state-facts').waitFor());
+  await stand.world.client.terminate(id);
+  const ended = await opened(`?stepper=${id}`);
+  await ended.page.getByText(/It has ended/).waitFor();
+  await ended.page.locator('.moment .state-facts').waitFor();
+});
+
+pageTest('the fleet: filters in the address, failures with what to do, workers, spending, sub-agents', async () => {
+  const { page } = await opened('?fleet');
+  await page.getByRole('link', { name: 'Harbour ledger, spring' }).first().waitFor();
+  await page.getByLabel('Agent').selectOption('default');
+  await page.getByLabel('Id or title').fill('what if');
+  await waitFor(
+    () => page.locator('.row-link').allInnerTexts(),
+    (all) => all.length === 1,
+  );
+  expect(page.url()).toContain('text=what+if');
+  await page.goBack().catch(() => undefined);
+  const failures = await opened('?fleet&part=failures');
+  await failures.page.getByText(/no_such_tool/).waitFor();
+  await failures.page.getByText(/free space before it runs out/).waitFor();
+  const workers = await opened('?fleet&part=workers');
+  await workers.page.getByText(/^\d+@/).waitFor();
+  await looked('fleet', '?fleet', (one) => one.locator('.row-link').first().waitFor());
+  await looked('fleet-failures', '?fleet&part=failures', (one) => one.locator('.failure-list li').first().waitFor());
+  await looked('fleet-workers', '?fleet&part=workers', (one) => one.locator('.sheet').waitFor());
+  await looked('fleet-spending', '?fleet&part=spending', (one) => one.locator('.ranked li').first().waitFor());
+  await looked('fleet-tree', `?fleet&part=trees&tree=${main}`, (one) => one.locator('.tree a').nth(2).waitFor());
+});
+
+pageTest('agents with their tools, and a playground that begins a scratch conversation', async () => {
+  const { page } = await opened('?agents=default&part=tools');
+  await page.locator('.tool .sheet', { hasText: 'path' }).waitFor();
+  await page.getByRole('tab', { name: 'Playground' }).click();
+  await page.getByLabel('First message').fill('Hello there, briefly');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/chat=scratch-/);
+  await page.getByText('It is all in order.').waitFor();
+  const id = new URL(page.url()).searchParams.get('chat')!;
+  expect(await stand.world.client.describe(id)).toMatchObject({ scope: 'scratch', agent: 'default' });
+  await looked('agents', '?agents=default&part=tools', (one) => one.locator('.tool').first().waitFor());
+  await looked('agents-playground', '?agents=default', (one) => one.getByLabel('First message').waitFor());
+});
+
+pageTest('200 conversations in the fleet', async () => {
+  await Promise.all(
+    Array.from({ length: 200 }, (_, at) =>
+      stand.world.client.start(`many-${String(at).padStart(3, '0')}`, { title: `One of many, ${at}` }),
+    ),
+  );
+  await waitFor(
+    () => stand.world.client.list({ limit: 300, idPrefix: 'many-' }),
+    (all) => all.length === 200,
+  );
+  const { page } = await opened('?fleet&text=many-');
+  await page.locator('.row-link').nth(99).waitFor();
+  const seen = new Set<string>();
+  const shown = (): Promise<string[]> => page.locator('.row-link').allInnerTexts();
+  for (let last = ''; ;) {
+    const names = await waitFor(shown, (all) => all.length > 0 && all.at(-1) !== last);
+    for (const name of names) seen.add(name);
+    last = names.at(-1) ?? '';
+    const older = page.getByRole('button', { name: 'Older ones' });
+    if (!(await older.isVisible())) break;
+    await older.click();
+  }
+  expect(seen.size).toBe(200);
+  await looked('fleet-many', '?fleet&text=many-', (one) => one.locator('.row-link').nth(99).waitFor());
+});

@@ -1,0 +1,121 @@
+/**
+ * What this page has sent and no turn has taken yet. The id of a message makes sending it again harmless, so it is sent until the gateway
+ * has said something of it; it outlives a reload of the tab.
+ */
+import { signal, type Signal } from '@preact/signals';
+import type { Media } from '../api/entries.js';
+import { request, RequestError } from '../api/request.js';
+import { messageOf } from '../ui/words.js';
+
+export type Delivery = 'queue' | 'steer' | 'interrupt';
+
+export interface Sent {
+  readonly id: string;
+  readonly text: string;
+  readonly delivery: Delivery;
+  readonly images: readonly Media[];
+  readonly start?: { readonly agent?: string };
+  readonly state: 'sending' | 'accepted' | 'refused';
+  /** What became of it, in words. */
+  readonly receipt?: string;
+  readonly turn?: string;
+}
+
+export interface Outbox {
+  readonly all: Signal<readonly Sent[]>;
+  send(message: Pick<Sent, 'text' | 'delivery' | 'images' | 'start'>): void;
+  /** Its turn has begun. */
+  taken(messageId: string): Sent | undefined;
+  remove(messageId: string): void;
+  again(messageId: string): void;
+  close(): void;
+}
+
+const RETRY_MS = 2_000;
+
+export function createOutbox(
+  conversation: string,
+  { onReset, onSent }: { readonly onReset: () => void; readonly onSent: () => void },
+): Outbox {
+  const kept = `perdura.outbox.${conversation}`;
+  const all = signal<readonly Sent[]>(readKept(kept));
+  const leaving = new AbortController();
+  const change = (messages: readonly Sent[]): void => {
+    all.value = messages;
+    try {
+      if (messages.length === 0) sessionStorage.removeItem(kept);
+      else sessionStorage.setItem(kept, JSON.stringify(messages));
+    } catch {
+      // A browser that keeps nothing still sends.
+    }
+  };
+  const update = (id: string, what: Partial<Sent>): void => change(all.value.map((one) => (one.id === id ? { ...one, ...what } : one)));
+  const remove = (id: string): void => change(all.value.filter((one) => one.id !== id));
+
+  const deliver = async ({ id, text, delivery, images, start }: Sent): Promise<void> => {
+    const body = { id, text, delivery, ...(images.length > 0 && { images: [...images] }), ...(start && { start }) };
+    while (!leaving.signal.aborted && all.value.some((one) => one.id === id)) {
+      try {
+        const taken = await request('post', '/v1/conversations/{id}/messages', {
+          path: { id: conversation },
+          query: { mode: 'enqueue' },
+          body,
+          signal: leaving.signal,
+        });
+        if (!('acceptedAs' in taken) || taken.turn === null) {
+          remove(id);
+          onReset();
+        } else update(id, { state: 'accepted', receipt: receiptOf(taken), turn: taken.turn });
+        onSent();
+        return;
+      } catch (error) {
+        if (leaving.signal.aborted) return;
+        const isOurs = error instanceof RequestError && error.status > 0 && error.status < 500 && error.status !== 429;
+        if (isOurs) return update(id, { state: 'refused', receipt: messageOf(error) });
+        update(id, { receipt: `Not sent yet: ${messageOf(error)}. It is tried again.` });
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  };
+
+  for (const one of all.value) if (one.state === 'sending') void deliver(one);
+  return {
+    all,
+    send(message) {
+      const sent: Sent = { ...message, id: `page-${crypto.randomUUID()}`, state: 'sending' };
+      change([...all.value, sent]);
+      void deliver(sent);
+    },
+    taken(messageId) {
+      const found = all.value.find(({ id }) => id === messageId);
+      if (found !== undefined) remove(messageId);
+      return found;
+    },
+    remove,
+    again(messageId) {
+      const found = all.value.find(({ id }) => id === messageId);
+      if (found === undefined) return;
+      update(messageId, { state: 'sending', receipt: undefined });
+      void deliver(found);
+    },
+    close: () => leaving.abort(),
+  };
+}
+
+function receiptOf({ acceptedAs, position }: { readonly acceptedAs: string; readonly position: number }): string {
+  if (acceptedAs === 'steer') return 'Joins the running turn at its next step';
+  if (acceptedAs === 'interrupt') return 'Stops the running turn, and is answered next';
+  if (position === 0) return 'Queued: it is answered next';
+  return `Queued: ${position === 1 ? 'one other comes' : `${position} others come`} before it`;
+}
+
+function readKept(name: string): Sent[] {
+  try {
+    const found: unknown = JSON.parse(sessionStorage.getItem(name) ?? '[]');
+    return Array.isArray(found)
+      ? (found as Sent[]).filter(({ id, text, images }) => typeof id === 'string' && typeof text === 'string' && Array.isArray(images))
+      : [];
+  } catch {
+    return [];
+  }
+}

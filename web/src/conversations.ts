@@ -1,0 +1,47 @@
+/** The conversations that one may see, as the list has them; refreshed while somebody looks. */
+import { signal } from '@preact/signals';
+import { request } from './api/request.js';
+import type { components } from './api/schema.js';
+import { whileVisible } from './ui/while-visible.js';
+
+export type Listed = components['schemas']['Listed'];
+
+const PAGE = 60;
+const MOST = 500;
+const REFRESH_MS = 8_000;
+
+export const conversations = signal<{
+  readonly all: readonly Listed[];
+  readonly limit: number;
+  readonly isKnown: boolean;
+  readonly error?: unknown;
+}>({
+  all: [],
+  limit: PAGE,
+  isKnown: false,
+});
+
+let asked = 0;
+
+export async function refreshList(): Promise<void> {
+  const turn = (asked += 1);
+  const { limit } = conversations.value;
+  try {
+    const { conversations: all } = await request('get', '/v1/conversations', { query: { limit } });
+    if (turn === asked) conversations.value = { all, limit: conversations.value.limit, isKnown: true };
+  } catch (error) {
+    if (turn === asked) conversations.value = { ...conversations.value, error };
+  }
+}
+
+export const hasMore = (): boolean => conversations.value.all.length >= conversations.value.limit && conversations.value.limit < MOST;
+
+export function listMore(limit = Math.min(MOST, conversations.value.limit * 4)): void {
+  conversations.value = { ...conversations.value, limit };
+  void refreshList();
+}
+
+/** Until the returned function is called. */
+export function keepListed(): () => void {
+  return whileVisible(refreshList, REFRESH_MS);
+}

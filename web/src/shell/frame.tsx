@@ -1,0 +1,76 @@
+/** The rail, the view, and what is said above all views: that one is offline. */
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { place } from '../address.js';
+import { connection, keepConnected } from '../api/connection.js';
+import { isReachable } from '../api/request.js';
+import { mayAct, session, signOut } from '../session.js';
+import { Icon, Mark } from '../ui/icon.js';
+import { Link } from '../ui/link.js';
+import { views, type View } from '../views/table.js';
+import { keepWaiting, waiting } from '../waiting.js';
+import { OfConversation } from './of-conversation.js';
+import { useTitle } from './title.js';
+import { ViewSlot } from './view-slot.js';
+
+export function Frame(): JSX.Element {
+  useEffect(keepConnected, []);
+  useEffect(keepWaiting, []);
+  useTitle();
+  const { view, of } = place.value;
+  const shown = views.find(({ name }) => name === view) ?? views[0];
+  if (shown === undefined) return <main />;
+  const slot = <ViewSlot name={shown.name} of={of} />;
+  return (
+    <div class="frame">
+      <Rail shown={shown} />
+      <div class="stage">
+        {(connection.value === 'lost' || !isReachable.value) && (
+          <p class="offline" role="status">
+            <Icon name="warn" size={15} />
+            Offline. Conversations go on without this page, and it goes on by itself.
+          </p>
+        )}
+        <main class="view">
+          {shown.isOfConversation ? (
+            <OfConversation shown={shown} of={of}>
+              {slot}
+            </OfConversation>
+          ) : (
+            slot
+          )}
+        </main>
+      </div>
+    </div>
+  );
+}
+
+function Rail({ shown }: { readonly shown: View }): JSX.Element {
+  const all = views.filter(({ name, isOfConversation, role = 'user' }) => (name === 'chat' || !isOfConversation) && mayAct(role));
+  const count = waiting.value.all.length;
+  const who = session.value.is === 'in' ? session.value.me.name : '';
+  return (
+    <nav class="rail" aria-label="Views">
+      <span class="mark">
+        <Mark />
+      </span>
+      {all.map(({ name, title, icon, isOfConversation }) => (
+        <Link key={name} view={name} class="rail-link" current={shown.name === name || (isOfConversation && shown.isOfConversation)}>
+          <Icon name={icon} size={20} />
+          {title}
+          {name === 'inbox' && count > 0 && (
+            <span class="badge">
+              {count}
+              <span class="unseen"> waiting</span>
+            </span>
+          )}
+        </Link>
+      ))}
+      <span class="space" />
+      <button type="button" class="rail-link" title={`Signed in as ${who}`} onClick={() => void signOut()}>
+        <Icon name="out" size={20} />
+        Sign out
+      </button>
+    </nav>
+  );
+}

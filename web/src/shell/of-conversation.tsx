@@ -1,0 +1,80 @@
+/** The list of conversations, and one of them with the views that there are of it. */
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { go } from '../address.js';
+import { conversations, keepListed, refreshList, type Listed } from '../conversations.js';
+import { mayAct } from '../session.js';
+import { Icon } from '../ui/icon.js';
+import { Link } from '../ui/link.js';
+import { plainText } from '../ui/plain-text.js';
+import { views, type View } from '../views/table.js';
+import { SideList } from './side-list.js';
+import { heading } from './title.js';
+
+export interface OfConversationProps {
+  readonly shown: View;
+  readonly of: string;
+  readonly children: ComponentChildren;
+}
+
+export function OfConversation({ shown, of, children }: OfConversationProps): JSX.Element {
+  useEffect(keepListed, []);
+  const one = conversations.value.all.find(({ id }) => id === of);
+  useEffect(() => {
+    if (of !== '' && one === undefined) void refreshList();
+  }, [of]);
+  const title = nameOf(of, one);
+  useEffect(() => {
+    heading.value = of === '' ? '' : title;
+  }, [of, title]);
+  return (
+    <div class={`of-conversation${of === '' ? '' : ' has-one'}`}>
+      <SideList view={shown.name} of={of} />
+      <div class="conversation">
+        {of === '' ? <span /> : <Head shown={shown} of={of} title={title} one={one} />}
+        {children}
+      </div>
+    </div>
+  );
+}
+
+/** What people call it: its title, else its id. */
+export function nameOf(id: string, listed: Pick<Listed, 'title'> | undefined): string {
+  return plainText(listed?.title ?? id, 120);
+}
+
+interface HeadProps extends Omit<OfConversationProps, 'children'> {
+  readonly title: string;
+  readonly one: Listed | undefined;
+}
+
+function Head({ shown, of, title, one }: HeadProps): JSX.Element {
+  const tabs = views.filter(({ isOfConversation, role = 'user' }) => isOfConversation && mayAct(role));
+  return (
+    <header class="conversation-head">
+      <button type="button" class="button bare square only-narrow" aria-label="All conversations" onClick={() => go(shown.name)}>
+        <Icon name="back" />
+      </button>
+      <div class="names">
+        <h1 class="one-line" title={title}>
+          {title}
+        </h1>
+        <p class="one-line">
+          {[one?.agent, of === title ? undefined : of]
+            .filter((part) => part !== null && part !== undefined)
+            .map((part) => plainText(part, 80))
+            .join(' · ')}
+        </p>
+      </div>
+      {tabs.length > 1 && (
+        <nav class="tabs" aria-label="Views of this conversation">
+          {tabs.map(({ name, title: label }) => (
+            <Link key={name} view={name} of={of} class="tab" current={name === shown.name}>
+              {label}
+            </Link>
+          ))}
+        </nav>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,55 @@
+/** Numbers, times and errors as people read them. */
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** "now", "4 min", "3 h", "yesterday", else the date. */
+export function ago(at: number | string | Date, now = Date.now()): string {
+  const then = new Date(at).getTime();
+  const minutes = (now - then) / 60_000;
+  if (minutes < 1) return 'now';
+  if (minutes < 60) return `${Math.floor(minutes)} min`;
+  if (minutes < 24 * 60) return `${Math.floor(minutes / 60)} h`;
+  if (minutes < 48 * 60) return 'yesterday';
+  const isThisYear = new Date(then).getFullYear() === new Date(now).getFullYear();
+  return new Date(then).toLocaleDateString(undefined, { day: 'numeric', month: 'short', ...(!isThisYear && { year: 'numeric' }) });
+}
+
+/** Of a time that comes: "in 4 min". */
+export function untilThen(at: number, now = Date.now()): string {
+  const seconds = Math.round((at - now) / 1000);
+  if (seconds <= 0) return 'now';
+  if (seconds < 90) return `in ${seconds} s`;
+  if (seconds < 90 * 60) return `in ${Math.round(seconds / 60)} min`;
+  if (seconds < 48 * 3600) return `in ${Math.round(seconds / 3600)} h`;
+  return `in ${Math.round(seconds / 86_400)} days`;
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  return minutes < 60 ? `${minutes} min ${Math.round((ms % 60_000) / 1_000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function count(n: number): string {
+  if (n < 10_000) return n.toLocaleString('en');
+  return n < 1_000_000 ? `${(n / 1_000).toFixed(n < 100_000 ? 1 : 0)}k` : `${(n / 1_000_000).toFixed(1)}M`;
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/** Null: the model's price is not known. */
+export function dollars(usd: number | null): string {
+  if (usd === null) return 'price unknown';
+  if (usd === 0) return '$0';
+  return usd < 0.01 ? `$${usd.toPrecision(1)}` : `$${usd.toFixed(usd < 1 ? 3 : 2)}`;
+}
+
+export function bytes(n: number): string {
+  if (n < 1024) return `${n} B`;
+  return n < 1024 * 1024 ? `${(n / 1024).toFixed(n < 10_240 ? 1 : 0)} KB` : `${(n / 1024 / 1024).toFixed(1)} MB`;
+}

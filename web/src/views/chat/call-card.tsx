@@ -1,0 +1,59 @@
+/** A tool's call: closed it is one line, open it has all that is known. One that waits for a person is open, with what can be decided. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import type { Opened } from '../../conversation/open.js';
+import type { Call, Turn } from '../../conversation/turns.js';
+import { DecisionCard } from '../../decide/decision-card.js';
+import { Icon, type IconName } from '../../ui/icon.js';
+import { Code } from '../../ui/code.js';
+import { gistOf, parsedJson, prettyJson } from '../../ui/json.js';
+import { plainText } from '../../ui/plain-text.js';
+import { duration } from '../../ui/words.js';
+
+const STATES: Readonly<Record<Call['state'], readonly [IconName, string]>> = {
+  waiting: ['wait', 'waits for a person'],
+  running: ['busy', 'runs'],
+  ok: ['check', 'done'],
+  error: ['warn', 'failed'],
+  rejected: ['close', 'never ran'],
+  cancelled: ['stop', 'stopped before it began'],
+  unknown: ['ask', 'interrupted, perhaps with effect'],
+};
+
+export function CallCard({ call, turn, opened }: { readonly call: Call; readonly turn: Turn; readonly opened: Opened }): JSX.Element {
+  const isOpen = useSignal(false);
+  const waiting = opened.approvals.value.find(({ conversation, callId }) => conversation === opened.id && callId === call.callId);
+  const state = call.state === 'running' && !turn.isRunning && call.output === undefined ? 'unknown' : call.state;
+  const [icon, words] = STATES[state];
+  if (waiting !== undefined && (state === 'waiting' || state === 'running')) {
+    return <DecisionCard waiting={waiting} onDecided={() => void opened.refreshApprovals()} />;
+  }
+  const input = parsedJson(call.input);
+  const facts = [
+    state === 'ok' || state === 'running' ? undefined : words,
+    call.decision !== undefined ? DECISIONS[call.decision] : undefined,
+    call.attempts > 1 ? `${call.attempts} attempts` : undefined,
+    call.ms === undefined ? undefined : duration(call.ms),
+  ];
+  return (
+    <details class={`call is-${state}`} open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>
+        <Icon name={icon} size={15} class={state === 'running' ? 'spin' : ''} />
+        <span class="name mono">{plainText(call.name, 80)}</span>
+        <span class="one-line faint small gist">{plainText(input === undefined ? call.input : gistOf(input.value), 160)}</span>
+        <span class="small faint num">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
+        {(state === 'ok' || state === 'running') && <span class="unseen">{words}</span>}
+      </summary>
+      {isOpen.value && (
+        <div class="call-body">
+          <h3>Input</h3>
+          <Code text={input === undefined ? call.input : prettyJson(input.value)} />
+          <h3>Output</h3>
+          {call.output === undefined ? <p class="small faint">Nothing yet.</p> : <Code text={call.output} />}
+        </div>
+      )}
+    </details>
+  );
+}
+
+const DECISIONS: Readonly<Record<string, string>> = { approve: 'allowed', deny: 'refused', answer: 'answered', expired: 'expired' };

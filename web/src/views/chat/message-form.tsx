@@ -1,0 +1,173 @@
+/** Where one writes. Enter sends, Shift+Enter begins a line. What was begun is kept until it is sent. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { Media } from '../../api/entries.js';
+import type { Delivery } from '../../conversation/outbox.js';
+import { Icon } from '../../ui/icon.js';
+import { messageOf } from '../../ui/words.js';
+import { fromFiles, type Picture } from './pictures.js';
+
+export interface Message {
+  readonly text: string;
+  readonly images: readonly Media[];
+  readonly delivery: Delivery;
+}
+
+export interface MessageFormProps {
+  readonly label: string;
+  /** A turn runs: how the message reaches it can be chosen. */
+  readonly isBusy: boolean;
+  readonly onSend: (message: Message) => void;
+  readonly onStop?: () => void;
+  readonly children?: ComponentChildren;
+}
+
+const DELIVERIES: readonly (readonly [Delivery, string, string])[] = [
+  ['queue', 'Queue', 'It is answered when the running turn has ended'],
+  ['steer', 'Steer', 'The running turn reads it at its next step'],
+  ['interrupt', 'Interrupt', 'The running turn is stopped, and this is answered next'],
+];
+
+export function MessageForm({ label, isBusy, onSend, onStop, children }: MessageFormProps): JSX.Element {
+  const text = useSignal('');
+  const delivery = useSignal<Delivery>('queue');
+  const pictures = useSignal<readonly Picture[]>([]);
+  const problem = useSignal('');
+  const area = useRef<HTMLTextAreaElement>(null);
+  const files = useRef<HTMLInputElement>(null);
+
+  useEffect(() => area.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => {
+    const element = area.current;
+    if (element === null) return;
+    element.style.height = 'auto';
+    element.style.height = `${Math.min(element.scrollHeight + 2, 320)}px`;
+  }, [text.value]);
+
+  const send = (): void => {
+    if (text.value.trim() === '' && pictures.value.length === 0) return;
+    const images = pictures.value.map(({ media }) => media);
+    onSend({ text: text.value, images, delivery: isBusy ? delivery.value : 'queue' });
+    text.value = '';
+    pictures.value = [];
+    problem.value = '';
+  };
+  const add = async (list: readonly File[]): Promise<void> => {
+    try {
+      pictures.value = await fromFiles(list, pictures.value);
+      problem.value = '';
+    } catch (error) {
+      problem.value = messageOf(error);
+    }
+  };
+  return (
+    <form
+      class="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void add([...(event.dataTransfer?.files ?? [])]);
+      }}
+    >
+      <div class="composer-box">
+        {pictures.value.length > 0 && (
+          <ul class="pictures">
+            {pictures.value.map((picture, at) => (
+              <li key={picture.key}>
+                <img src={picture.shown} alt={picture.name} />
+                <button
+                  type="button"
+                  class="button square tight"
+                  aria-label={`Remove ${picture.name}`}
+                  onClick={() => (pictures.value = pictures.value.filter((_, index) => index !== at))}
+                >
+                  <Icon name="close" size={12} />
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        <textarea
+          ref={area}
+          rows={1}
+          aria-label={label}
+          placeholder={isBusy ? 'Say something to the running turn, or for after it' : 'Write a message'}
+          value={text.value}
+          dir="auto"
+          onInput={(event) => (text.value = event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+            event.preventDefault();
+            send();
+          }}
+          onPaste={(event) => {
+            const pasted = [...(event.clipboardData?.files ?? [])];
+            if (pasted.length === 0) return;
+            event.preventDefault();
+            void add(pasted);
+          }}
+        />
+        <div class="composer-foot">
+          <input
+            ref={files}
+            class="unseen"
+            type="file"
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            multiple
+            tabIndex={-1}
+            aria-label="Pictures"
+            onChange={(event) => {
+              void add([...(event.currentTarget.files ?? [])]);
+              event.currentTarget.value = '';
+            }}
+          />
+          <button
+            type="button"
+            class="button bare square"
+            aria-label="Attach pictures"
+            title="Attach pictures"
+            onClick={() => files.current?.click()}
+          >
+            <Icon name="attach" />
+          </button>
+          {children}
+          {isBusy && (
+            <div class="choice" role="radiogroup" aria-label="How it reaches the running turn">
+              {DELIVERIES.map(([name, shown, meaning]) => (
+                <label key={name} title={meaning}>
+                  <input type="radio" name="delivery" checked={delivery.value === name} onChange={() => (delivery.value = name)} />
+                  <span>{shown}</span>
+                </label>
+              ))}
+            </div>
+          )}
+          <span class="space" />
+          {isBusy && onStop !== undefined && (
+            <button type="button" class="button" onClick={onStop}>
+              <Icon name="stop" size={14} />
+              Stop
+            </button>
+          )}
+          <button
+            type="submit"
+            class="button main square"
+            aria-label="Send"
+            disabled={text.value.trim() === '' && pictures.value.length === 0}
+          >
+            <Icon name="send" />
+          </button>
+        </div>
+      </div>
+      {problem.value !== '' && (
+        <p class="note bad" role="alert">
+          {problem.value}
+        </p>
+      )}
+    </form>
+  );
+}

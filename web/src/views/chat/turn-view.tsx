@@ -1,0 +1,264 @@
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { go, keep } from '../../address.js';
+import { addressOf, request } from '../../api/request.js';
+import type { Media } from '../../api/entries.js';
+import type { Opened } from '../../conversation/open.js';
+import type { Part, Turn, Words } from '../../conversation/turns.js';
+import { Icon } from '../../ui/icon.js';
+import { Markdown } from '../../ui/markdown-view.js';
+import { plainLines, plainText } from '../../ui/plain-text.js';
+import { count, dollars, messageOf, untilThen } from '../../ui/words.js';
+import { CallCard } from './call-card.js';
+import { EditWords } from './edit-words.js';
+
+export interface TurnViewProps {
+  readonly turn: Turn;
+  readonly opened: Opened;
+  readonly isLast: boolean;
+  /** The address names it. */
+  readonly isSought?: boolean;
+  /** A branch is looked at, not changed. */
+  readonly isBranch?: boolean;
+}
+
+export function TurnView({ turn, opened, isLast, isSought = false, isBranch = false }: TurnViewProps): JSX.Element {
+  const isEditing = useSignal(false);
+  const problem = useSignal('');
+  const busy = useSignal(false);
+  const act = (what: () => Promise<unknown>): void => {
+    problem.value = '';
+    busy.value = true;
+    what()
+      .catch((error: unknown) => (problem.value = messageOf(error)))
+      .finally(() => (busy.value = false));
+  };
+  const path = { id: opened.id };
+  // The answer comes by the live events: who waits for the whole of it keeps a connection for as long.
+  const retry = (): void => act(() => opened.again(() => request('post', '/v1/conversations/{id}/retry', { path, body: {} })));
+  const edit = (text: string): void => {
+    isEditing.value = false;
+    act(() => opened.again(() => request('post', '/v1/conversations/{id}/edit', { path, body: { text, turn: turn.id } })));
+  };
+  const fork = (): void =>
+    act(async () => {
+      const { id } = await request('post', '/v1/conversations/{id}/fork', { path, body: { at: turn.id } });
+      go('chat', id);
+    });
+  const text = turn.said.map((words) => words.text).join('\n\n');
+  return (
+    <article
+      class={`turn${isLast ? ' is-last' : ''}${isSought ? ' is-sought' : ''}${turn.isRunning ? ' is-running' : ''}`}
+      aria-busy={turn.isRunning}
+    >
+      <h2 class="unseen">{turn.id.replace('turn_', 'Turn ')}</h2>
+      {isEditing.value ? (
+        <EditWords text={text} onSave={edit} onLeave={() => (isEditing.value = false)} />
+      ) : (
+        turn.said.map((words, at) => <SaidWords key={words.id ?? at} words={words} />)
+      )}
+      <div class="answer">
+        {turn.parts.map((part) => (
+          <PartView key={part.kind === 'call' ? part.callId : part.key} part={part} turn={turn} opened={opened} />
+        ))}
+        <State turn={turn} opened={opened} />
+        {problem.value !== '' && (
+          <p class="note bad" role="alert">
+            {problem.value}
+          </p>
+        )}
+        {!turn.isRunning && (
+          <footer class="turn-foot">
+            {!isBranch && <BranchSwitch turn={turn} opened={opened} />}
+            {!isBranch && isLast && (
+              <button
+                type="button"
+                class="button bare tight"
+                disabled={busy.value}
+                onClick={retry}
+                title="Answer anew; this answer becomes a branch"
+              >
+                <Icon name="retry" size={15} />
+                Retry
+              </button>
+            )}
+            {!isBranch && text !== '' && (
+              <button
+                type="button"
+                class="button bare tight"
+                disabled={busy.value}
+                onClick={() => (isEditing.value = true)}
+                title="Say something else in place of this turn and all after it"
+              >
+                <Icon name="edit" size={15} />
+                Edit
+              </button>
+            )}
+            <button
+              type="button"
+              class="button bare tight"
+              disabled={busy.value}
+              onClick={fork}
+              title="Begin another conversation with the turns up to here"
+            >
+              <Icon name="fork" size={15} />
+              Fork
+            </button>
+            <Copy turn={turn} />
+            <span class="facts faint small num">{factsOf(turn)}</span>
+          </footer>
+        )}
+      </div>
+    </article>
+  );
+}
+
+function SaidWords({ words }: { readonly words: Words }): JSX.Element {
+  return (
+    <div class="said" dir="auto">
+      {words.images.length > 0 && (
+        <div class="said-pictures">
+          {words.images.map((image, at) => (
+            <Shown key={at} image={image} />
+          ))}
+        </div>
+      )}
+      {plainLines(words.text.length > 100_000 ? `${words.text.slice(0, 100_000)}…` : words.text)}
+      {words.others > 0 && <p class="small faint">and {words.others} of sound or video</p>}
+    </div>
+  );
+}
+
+/** What lies elsewhere is not loaded: its owner would see who looks. */
+function Shown({ image }: { readonly image: Media }): JSX.Element {
+  if ('base64' in image && /^image\/(png|jpeg|gif|webp)$/.test(image.mediaType)) {
+    return <img src={`data:${image.mediaType};base64,${image.base64}`} alt="attached picture" />;
+  }
+  if ('ref' in image && image.ref.startsWith('att_')) {
+    return <img src={addressOf('/v1/attachments/{ref}/content', { ref: image.ref }).href} alt="attached picture" />;
+  }
+  return (
+    <span class="note">
+      {'url' in image ? `picture at ${plainText(image.url, 120)}` : `${plainText(image.mediaType, 40)}, kept with the conversation`}
+    </span>
+  );
+}
+
+function PartView({ part, turn, opened }: { readonly part: Part; readonly turn: Turn; readonly opened: Opened }): JSX.Element {
+  switch (part.kind) {
+    case 'text':
+      return <Markdown text={part.text} />;
+    case 'thinking':
+      return (
+        <details class="thinking">
+          <summary>Thinking</summary>
+          <p dir="auto">{plainLines(part.text)}</p>
+        </details>
+      );
+    case 'notice':
+      return <p class="notice small faint">{plainLines(part.text)}</p>;
+    case 'call':
+      return <CallCard call={part} turn={turn} opened={opened} />;
+  }
+}
+
+/** What it does now, or how it ended where that is no whole answer. */
+function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened }): JSX.Element | null {
+  const result = useSignal(turn.result);
+  const hasAnswer = turn.parts.at(-1)?.kind === 'text';
+  useEffect(() => {
+    if (turn.isRunning || hasAnswer || turn.result !== undefined) return;
+    // What is recorded does not say why a turn has no answer.
+    request('get', '/v1/conversations/{id}/turns/{turn}', { path: { id: opened.id, turn: turn.id }, query: { wait: 0 } }).then(
+      (answer) => {
+        if ('stopReason' in answer) result.value = answer;
+      },
+      () => undefined,
+    );
+  }, [turn.isRunning, hasAnswer]);
+  if (turn.isRunning) {
+    const waits = turn.parts.some((part) => part.kind === 'call' && part.state === 'waiting');
+    const words =
+      turn.waits !== undefined
+        ? `${plainText(turn.waits.for, 300)}${turn.waits.until > 0 ? `; again ${untilThen(turn.waits.until)}` : ''}`
+        : 'Working';
+    if (waits) return null;
+    return (
+      <p class="doing small" role="status">
+        <Icon name={turn.waits === undefined ? 'busy' : 'wait'} size={15} class={turn.waits === undefined ? 'spin' : ''} />
+        {words}
+      </p>
+    );
+  }
+  const end = turn.result ?? result.value;
+  if (end === undefined || end.stopReason === 'end') return null;
+  return (
+    <p class={`note ${end.error !== undefined ? 'bad' : ''}`}>
+      <Icon name={end.error !== undefined ? 'warn' : 'stop'} size={15} />
+      <span>
+        {END_WORDS[end.stopReason] ?? plainText(end.stopReason, 40)}
+        {end.error !== undefined && `: ${plainText(end.error.message, 1_000)}`}
+      </span>
+    </p>
+  );
+}
+
+const END_WORDS: Readonly<Record<string, string>> = {
+  interrupted: 'Stopped by a person',
+  'tool-limit': 'Stopped: it called as many tools as a turn may',
+  budget: 'Stopped: the budget of this conversation is used up',
+  refused: 'The model refused to answer',
+  failed: 'Failed',
+  withdrawn: 'Taken back',
+  reset: 'The session was cleared',
+};
+
+/** Answers that were given in its place before. */
+function BranchSwitch({ turn, opened }: { readonly turn: Turn; readonly opened: Opened }): JSX.Element | null {
+  const before = opened.turns.value[opened.turns.value.indexOf(turn) - 1];
+  const others = opened.branches.value.filter(({ after }) => after === (before?.id ?? 'turn_0000'));
+  if (others.length === 0) return null;
+  return (
+    <span class="branch-switch small">
+      <button
+        type="button"
+        class="button bare square tight"
+        aria-label="The answer before this one"
+        onClick={() => keep({ branch: String(others.at(-1)?.branch ?? '') }, { push: true })}
+      >
+        <Icon name="back" size={14} />
+      </button>
+      <span class="num">
+        {others.length + 1} of {others.length + 1}
+      </span>
+    </span>
+  );
+}
+
+function Copy({ turn }: { readonly turn: Turn }): JSX.Element | null {
+  const isCopied = useSignal(false);
+  const text = turn.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n\n');
+  if (text === '') return null;
+  return (
+    <button
+      type="button"
+      class="button bare tight"
+      onClick={() => {
+        void navigator.clipboard?.writeText(text).then(() => {
+          isCopied.value = true;
+          setTimeout(() => (isCopied.value = false), 1_500);
+        });
+      }}
+    >
+      <Icon name={isCopied.value ? 'check' : 'copy'} size={15} />
+      {isCopied.value ? 'Copied' : 'Copy'}
+    </button>
+  );
+}
+
+function factsOf({ at, model, usage }: Turn): string {
+  const time = new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  const used = usage === undefined ? [] : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, dollars(usage.costUsd)];
+  return [time, ...(model === undefined ? [] : [plainText(model, 60)]), ...used].join(' · ');
+}

@@ -1,0 +1,169 @@
+/** What the next call takes, as one bar against the four lines: soft, hard, truncation, and all that fits. */
+import type { JSX } from 'preact';
+import { useWidth } from '../../ui/use-width.js';
+import { count } from '../../ui/words.js';
+import { numberOf, type Chunk, type ContextView, type Index } from './shapes.js';
+
+const BAR_TOP = 34;
+const BAR = 38;
+
+interface Part {
+  readonly key: string;
+  readonly kind: 'system' | 'memory' | 'user' | 'assistant' | 'tool' | 'mixed';
+  readonly tokens: number;
+  readonly words: string;
+  readonly chunk: string;
+  readonly drops: boolean;
+}
+
+/** More segments than can be told apart are drawn turn by turn. */
+const MAX_SEGMENTS = 160;
+
+export interface MeterProps {
+  readonly view: ContextView;
+  readonly selected: string | undefined;
+  readonly onSelect: (chunk: string) => void;
+}
+
+export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
+  const [frame, width] = useWidth<HTMLDivElement>();
+  const { chunks, thresholds } = view;
+  const index = view.index as unknown as Index;
+  const parts = partsOf(chunks);
+  const lines = [
+    ...(thresholds === null
+      ? []
+      : ([
+          ['soft', thresholds.soft],
+          ['hard', thresholds.hard],
+          ['truncation', thresholds.truncation],
+        ] as const)),
+    ...(index.budget > 0 ? ([['window', index.budget]] as const) : []),
+  ];
+  const total = parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  const most = Math.max(total, 1, ...lines.map(([, tokens]) => tokens)) * 1.02;
+  const x = (tokens: number): number => (tokens / most) * width;
+  const labels = placeLabels(
+    lines.map(([name, tokens]) => ({ name, tokens, x: x(tokens) })),
+    width,
+  );
+  let at = 0;
+  return (
+    <div ref={frame} class="meter">
+      {width > 0 && (
+        <svg
+          width={width}
+          height={BAR_TOP + BAR + 40}
+          role="img"
+          aria-label={`${count(total)} tokens in the next call; the list below has each part`}
+        >
+          <rect x={0} y={BAR_TOP} width={width} height={BAR} rx={4} class="meter-ground" />
+          {parts.map((part) => {
+            const from = x(at);
+            at += part.tokens;
+            const wide = Math.max(1, x(at) - from - (width > 500 ? 0.75 : 0.4));
+            return (
+              <g
+                key={part.key}
+                class={`segment ${part.kind}${part.drops ? ' drops' : ''}${part.chunk === selected ? ' is-selected' : ''}`}
+                onClick={() => onSelect(part.chunk)}
+              >
+                <title>{`${part.words} · ${count(part.tokens)} tokens`}</title>
+                <rect x={from} y={BAR_TOP} width={wide} height={BAR} />
+              </g>
+            );
+          })}
+          {labels.map(({ name, tokens, x: line, anchor, row, text }) => (
+            <g key={name} class={`threshold ${total >= tokens ? 'is-passed' : ''}`}>
+              <line x1={line} x2={line} y1={row === 0 ? 18 : BAR_TOP - 4} y2={row === 0 ? BAR_TOP + BAR + 4 : BAR_TOP + BAR + 12} />
+              <text x={text} y={row === 0 ? 13 : BAR_TOP + BAR + 24} text-anchor={anchor}>
+                {name} {count(tokens)}
+              </text>
+            </g>
+          ))}
+        </svg>
+      )}
+      <p class="legend">
+        <span>
+          <i class="key system" />
+          System and tools
+        </span>
+        <span>
+          <i class="key memory" />
+          Memory
+        </span>
+        <span>
+          <i class="key user" />
+          People
+        </span>
+        <span>
+          <i class="key assistant" />
+          Model
+        </span>
+        <span>
+          <i class="key tool" />
+          Tool results
+        </span>
+        {chunks.some(({ drops }) => drops) && <span class="faint">red edge: the next truncation drops it</span>}
+      </p>
+    </div>
+  );
+}
+
+function partsOf(chunks: readonly Chunk[]): Part[] {
+  const toPart = (chunk: Chunk): Part => ({
+    key: chunk.id,
+    kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : kindOf(chunk.role),
+    tokens: chunk.tokens,
+    words:
+      chunk.kind === 'SYSTEM'
+        ? 'System prompt and tools'
+        : chunk.kind === 'MEMORY'
+          ? 'Memory of earlier turns'
+          : `Turn ${numberOf(chunk.turn)}, ${chunk.role}`,
+    chunk: chunk.id,
+    drops: chunk.drops,
+  });
+  if (chunks.length <= MAX_SEGMENTS) return chunks.map(toPart);
+  const parts: Part[] = [];
+  for (const chunk of chunks) {
+    const last = parts.at(-1);
+    const words = `Turn ${numberOf(chunk.turn)}`;
+    if (chunk.kind !== 'WORKING_FLOW') parts.push(toPart(chunk));
+    else if (last?.words === words) parts[parts.length - 1] = { ...last, tokens: last.tokens + chunk.tokens };
+    else parts.push({ ...toPart(chunk), kind: numberOf(chunk.turn) % 2 === 0 ? 'assistant' : 'user', words });
+  }
+  return parts;
+}
+
+function kindOf(role: string): Part['kind'] {
+  return role === 'user' || role === 'assistant' || role === 'tool' ? role : 'mixed';
+}
+
+interface Label {
+  readonly name: string;
+  readonly tokens: number;
+  readonly x: number;
+  readonly anchor: 'start' | 'middle' | 'end';
+  readonly row: 0 | 1;
+  readonly text: number;
+}
+
+/** Above the bar, and below it where its neighbour leaves no room; lines that are one have one name. */
+function placeLabels(lines: readonly { readonly name: string; readonly tokens: number; readonly x: number }[], width: number): Label[] {
+  const ends: [number, number] = [-Infinity, -Infinity];
+  const sorted = [...lines].sort((a, b) => a.tokens - b.tokens);
+  const merged = sorted.reduce<{ name: string; tokens: number; x: number }[]>((all, line) => {
+    const last = all.at(-1);
+    if (last?.tokens !== line.tokens) return [...all, line];
+    return [...all.slice(0, -1), { ...last, name: `${last.name}, ${line.name}` }];
+  }, []);
+  return merged.map(({ name, tokens, x }) => {
+    const wide = (name.length + count(tokens).length + 1) * 6.4;
+    const anchor = x > width - wide / 2 ? ('end' as const) : x < wide / 2 ? ('start' as const) : ('middle' as const);
+    const begin = anchor === 'end' ? x - wide : anchor === 'start' ? x : x - wide / 2;
+    const row = begin > ends[0] + 8 ? 0 : 1;
+    ends[row] = begin + wide;
+    return { name, tokens, x: Math.min(x, width - 0.5), anchor, row, text: x };
+  });
+}

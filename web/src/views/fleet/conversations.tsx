@@ -1,0 +1,200 @@
+/** All conversations, narrowed by the address: agent, status, cost, age, words. J and K move, Enter opens. */
+import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
+import { keep, place } from '../../address.js';
+import { request } from '../../api/request.js';
+import { session } from '../../session.js';
+import { nameOf } from '../../shell/of-conversation.js';
+import { Link } from '../../ui/link.js';
+import { plainText } from '../../ui/plain-text.js';
+import { Problem } from '../../ui/problem.js';
+import { useAnswer } from '../../ui/use-answer.js';
+import { useKeys } from '../../ui/use-keys.js';
+import { ago, count, dollars, plural } from '../../ui/words.js';
+
+const PAGE = 100;
+const REFRESH_MS = 5_000;
+const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminated', 'timed-out'] as const;
+const AGES: readonly (readonly [value: string, title: string, ms: number])[] = [
+  ['1h', 'last hour', 3_600_000],
+  ['24h', 'last day', 86_400_000],
+  ['7d', 'last week', 7 * 86_400_000],
+  ['30d', 'last 30 days', 30 * 86_400_000],
+];
+
+export function Conversations({ agents }: { readonly agents: readonly string[] }): JSX.Element {
+  const { more } = place.value;
+  const list = useRef<HTMLTableSectionElement>(null);
+  const status = STATUSES.find((one) => one === more['status']);
+  const age = AGES.find(([value]) => value === more['age']);
+  const key = ['agent', 'tenant', 'status', 'cost', 'age', 'text', 'before'].map((name) => more[name] ?? '').join(' ');
+  const { value, error, again } = useAnswer(
+    `fleet ${key}`,
+    (signal) =>
+      request('get', '/v1/conversations', {
+        query: {
+          limit: PAGE,
+          current: 'true',
+          ...(more['agent'] && { agent: more['agent'] }),
+          ...(more['tenant'] && { ofTenant: more['tenant'] }),
+          ...(status && { status }),
+          ...(more['cost'] && { costUsd: Number(more['cost']) || 0 }),
+          ...(more['text'] && { text: more['text'].slice(0, 200) }),
+          ...(more['before'] && { before: more['before'] }),
+          ...(age && { since: new Date(Date.now() - age[2]).toISOString() }),
+        },
+        signal,
+      }),
+    REFRESH_MS,
+  );
+  const rows = value?.conversations ?? [];
+  const move = (step: number): void => {
+    const links = [...(list.current?.querySelectorAll<HTMLElement>('a.row-link') ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLElement);
+    links[Math.min(links.length - 1, Math.max(0, at + step))]?.focus();
+  };
+  useKeys({ j: () => move(1), k: () => move(-1) });
+  const narrow = (name: string, wanted: string): void => keep({ [name]: wanted === '' ? undefined : wanted, before: undefined });
+  const hasTenant = session.value.is === 'in' && session.value.me.tenant === undefined;
+  return (
+    <>
+      <div class="filters" role="search">
+        <input
+          class="field"
+          type="search"
+          placeholder="Id or title"
+          aria-label="Id or title"
+          value={more['text'] ?? ''}
+          onInput={(event) => narrow('text', event.currentTarget.value)}
+        />
+        <select
+          class="field"
+          aria-label="Agent"
+          value={more['agent'] ?? ''}
+          onChange={(event) => narrow('agent', event.currentTarget.value)}
+        >
+          <option value="">Any agent</option>
+          {agents.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <select class="field" aria-label="Status" value={status ?? ''} onChange={(event) => narrow('status', event.currentTarget.value)}>
+          <option value="">Any status</option>
+          {STATUSES.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <select class="field" aria-label="Age" value={age?.[0] ?? ''} onChange={(event) => narrow('age', event.currentTarget.value)}>
+          <option value="">Any age</option>
+          {AGES.map(([name, title]) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+        <select class="field" aria-label="Cost" value={more['cost'] ?? ''} onChange={(event) => narrow('cost', event.currentTarget.value)}>
+          <option value="">Any cost</option>
+          {['0.01', '0.1', '1', '10'].map((usd) => (
+            <option key={usd} value={usd}>
+              from ${usd}
+            </option>
+          ))}
+        </select>
+        {hasTenant && (
+          <input
+            class="field"
+            placeholder="Tenant"
+            aria-label="Tenant"
+            value={more['tenant'] ?? ''}
+            onChange={(event) => narrow('tenant', event.currentTarget.value)}
+          />
+        )}
+      </div>
+      {error !== undefined && <Problem error={error} again={again} />}
+      {value !== undefined && (
+        <p class="small faint row">
+          <span class="grow" role="status">
+            {rows.length === 0
+              ? 'No conversation fits.'
+              : rows.length === PAGE
+                ? `The latest ${PAGE}`
+                : plural(rows.length, 'conversation')}
+          </span>
+          {rows.length > 1 && (
+            <span>
+              <kbd>J</kbd> <kbd>K</kbd> move
+            </span>
+          )}
+        </p>
+      )}
+      {rows.length > 0 && (
+        <table class="sheet fleet-table">
+          <thead>
+            <tr>
+              <th>Conversation</th>
+              <th>Status</th>
+              <th class="less">Agent</th>
+              <th class="less">Model</th>
+              <th class="end less">Turns</th>
+              <th class="end">Cost</th>
+              <th class="end">Begun</th>
+            </tr>
+          </thead>
+          <tbody ref={list}>
+            {rows.map((one) => (
+              <tr key={one.id}>
+                <td>
+                  <div class="fleet-name">
+                    <Link view="chat" of={one.id} class="row-link one-line">
+                      {nameOf(one.id, one)}
+                    </Link>
+                    {one.title !== null && <span class="faint mono one-line">{plainText(one.publicId ?? one.id, 60)}</span>}
+                  </div>
+                </td>
+                <td>
+                  <Status running={one.running} state={one.state} status={one.status} />
+                </td>
+                <td class="less">{one.agent === null ? '' : plainText(one.agent, 40)}</td>
+                <td class="less one-line">{one.model === null ? '' : plainText(one.model, 40)}</td>
+                <td class="end num less">{one.turns === null ? '' : count(one.turns)}</td>
+                <td class="end num">{one.costUsd === null ? '' : dollars(one.costUsd)}</td>
+                <td class="end">{ago(one.startedAt)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="row">
+        {rows.length === PAGE && (
+          <button type="button" class="button" onClick={() => keep({ before: rows.at(-1)?.startedAt }, { push: true })}>
+            Older ones
+          </button>
+        )}
+        {more['before'] !== undefined && (
+          <button type="button" class="button bare" onClick={() => keep({ before: undefined }, { push: true })}>
+            Latest
+          </button>
+        )}
+      </p>
+    </>
+  );
+}
+
+function Status({
+  running,
+  state,
+  status,
+}: {
+  readonly running: boolean;
+  readonly state: string;
+  readonly status: string | null;
+}): JSX.Element {
+  const words = running ? (status ?? 'running') : state;
+  const kind =
+    words === 'failed' || words === 'timed-out' || words === 'terminated' ? 'bad' : words === 'waiting' ? 'warn' : running ? 'busy' : '';
+  return <span class={`pill ${kind}`}>{plainText(words, 20)}</span>;
+}

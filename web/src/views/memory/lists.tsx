@@ -1,0 +1,223 @@
+/** Proposals to decide, facts with what replaced them, and HISTORY by words. */
+import { useSignal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { keep, place } from '../../address.js';
+import { request } from '../../api/request.js';
+import { plainLines, plainText } from '../../ui/plain-text.js';
+import { Problem } from '../../ui/problem.js';
+import { useAnswer } from '../../ui/use-answer.js';
+import { ago, messageOf, plural } from '../../ui/words.js';
+import { Origin } from './origin.js';
+import type { Fact, HistoryEntry, Proposal } from './shapes.js';
+
+export interface ProposalsProps {
+  readonly scope: string;
+  readonly proposals: readonly Proposal[];
+  readonly onDecided: () => void;
+}
+
+export function Proposals({ scope, proposals, onDecided }: ProposalsProps): JSX.Element {
+  const failure = useSignal<unknown>(undefined);
+  const busy = useSignal('');
+  const open = proposals.filter(({ state }) => state === 'open');
+  const decided = proposals.filter(({ state }) => state !== 'open').toReversed();
+  const decide = async (id: string, decision: 'accept' | 'reject'): Promise<void> => {
+    busy.value = id;
+    failure.value = undefined;
+    try {
+      await request('post', '/v1/memory/{scope}/review', { path: { scope }, body: { id, decision } });
+      onDecided();
+    } catch (error) {
+      failure.value = error;
+    } finally {
+      busy.value = '';
+    }
+  };
+  return (
+    <>
+      <p class="quiet small">
+        A line that only a tool’s word stands behind waits here. Accepted, it stands in MEMORY.md, and in every prompt.
+      </p>
+      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {open.length === 0 && <p class="note">Nothing waits for review.</p>}
+      <ol class="memory-list">
+        {open.map(({ id, line, source, ts }) => (
+          <li key={id}>
+            <p class="memory-line" dir="auto">
+              {plainLines(line)}
+            </p>
+            <p class="small quiet memory-origin">
+              <Origin source={source} /> <span class="faint">{ago(ts * 1000)}</span>
+            </p>
+            <p class="row">
+              <button type="button" class="button tight main" disabled={busy.value === id} onClick={() => void decide(id, 'accept')}>
+                Accept
+              </button>
+              <button type="button" class="button tight" disabled={busy.value === id} onClick={() => void decide(id, 'reject')}>
+                Reject
+              </button>
+            </p>
+          </li>
+        ))}
+      </ol>
+      {decided.length > 0 && (
+        <details class="text-of-picture">
+          <summary>{plural(decided.length, 'decided line')}</summary>
+          <ol class="memory-list">
+            {decided.map(({ id, line, state }) => (
+              <li key={id}>
+                <p class="memory-line quiet">
+                  <span class={`pill ${state === 'accepted' ? 'busy' : ''}`}>{state}</span> {plainText(line, 400)}
+                </p>
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </>
+  );
+}
+
+export function Facts({ scope }: { readonly scope: string }): JSX.Element {
+  const all = useSignal(true);
+  const { value, error, again } = useAnswer(`facts ${scope}`, (signal) =>
+    request('get', '/v1/memory/{scope}/facts', { path: { scope }, query: { all: 'true' }, signal }),
+  );
+  if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
+  const facts = value.facts as unknown as readonly Fact[];
+  const byId = new Map(facts.map((fact) => [fact.id, fact]));
+  const shown = all.value ? facts : facts.filter(({ replaced }) => replaced === undefined);
+  const gone = facts.filter(({ replaced }) => replaced !== undefined).length;
+  return (
+    <>
+      <div class="row">
+        <p class="quiet small grow">
+          {plural(facts.length - gone, 'fact')} {facts.length - gone === 1 ? 'counts' : 'count'}
+          {gone > 0 && `, ${gone} ${gone === 1 ? 'was' : 'were'} replaced`}
+        </p>
+        {gone > 0 && (
+          <label class="small">
+            <input type="checkbox" checked={all.value} onChange={(event) => (all.value = event.currentTarget.checked)} /> Show what was
+            replaced
+          </label>
+        )}
+      </div>
+      {facts.length === 0 && <p class="note">No facts yet: compactions and consolidations find them.</p>}
+      <ol class="memory-list">
+        {shown.map((fact) => (
+          <li key={fact.id} id={`fact-${fact.id}`}>
+            <p class={`memory-line ${fact.replaced === undefined ? '' : 'is-replaced'}`} dir="auto">
+              {plainText(fact.fact, 1_000)}
+            </p>
+            {fact.replaced !== undefined && (
+              <p class="small replaced-by">
+                {fact.replaced.by === null
+                  ? 'It counts no longer'
+                  : `Replaced by: ${plainText(byId.get(fact.replaced.by)?.fact ?? fact.replaced.by, 300)}`}
+                <span class="faint"> {ago(fact.replaced.ts * 1000)}</span>
+              </p>
+            )}
+            <p class="small quiet memory-origin">
+              <span class="mono">{plainText(fact.id, 40)}</span>
+              {fact.source !== null && <Origin source={fact.source} />}
+              <span class="faint">{ago(fact.ts * 1000)}</span>
+              {fact.tags.slice(0, 8).map((tag) => (
+                <span key={tag} class="pill">
+                  {plainText(tag, 40)}
+                </span>
+              ))}
+            </p>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+export function History({ scope }: { readonly scope: string }): JSX.Element {
+  const words = place.value.more['words'] ?? '';
+  const before = place.value.more['before'];
+  const { value, error, again, isAsking } = useAnswer(`history ${scope} ${words} ${before ?? ''}`, (signal) =>
+    request('get', '/v1/memory/{scope}/history', {
+      path: { scope },
+      query: { query: words, limit: 30, ...(before !== undefined && { before: Number(before) }) },
+      signal,
+    }),
+  );
+  const entries = (value?.entries ?? []) as unknown as readonly HistoryEntry[];
+  return (
+    <>
+      <form
+        class="row"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          keep({ words: new FormData(event.currentTarget).get('words')?.toString().slice(0, 200), before: undefined }, { push: true });
+        }}
+      >
+        <input
+          class="field grow"
+          type="search"
+          name="words"
+          defaultValue={words}
+          key={words}
+          maxLength={200}
+          placeholder='Words, or "a phrase"'
+          aria-label="Words in HISTORY"
+        />
+        <button type="submit" class="button">
+          Search
+        </button>
+      </form>
+      {error !== undefined && <Problem error={error} again={again} />}
+      {value !== undefined && entries.length === 0 && (
+        <p class="note">{words === '' ? 'HISTORY is empty.' : 'No entry has all these words.'}</p>
+      )}
+      <ol class="memory-list history" aria-busy={isAsking}>
+        {entries.map((entry) => (
+          <li key={`${entry.id} ${entry.ts} ${entry.kind}`}>
+            <p class="small quiet">
+              <time dateTime={new Date(entry.ts * 1000).toISOString()}>
+                {new Date(entry.ts * 1000).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}
+              </time>
+              {entry.kind === 'raw-fallback' && <span class="pill warn">not summarized</span>}
+            </p>
+            <p class="memory-text" dir="auto">
+              <Marked text={plainLines(entry.text)} words={words} />
+            </p>
+          </li>
+        ))}
+      </ol>
+      {value?.more === true && (
+        <button type="button" class="button" onClick={() => keep({ before: String(entries.at(-1)?.ts ?? '') }, { push: true })}>
+          Older ones
+        </button>
+      )}
+    </>
+  );
+}
+
+/** The words stand out, as text. */
+function Marked({ text, words }: { readonly text: string; readonly words: string }): JSX.Element {
+  const sought = Array.from(words.toLowerCase().matchAll(/"([^"]*)"?|[^\s"]+/g), ([word, phrase]) => (phrase ?? word).trim()).filter(
+    (word) => word !== '',
+  );
+  const lower = text.toLowerCase();
+  if (sought.length === 0 || lower.length !== text.length) return <>{text}</>;
+  const pieces: JSX.Element[] = [];
+  for (let at = 0; at < text.length;) {
+    const next = sought
+      .flatMap((word) => {
+        const found = lower.indexOf(word, at);
+        return found === -1 ? [] : [{ found, length: word.length }];
+      })
+      .sort((a, b) => a.found - b.found || b.length - a.length)[0];
+    if (next === undefined || pieces.length > 400) {
+      pieces.push(<>{text.slice(at)}</>);
+      break;
+    }
+    pieces.push(<>{text.slice(at, next.found)}</>, <mark>{text.slice(next.found, next.found + next.length)}</mark>);
+    at = next.found + next.length;
+  }
+  return <>{pieces}</>;
+}
