@@ -15,6 +15,16 @@ const ENTRIES = ['index.ts', 'worker.ts', 'workflows/index.ts', 'gateway/index.t
 /** What public types name, and nobody outside needs a name for: parts of events, and stores. */
 const DEEP = [
   'EffectEvent',
+  'Shortened',
+  'MomentLine',
+  'DebugScene',
+  'FieldChange',
+  'TimelineBar',
+  'TimelineMark',
+  'Why',
+  'Slots',
+  'History',
+  'Run',
   'ChosenChunks',
   'SentOrder',
   'ChildControl',

@@ -274,7 +274,7 @@ async function activitiesOf(
   });
 }
 
-/** What the built-in tools of a worker go by. */
+/** @internal What the built-in tools of a worker go by. */
 export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
   return {
     fetchAllow,

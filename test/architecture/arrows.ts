@@ -184,6 +184,9 @@ export const ARROWS: readonly Row[] = [
     mayTypes: [
       'models/context-window.ts',
       'models/hooks.ts',
+      'models/known-models.ts',
+      // What signatures of the client name.
+      ...['client/', 'stores/', 'heal/fetch-runs.ts', 'search/', 'insight/'],
       'records/',
       'conversation/',
       'tools/',
