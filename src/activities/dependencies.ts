@@ -102,7 +102,9 @@ export type PostOutcome =
 
 /** What a notification says of one wait. `arguments` is their beginning, as JSON. */
 export interface Notice {
+  /** As its tenant calls it. */
   readonly conversation: string;
+  readonly tenant?: string;
   readonly agent: string;
   readonly title: string | null;
   readonly callId: string;

@@ -20,6 +20,7 @@ export type ConversationEvent =
       readonly images?: readonly MediaSource[];
       readonly audio?: readonly MediaSource[];
       readonly video?: readonly MediaSource[];
+      readonly documents?: readonly MediaSource[];
       readonly output?: JsonObject;
       readonly context?: JsonObject;
       readonly tools?: readonly ClientTool[];

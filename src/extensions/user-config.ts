@@ -70,6 +70,7 @@ const declaredModels = z
       prices: z.strictObject({ input: dollars, output: dollars, cached: dollars.optional(), cacheWrite: dollars.optional() }).optional(),
       contextWindow: z.int().min(4_000).max(10_000_000).optional(),
       maxOutputTokens: z.int().min(1).max(128_000).optional(),
+      documents: z.boolean().optional(),
     }),
   )
   .optional();

@@ -21,7 +21,7 @@ export interface BodyRef {
 /** A text: itself, or where it lies. */
 export type Body = string | BodyRef;
 
-/** A picture, a sound or a video: where it is, or itself. `ref` is in the store's `bodies`, as base64. */
+/** A picture, a sound, a video or a document (PDF): where it is, or itself. `ref` is in the store's `bodies`, as base64. */
 export type MediaSource =
   | { readonly mediaType: string; readonly url: string }
   | { readonly mediaType: string; readonly base64: string }
@@ -32,6 +32,7 @@ export interface Media {
   readonly images?: readonly MediaSource[];
   readonly audio?: readonly MediaSource[];
   readonly video?: readonly MediaSource[];
+  readonly documents?: readonly MediaSource[];
 }
 
 /** What a chunk's type looks like (seed 004). */
@@ -177,10 +178,10 @@ export function answerIn(blocks: readonly AssistantBlock[]): Answer | undefined 
   return textRef ? { text, textRef } : { text };
 }
 
-/** What comes with a person's text: pictures, sound, video. A list that is empty is none, and stays absent where it is stored. */
+/** What comes with a person's text: pictures, sound, video, documents. A list that is empty is none, and stays absent where it is stored. */
 export type MediaKind = keyof Media;
 
-export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video'];
+export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video', 'documents'];
 
 /** Each list that has something in it, in one order; other fields of what carries them are left out. */
 export function mediaOf(carrier: Media): Media {
@@ -201,8 +202,8 @@ export function sourcesIn(carrier: Media): { readonly kind: MediaKind; readonly 
 }
 
 /** Nearly no message has: asked first, as each request asks of every message in it. */
-function hasMedia({ images, audio, video }: Media): boolean {
-  return images !== undefined || audio !== undefined || video !== undefined;
+function hasMedia({ images, audio, video, documents }: Media): boolean {
+  return images !== undefined || audio !== undefined || video !== undefined || documents !== undefined;
 }
 
 /** As they travel: what is elsewhere has none. */

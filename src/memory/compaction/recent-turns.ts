@@ -50,6 +50,7 @@ const NOUNS: Readonly<Record<MediaKind, readonly [one: string, several: string]>
   images: ['image', 'images'],
   audio: ['audio', 'audio'],
   video: ['video', 'videos'],
+  documents: ['document', 'documents'],
 };
 
 function linesOf({ message }: Entry, characters: number): string[] {
