@@ -71,6 +71,8 @@ export interface ActivityDependencies {
   readonly showsWords?: boolean;
   /** Values that no title shows. */
   readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
+  /** Epoch milliseconds, as tools and models see the time. Default: the machine's clock. */
+  readonly now?: () => number;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }
@@ -103,7 +105,9 @@ export type PostOutcome =
 
 /** What a notification says of one wait. `arguments` is their beginning, as JSON. */
 export interface Notice {
+  /** As its tenant calls it. */
   readonly conversation: string;
+  readonly tenant?: string;
   readonly agent: string;
   readonly title: string | null;
   readonly callId: string;

@@ -29,6 +29,7 @@ import {
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { acpCommand } from './commands/acp.js';
 import { serveCommand, tokenCommand } from './commands/gateway.js';
+import { initCommand } from './commands/init.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand, searchCommand } from './commands/memory.js';
 import {
@@ -56,9 +57,10 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
   ['Stop and end', stopCommand, withdrawCommand, closeCommand, cancelCommand, terminateCommand, deleteCommand],
   ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
   ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],
-  ['Move and mend', exportCommand, importCommand, healCommand],
+  ['Move and repair', exportCommand, importCommand, healCommand],
   [
     'Run',
+    initCommand,
     devCommand,
     workerCommand,
     serveCommand,
@@ -75,7 +77,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
 ];
 
 /** They use nothing of the folder. */
-const OUTSIDE = new Set(['trust', 'completion']);
+const OUTSIDE = new Set(['init', 'trust', 'completion']);
 
 /** Runs one command and answers its exit code. Never throws: every error is said on stderr. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -134,6 +136,22 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
   addGlobalOptions(program, { isHidden: true });
   for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
   return program;
+}
+
+/** Every command by its whole name with its arguments, under the headings of `--help`: for the page that lists them, and for its test. */
+export function listCommands(): { heading: string; commands: { name: string; usage: string; description: string }[] }[] {
+  const program = createProgram({ output: undefined } as unknown as CliContext, () => Promise.resolve());
+  return COMMANDS.map(([heading]) => ({
+    heading,
+    commands: program.commands
+      .filter((command) => command.helpGroup() === `${heading}:` && command.name() !== 'complete')
+      .flatMap((command) => leavesOf(command))
+      .map((command) => {
+        const name = [command.parent === program ? '' : (command.parent?.name() ?? ''), command.name()].filter(Boolean).join(' ');
+        const usage = [name, ...command.registeredArguments.map(argumentTerm)].join(' ');
+        return { name, usage, description: command.description() };
+      }),
+  }));
 }
 
 function argumentTerm(argument: Argument): string {

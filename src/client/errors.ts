@@ -2,6 +2,7 @@
 import { isGrpcServiceError, QueryNotRegisteredError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 
+/** What went wrong, by what a program does next. */
 export type ClientErrorKind =
   /** No conversation of that id runs. */
   | 'not-found'
@@ -29,6 +30,7 @@ export type ClientErrorKind =
   | 'unavailable'
   | 'failed';
 
+/** What a client could not do. `kind` is for programs; the message says what was attempted, on what, and what to do. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
   constructor(
@@ -97,7 +99,7 @@ const TOO_MANY_SIGNALS =
 
 /** Each `send` that waits for its turn's end is one of them. */
 const TOO_MANY_UPDATES =
-  'as many calls as the server allows wait for an answer from this conversation (history.maxInFlightUpdates, docs/deploying.md); ' +
+  'as many calls as the server allows wait for an answer from this conversation (history.maxInFlightUpdates, docs/operations/deploying.md); ' +
   'nothing was sent. Wait for one to end or abort it, or use `enqueue`, which answers at once';
 
 export function toClientError(error: unknown, attempt: string): ClientError {

@@ -28,6 +28,7 @@ export type Replay = (
   histories: readonly History[],
 ) => Promise<{ readonly runs: readonly (Run | undefined)[]; readonly problems: readonly string[] }>;
 
+/** Some of the turns of a conversation. */
 export interface TurnPage {
   /** Oldest first. */
   readonly turns: readonly InspectedTurn[];
@@ -35,6 +36,7 @@ export interface TurnPage {
   readonly more: boolean;
 }
 
+/** The context at a moment, piece by piece. */
 export interface ContextView {
   readonly index: ContextIndex;
   /** null until the first turn. */
@@ -43,6 +45,7 @@ export interface ContextView {
   readonly turns: KnownTurns;
 }
 
+/** The text of a piece of the context. */
 export interface ChunkText {
   readonly id: string;
   readonly kind: DebugChunk['kind'];
@@ -55,6 +58,7 @@ export interface ChunkText {
   readonly next: number | null;
 }
 
+/** What has changed the context, in its order. */
 export interface ContextChanges {
   /** Oldest first; what stood before the messages, before and after, as far as the store has it. */
   readonly changes: readonly (ContextChange & { readonly beforeText: string | null; readonly afterText: string | null })[];
@@ -62,6 +66,7 @@ export interface ContextChanges {
   readonly problems: readonly string[];
 }
 
+/** Looks into a conversation: its turns, moments and context, and why it is what it is. */
 export interface InsightClient {
   /** Turns as they stand, latest page first: `before` names the turn before which the page ends. */
   turns(id: string, options?: { readonly limit?: number; readonly before?: string }): Promise<TurnPage>;
@@ -98,8 +103,33 @@ const MAX_TURNS = 500;
 /** UTF-16 units. */
 const MAX_CHUNK = 64 * 1024;
 const MAX_BASE = 64 * 1024;
+/** Entries that are read at a time, from the end. */
+const PAGE = 500;
 /** A replayed past is a whole conversation in memory. */
 const MAX_PASTS = 4;
+
+/**
+ * Entries of the latest turns before one, from the end of what is recorded backwards: of a long conversation not all is read for them. What
+ * was queued was recorded before the answers to others, so it goes on until each of them has its first entry.
+ */
+async function latestTurns(
+  reading: ReadingClient,
+  id: string,
+  { most, before }: { readonly most: number; readonly before: string | undefined },
+): Promise<Entry[]> {
+  const isWanted = ({ turn }: Entry): boolean => before === undefined || turnNumber(turn) < turnNumber(before);
+  let found: Entry[] = [];
+  let from: number | undefined;
+  for (let last = PAGE; ; last *= 2) {
+    const page = await reading.latest(id, { last, ...(from !== undefined && { before: from }) });
+    found = [...page.entries.filter(isWanted), ...found];
+    if (page.previous === null) return found;
+    from = page.previous;
+    const turns = [...new Set(found.map(({ turn }) => turn))];
+    const begun = new Set(found.filter(({ seq }) => seq === 1).map(({ turn }) => turn));
+    if (turns.length > most && turns.slice(-most).every((turn) => begun.has(turn))) return found;
+  }
+}
 
 export function createInsight(access: InsightAccess): InsightClient {
   const { store, keyOf, describe, status, context, control, reading, runs, replay } = access;
@@ -124,11 +154,9 @@ export function createInsight(access: InsightAccess): InsightClient {
 
   return {
     async turns(id, { limit = 50, before } = {}) {
-      const entries = await reading.history(id);
-      const ends = await reading.turnEnds(id);
-      const earlier = before === undefined ? entries : entries.filter(({ turn }) => turnNumber(turn) < turnNumber(before));
       const most = Math.min(limit, MAX_TURNS);
-      const turns = inspectTurns(earlier, ends, most + 1);
+      const [entries, ends] = await Promise.all([latestTurns(reading, id, { most, before }), reading.turnEnds(id)]);
+      const turns = inspectTurns(entries, ends, most + 1);
       return { turns: turns.slice(-most), more: turns.length > most };
     },
 

@@ -7,7 +7,7 @@
  * A3  What was sent in part, is too large, of a wrong type or empty leaves nothing.
  */
 import { createHash } from 'node:crypto';
-import { imageTypeOf, START_BYTES } from '../records/image-type.js';
+import { binaryTypeOf, createTextCheck, START_BYTES, TAKEN_FILES, TEXT_TYPE } from '../records/file-type.js';
 import type { MediaSource } from '../records/message.js';
 import type { Upload, UploadUse } from '../records/uploads.js';
 import type { ConversationKey, Store, UploadOwner } from '../stores/store.js';
@@ -30,6 +30,7 @@ const WRITTEN_BYTES = 256 * 1024;
 /** Of two uses at once one may take the bytes away from where the other looks; then they are where the first has put them. */
 const LOOKS = 3;
 
+/** A file that waits to be named in a message. */
 export interface UploadedFile {
   /** The reference. */
   readonly ref: string;
@@ -43,11 +44,13 @@ export interface UploadedFile {
   readonly used: boolean;
 }
 
+/** Whose upload it is. */
 export interface OfTenant {
   /** Default: of no tenant. */
   readonly tenant?: string;
 }
 
+/** What an upload must be. */
 export interface UploadOptions extends OfTenant {
   /** Default: DEFAULT_UPLOAD_BYTES. */
   readonly maxBytes?: number;
@@ -57,16 +60,18 @@ export interface UploadOptions extends OfTenant {
   readonly keepMs?: number;
 }
 
+/** Pictures for messages, uploaded ahead of them. */
 export interface UploadsClient {
   /**
-   * Keeps a picture (PNG, JPEG, GIF, WebP, by its content) for a message that will name it. The same bytes again are the same reference,
+   * Keeps a picture (PNG, JPEG, GIF, WebP), a PDF or a text, by its content, for a message that will name it. The same bytes again are the same reference,
    * and wait anew. Fails with `invalid`, `too-large`, `media-type`, or `queue-full` where too much waits already; or as `parts` does.
    */
   upload(parts: AsyncIterable<Uint8Array>, options?: UploadOptions): Promise<UploadedFile>;
   /** Fails with `not-found`. */
   uploaded(ref: string, options?: OfTenant): Promise<UploadedFile>;
+  /** The bytes as they came. Fails with `not-found`. */
   uploadedBytes(ref: string, options?: OfTenant): Promise<Buffer>;
-  /** Makes it a body of the conversation, for the `images` of a message to it. */
+  /** Makes it a body of the conversation, for the `images` or `documents` of a message to it. */
   attachUploaded(id: string, ref: string, options?: OfTenant): Promise<MediaSource & { readonly ref: string }>;
   /** Removes what has expired; answers how many. A store that does so itself has none. */
   sweepUploads(): Promise<number>;
@@ -200,12 +205,12 @@ async function receive(parts: AsyncIterable<Uint8Array>, maxBytes: number, write
   let size = 0;
   let written = 0;
   let mediaType: string | undefined;
+  const isText = createTextCheck();
   const flush = async (): Promise<void> => {
     if (size === written) return;
     const bytes = Buffer.concat(pending);
-    mediaType ??= imageTypeOf(bytes);
-    if (mediaType === undefined)
-      throw new ClientError('media-type', 'cannot keep this file: by its content it is no PNG, JPEG, GIF or WebP picture');
+    mediaType ??= binaryTypeOf(bytes) ?? TEXT_TYPE;
+    if (mediaType === TEXT_TYPE && !isText(bytes)) throw notTaken();
     hash.update(bytes);
     await write(bytes);
     written = size;
@@ -222,9 +227,14 @@ async function receive(parts: AsyncIterable<Uint8Array>, maxBytes: number, write
     if (size - written >= (mediaType === undefined ? START_BYTES : WRITTEN_BYTES)) await flush();
   }
   await flush();
+  if (mediaType === TEXT_TYPE && !isText()) throw notTaken();
   if (mediaType === undefined)
     throw new ClientError('invalid', 'cannot keep this file: it is empty; the body of the request must be the file itself');
   return { mediaType, size, sha256: hash.digest('hex') };
+}
+
+function notTaken(): ClientError {
+  return new ClientError('media-type', `cannot keep this file: by its content it is no ${TAKEN_FILES}`);
 }
 
 /** The same for the same bytes of an owner, and another one for another's. */

@@ -61,8 +61,9 @@ export function createNotify(settings: NotifySettings): Notify | undefined {
   };
 }
 
-function keyOf({ conversation, callId, expiresAt }: Notice): string {
-  return `${conversation} ${callId} ${expiresAt}`;
+/** Two tenants may call their conversations the same. */
+function keyOf({ tenant = '', conversation, callId, expiresAt }: Notice): string {
+  return `${tenant}/${conversation} ${callId} ${expiresAt}`;
 }
 
 /** In a process group of its own: at the limit its children go with it. */

@@ -17,9 +17,9 @@ import { estimateTokens } from '../records/token-usage.js';
 
 /**
  * What each counts, whatever its size. A picture: about what the largest that providers do not scale down takes (1,568 pixels a side);
- * sound and video: about a minute of it.
+ * sound and video: about a minute of it; a document: about ten pages.
  */
-export const MEDIA_TOKENS: Readonly<Record<MediaKind, number>> = { images: 1_600, audio: 2_000, video: 16_000 };
+export const MEDIA_TOKENS: Readonly<Record<MediaKind, number>> = { images: 1_600, audio: 2_000, video: 16_000, documents: 20_000 };
 
 export function estimateStringTokens(text: string): number {
   return estimateTokens(text.length);

@@ -16,6 +16,7 @@ import {
   type UserMessage,
 } from '../records/message.js';
 
+/** One line of a conversation's record (seed 000). */
 export interface RawTrace {
   readonly id: string;
   /** Epoch seconds. */
@@ -27,7 +28,12 @@ export interface RawTrace {
   /** Where the whole of a long content lies, whose beginning stands in the trace; of several parts, in their order, with a space between. */
   readonly content_ref?: string;
   readonly source_event: 'LLMUserMessageReadyEvent' | 'LLMCompleteResponseReceivedEvent' | 'PendingToolInvocationEvent' | 'ToolResultEvent';
-  readonly media?: { readonly images: readonly string[]; readonly audio: readonly string[]; readonly video: readonly string[] };
+  readonly media?: {
+    readonly images: readonly string[];
+    readonly audio: readonly string[];
+    readonly video: readonly string[];
+    readonly documents?: readonly string[];
+  };
   readonly tool_name?: string;
   readonly tool_call_id?: string;
   /** The same, under the seed's name: a call and its result have one. */
@@ -143,8 +149,10 @@ function refOf(text: Body): { readonly tool_result_ref?: string } {
   return isBodyRef(text) ? { tool_result_ref: text.ref } : {};
 }
 
-function toAddresses({ images = [], audio = [], video = [] }: Media): NonNullable<RawTrace['media']> {
-  return { images: images.map(toAddress), audio: audio.map(toAddress), video: video.map(toAddress) };
+/** The seed knows no documents: the list is there where one is. */
+function toAddresses({ images = [], audio = [], video = [], documents }: Media): NonNullable<RawTrace['media']> {
+  const known = { images: images.map(toAddress), audio: audio.map(toAddress), video: video.map(toAddress) };
+  return documents === undefined ? known : { ...known, documents: documents.map(toAddress) };
 }
 
 function toAddress(source: MediaSource): string {

@@ -24,6 +24,8 @@ export interface ModelLimits {
   readonly safetyMargin: number;
   /** Whether it is known to hold an answer to a JSON schema. */
   readonly answerSchema: boolean;
+  /** Whether it is known to read PDFs. */
+  readonly documents: boolean;
   /** How calls are written in the text of a model that has no tools of its own. Absent: it has them. */
   readonly textTools?: TextToolFormat;
   /** `contextTokens` is what a user has written, of a model that may be small. */
@@ -37,6 +39,8 @@ export interface DeclaredModel {
   /** Tokens of prompt and answer together. */
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
+  /** Whether it reads PDFs. */
+  readonly documents?: boolean;
 }
 
 export interface Models {
@@ -49,13 +53,18 @@ export interface Models {
 /** By `provider/model`, or `provider/*` for all others of a provider. */
 export type DeclaredModels = Readonly<Record<string, DeclaredModel>>;
 
+/** One model for every name. What a name's model takes and costs stays as it is known. */
+export function modelsAnsweredBy(model: Model, declared?: DeclaredModels): Models {
+  return Object.assign(() => model, { limits: createModelLimits(declared) });
+}
+
 /** What estimates miss grows with what is estimated. */
 export function safetyMarginOf(contextTokens: number): number {
   return Math.max(2_000, Math.floor(contextTokens / 100));
 }
 
 /** Small enough for any model of today. */
-const UNKNOWN = limits(200_000, 32_000, null);
+const UNKNOWN: ModelLimits = { ...limits(200_000, 32_000, null), documents: false };
 
 /** A local computer sends no bill. How much a model takes there, its server knows. */
 const LOCAL: ModelLimits = { ...UNKNOWN, price: { input: 0, cached: 0, cacheWrite: 0, output: 0 }, answerSchema: true };
@@ -134,8 +143,15 @@ export function knownModels(): readonly string[] {
 export function modelLimits(name: string): ModelLimits {
   if (name.startsWith('ollama/')) return localLimits(name);
   const known = name.replace(/^openai-responses\//, 'openai/');
-  return MODELS.get(known) ?? MODELS.get(known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '')) ?? UNKNOWN;
+  return (
+    MODELS.get(known) ??
+    MODELS.get(known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '')) ??
+    (READERS.test(name) ? { ...UNKNOWN, documents: true } : UNKNOWN)
+  );
 }
+
+/** All models of today's of these providers read PDFs; behind OpenAI's API there may be any. */
+const READERS = /^(anthropic|gemini)\//;
 
 /** `modelLimits`, with what a user has declared before it. */
 export function createModelLimits(declared: DeclaredModels = {}): (name: string) => ModelLimits {
@@ -174,7 +190,8 @@ function price(input: number, cached: number, output: number): Price {
 }
 
 function limits(contextTokens: number, maxOutputTokens: number, price: Price | null): ModelLimits {
-  return { contextTokens, maxOutputTokens, price, compactionRatio: 0.8, safetyMargin: safetyMarginOf(contextTokens), answerSchema: false };
+  const safetyMargin = safetyMarginOf(contextTokens);
+  return { contextTokens, maxOutputTokens, price, compactionRatio: 0.8, safetyMargin, answerSchema: false, documents: true };
 }
 
 function localLimits(name: string): ModelLimits {
@@ -182,7 +199,7 @@ function localLimits(name: string): ModelLimits {
   return LOCAL_WITHOUT_TOOLS.has(base) ? { ...LOCAL, textTools: 'xml' } : LOCAL;
 }
 
-function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTokens }: DeclaredModel): ModelLimits {
+function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTokens, documents }: DeclaredModel): ModelLimits {
   const { longPrompt, ...always } = known;
   return {
     ...always,
@@ -193,6 +210,7 @@ function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTo
       isDeclared: true,
     }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(documents !== undefined && { documents }),
   };
 }
 

@@ -56,6 +56,17 @@ export function sentImage(image: MediaSource, taken: Taken): SentMedia {
   return { kind: 'words', text: toWellFormed(`[An image (${image.mediaType || 'unknown type'})${at} that cannot be shown here.${where}]`) };
 }
 
+export const PDF_TYPE = 'application/pdf' as const;
+
+export function sentDocument(source: MediaSource, { urls }: Pick<Taken, 'urls'>): SentMedia {
+  return sentAsIs(source, { types: [PDF_TYPE], urls }) ?? { kind: 'words', text: documentInWords(source) };
+}
+
+/** For those who take none, and of those that are gone. */
+export function documentInWords(source: MediaSource): string {
+  return toWellFormed(`[document: ${source.mediaType || 'unknown type'}, ${whereOf(source)}; this model is not known to read it]`);
+}
+
 export function sentRecording(kind: 'audio' | 'video', source: MediaSource, taken: Taken): SentMedia {
   const sent = sentAsIs(source, taken);
   if (sent) return sent;

@@ -3,7 +3,9 @@
  * in a store and in a test unchanged.
  */
 
+/** Any value of JSON. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+/** An object of JSON. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
@@ -19,7 +21,7 @@ export interface BodyRef {
 /** A text: itself, or where it lies. */
 export type Body = string | BodyRef;
 
-/** A picture, a sound or a video: where it is, or itself. `ref` is in the store's `bodies`, as base64. */
+/** A picture, a sound, a video or a document (PDF): where it is, or itself. `ref` is in the store's `bodies`, as base64. */
 export type MediaSource =
   | { readonly mediaType: string; readonly url: string }
   | { readonly mediaType: string; readonly base64: string }
@@ -30,6 +32,7 @@ export interface Media {
   readonly images?: readonly MediaSource[];
   readonly audio?: readonly MediaSource[];
   readonly video?: readonly MediaSource[];
+  readonly documents?: readonly MediaSource[];
 }
 
 /** What a chunk's type looks like (seed 004). */
@@ -57,6 +60,7 @@ export type AssistantBlock =
   | { readonly kind: 'opaque'; readonly provider: string; readonly value: JsonValue }
   | { readonly kind: 'tool-call'; readonly callId: string; readonly name: string; readonly input: JsonValue; readonly inputRef?: BodyRef };
 
+/** What a model said: its blocks, in their order. */
 export interface AssistantMessage {
   readonly role: 'assistant';
   readonly blocks: readonly AssistantBlock[];
@@ -79,6 +83,7 @@ export interface ItemRef {
   readonly isPlain?: true;
 }
 
+/** How a tool call ended, as the model reads it. */
 export interface ToolResultMessage {
   readonly role: 'tool';
   readonly callId: string;
@@ -91,6 +96,7 @@ export interface ToolResultMessage {
   readonly files?: { readonly read?: readonly string[]; readonly edited?: readonly string[]; readonly written?: readonly string[] };
 }
 
+/** One message of a conversation. */
 export type ConversationMessage = UserMessage | AssistantMessage | ToolResultMessage;
 
 /** Why the model stopped speaking, in one vocabulary for all providers. `interrupted` is ours: a person stopped it. */
@@ -172,10 +178,10 @@ export function answerIn(blocks: readonly AssistantBlock[]): Answer | undefined 
   return textRef ? { text, textRef } : { text };
 }
 
-/** What comes with a person's text: pictures, sound, video. A list that is empty is none, and stays absent where it is stored. */
+/** What comes with a person's text: pictures, sound, video, documents. A list that is empty is none, and stays absent where it is stored. */
 export type MediaKind = keyof Media;
 
-export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video'];
+export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video', 'documents'];
 
 /** Each list that has something in it, in one order; other fields of what carries them are left out. */
 export function mediaOf(carrier: Media): Media {
@@ -196,8 +202,8 @@ export function sourcesIn(carrier: Media): { readonly kind: MediaKind; readonly 
 }
 
 /** Nearly no message has: asked first, as each request asks of every message in it. */
-function hasMedia({ images, audio, video }: Media): boolean {
-  return images !== undefined || audio !== undefined || video !== undefined;
+function hasMedia({ images, audio, video, documents }: Media): boolean {
+  return images !== undefined || audio !== undefined || video !== undefined || documents !== undefined;
 }
 
 /** As they travel: what is elsewhere has none. */

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createGateway } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
-import { imageTypeOf } from '../../src/records/image-type.js';
+import { fileTypeOf } from '../../src/records/file-type.js';
 import { echo } from '../support/echo-model.js';
 import { blocksOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { runPerdura } from '../support/run-perdura.js';
@@ -11,6 +11,7 @@ import { startWorld, type World } from '../support/world.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+const PDF = Buffer.from('%PDF-1.7 a small one');
 const headers = { host: 'localhost', authorization: `Bearer ${TOKEN}` };
 let world: World;
 let seen: ApiRequest[] = [];
@@ -59,7 +60,14 @@ test('perdura send --attach sends a file, and says of one that is none what it m
   await writeFile(join(world.dir, 'dot.png'), PNG);
   expect(await runPerdura(world, ['send', id, 'look', '--attach', 'dot.png'])).toMatchObject({ code: 0, stdout: 'You said: look\n' });
   expect(picturesIn(seen.at(-1))).toHaveLength(1);
-  await writeFile(join(world.dir, 'not.png'), '<svg/>');
+  await writeFile(join(world.dir, 'paper.pdf'), PDF);
+  await writeFile(join(world.dir, 'notes.md'), '# Notes\n\nOslo.');
+  expect(await runPerdura(world, ['send', id, 'read', '--attach', 'paper.pdf', 'notes.md'])).toMatchObject({ code: 0 });
+  expect(blocksOf(seen.at(-1)?.messages.at(-1)?.content ?? [])).toMatchObject([
+    { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: PDF.toString('base64') } },
+    { type: 'text', text: 'read\n\n[Attached file "notes.md"]\n# Notes\n\nOslo.' },
+  ]);
+  await writeFile(join(world.dir, 'not.png'), Buffer.from('ID3\x03\x00'));
   const refused = await runPerdura(world, ['send', id, 'look', '--attach', 'not.png']);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('no PNG, JPEG, GIF or WebP picture')]);
   const missing = await runPerdura(world, ['send', id, 'look', '--attach', 'nowhere.png']);
@@ -78,8 +86,13 @@ test.each([
   ['image/jpeg', 'ffd8ffe0'],
   ['image/gif', '474946383961'],
   ['image/webp', '52494646000000005745425056503820'],
-  [undefined, '3c737667'],
+  ['application/pdf', '255044462d312e37'],
+  ['text/plain', '3c737667'],
+  ['text/plain', 'c3a9'],
+  [undefined, 'c3'],
+  [undefined, '4944330300'],
+  [undefined, '0000001866747970'],
   [undefined, ''],
-])('%s is told by its first bytes', (type, hex) => {
-  expect(imageTypeOf(Buffer.from(hex, 'hex'))).toBe(type);
+])('%s is told by its bytes', (type, hex) => {
+  expect(fileTypeOf(Buffer.from(hex, 'hex'))).toBe(type);
 });

@@ -5,9 +5,11 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createAcpAgent } from '../../src/gateway/acp/agent.js';
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
+import { createConversations } from '../../src/gateway/core/conversations.js';
 import type { JsonValue } from '../../src/records/message.js';
 import { latestResults, resultText } from '../support/echo-model.js';
 import { callTools, text } from '../support/provider-apis/reply.js';
@@ -204,6 +206,44 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   },
 };
 
+/** What the editor gets, one line a notification; a prompt by itself, since it brings no tools: the turn is one that another client has begun. */
+test('acp', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const { client, methods, ndJsonStream, PROTOCOL_VERSION } = await import('@agentclientprotocol/sdk');
+  const [up, down] = [new TransformStream<Uint8Array, Uint8Array>(), new TransformStream<Uint8Array, Uint8Array>()];
+  const agent = await createAcpAgent({ conversations: createConversations(world.client), version: '1' });
+  const served = agent.connect(ndJsonStream(down.writable, up.readable));
+  const got: Frame[] = [];
+  const editor = client({ name: 'test' })
+    .onNotification(
+      methods.client.session.update,
+      ({ params }) => void got.push({ event: 'session/update', data: params as unknown as Data }),
+    )
+    .connect(ndJsonStream(up.writable, down.readable));
+  const ask = async (method: 'initialize' | 'session/load' | 'session/prompt', params: object): Promise<void> => {
+    const result = await editor.agent.request(method, params as never);
+    got.push({ event: method, data: result as unknown as Data });
+  };
+  try {
+    await ask('initialize', { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} });
+    await beginElsewhere(id);
+    const prompt = [{ type: 'text', text: ASKED }];
+    await ask('session/prompt', { sessionId: id, prompt });
+    await world.client.decide(id, { callId: 'turn_0001/c1', decision: 'approve', output: RESULT });
+    await waitFor(
+      () => world.client.turn(id, { turn: 'turn_0001' }).catch(() => undefined),
+      (ended) => ended !== undefined,
+    );
+    await ask('session/load', { sessionId: id, cwd: '/', mcpServers: [] });
+    await ask('session/prompt', { sessionId: id, prompt: [{ type: 'text', text: 'Thank you.' }] });
+  } finally {
+    editor.close();
+    served.close();
+  }
+  compare('acp', `${lines(got, createNormalize()).join('\n')}\n`);
+});
+
 async function waitForCall(id: string): Promise<void> {
   await waitFor(
     () => world.client.approvals(id).catch(() => []),
@@ -221,8 +261,11 @@ test.each(Object.keys(PROTOCOLS))('%s', async (name) => {
   const normalize = createNormalize();
   const sent: string[] = [];
   for await (const all of PROTOCOLS[name]?.(world.id()) ?? []) sent.push(...(sent.length > 0 ? [''] : []), ...lines(all, normalize));
-  const text_ = `${sent.join('\n')}\n`;
-  const file = join(__dirname, 'golden', `${name}.txt`);
-  if (process.env['PERDURA_GOLDEN'] === 'write') writeFileSync(file, text_);
-  expect(text_).toBe(readFileSync(file, 'utf8'));
+  compare(name, `${sent.join('\n')}\n`);
 });
+
+function compare(name: string, sent: string): void {
+  const file = join(__dirname, 'golden', `${name}.txt`);
+  if (process.env['PERDURA_GOLDEN'] === 'write') writeFileSync(file, sent);
+  expect(sent).toBe(readFileSync(file, 'utf8'));
+}

@@ -131,6 +131,14 @@ export function describeProvider(subject: Subject): void {
       expect(sent()).toContain('[An image (image/bmp) that cannot be shown here.]');
     });
 
+    test('is about documents, or about their having been there', async () => {
+      const documents = [{ mediaType: 'application/pdf', base64: 'JVBERi0xLjc=' }];
+      await ask(text('Nice.'), {}, { messages: [{ ...user('Read'), documents }] });
+      expect(api.problems).toEqual([]);
+      const inWords = '[document: application/pdf, 8 bytes; this model is not known to read it]';
+      expect([sent().includes('JVBERi0xLjc='), sent().includes(inWords)]).toEqual([subject.readsDocuments, !subject.readsDocuments]);
+    });
+
     test('is about sound and video, or about their having been there', async () => {
       const audio = [
         { mediaType: 'audio/mpeg', base64: 'c291bmQ=' },

@@ -60,6 +60,7 @@ test('an unknown model has cautious limits, and a cost that is unknown rather th
   expect(modelLimits('anthropic/claude-next')).toEqual({
     contextTokens: 200_000,
     maxOutputTokens: 32_000,
+    documents: true,
     price: null,
     compactionRatio: 0.8,
     safetyMargin: 2_000,

@@ -60,6 +60,7 @@ export interface Subject {
   readonly fetchesImages: boolean;
   /** Audio and video go as they are. */
   readonly takesRecordings: boolean;
+  readonly readsDocuments: boolean;
 }
 
 const asSaid = (explanation: string | null): string | undefined => explanation ?? undefined;
@@ -84,6 +85,7 @@ export const subjects: readonly Subject[] = [
     streamsInputs: true,
     fetchesImages: true,
     takesRecordings: false,
+    readsDocuments: true,
   },
   {
     provider: 'openai',
@@ -104,6 +106,7 @@ export const subjects: readonly Subject[] = [
     streamsInputs: true,
     fetchesImages: true,
     takesRecordings: false,
+    readsDocuments: true,
   },
   {
     provider: 'openai-responses',
@@ -124,6 +127,7 @@ export const subjects: readonly Subject[] = [
     streamsInputs: true,
     fetchesImages: true,
     takesRecordings: false,
+    readsDocuments: true,
   },
   {
     provider: 'gemini',
@@ -144,6 +148,7 @@ export const subjects: readonly Subject[] = [
     streamsInputs: false,
     fetchesImages: true,
     takesRecordings: true,
+    readsDocuments: true,
   },
   {
     provider: 'ollama',
@@ -161,5 +166,6 @@ export const subjects: readonly Subject[] = [
     streamsInputs: false,
     fetchesImages: false,
     takesRecordings: false,
+    readsDocuments: false,
   },
 ];

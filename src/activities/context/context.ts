@@ -25,6 +25,8 @@ const KEPT_CHARACTERS = 1_000;
 export interface ContextMessage {
   readonly message: ConversationMessage;
   readonly ts: number | null;
+  /** Absent where the entry is lost. */
+  readonly turn?: string;
 }
 
 /** How long results are shown; absent: as they are. */
@@ -54,7 +56,10 @@ export async function loadContext(
     const message = messages[i];
     if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
   });
-  return frameNew(messages).map((message, i) => ({ message, ts: entries[i]?.ts ?? null }));
+  return frameNew(messages).map((message, i) => {
+    const { ts = null, turn } = entries[i] ?? {};
+    return { message, ts, ...(turn !== undefined && { turn }) };
+  });
 }
 
 /** Without a memory channel nothing says that a result is kept elsewhere. */

@@ -2,9 +2,10 @@
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { CallInput } from '../../conversation/activity-io/effects.js';
-import type { ConversationMessage, JsonObject } from '../../records/message.js';
+import { shownText, type ConversationMessage, type JsonObject } from '../../records/message.js';
 import { tokensOf } from '../../memory/tokens.js';
-import type { ModelRequest } from '../../models/model.js';
+import { ModelFailure, type ModelRequest } from '../../models/model.js';
+import { documentInWords } from '../../models/shown.js';
 import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
@@ -93,11 +94,12 @@ export async function prepareRequest(
   const wanted = input.firstToolCall === 1 ? toBeCalled(brought) : new Set<string>();
   const forced = all.filter(({ name }) => wanted.has(name));
   const offered = forced.length > 0 ? forced : all;
+  const read = dependencies.models.limits(input.model).documents ? messages : withoutDocuments(messages, input);
   const whole = assemble(
     { config, system: systemPrompt(agent, memory, input.since) },
     offered,
     before,
-    messages,
+    read,
     input,
     counter,
     output === undefined ? undefined : (JSON.parse(output) as JsonObject),
@@ -107,6 +109,28 @@ export async function prepareRequest(
   const { request } = assembled;
   const sent = fixedTokens(request.system, offered, counter.count) + tokensOf(request.messages, counter.count);
   return { ...assembled, request: { ...request, contextWindow: window.tokens }, sent };
+}
+
+/**
+ * For a model that may read none. What the turn itself is about is refused, and later turns have a word that it was there: one document
+ * must not end a conversation.
+ */
+function withoutDocuments(messages: readonly ContextMessage[], { turn, model }: CallToMake): readonly ContextMessage[] {
+  return messages.map((one) => {
+    const { message } = one;
+    if (message.role !== 'user' || message.documents === undefined) return one;
+    if (one.turn === turn) throw cannotRead(model);
+    const { documents, ...rest } = message;
+    return { ...one, message: { ...rest, text: [...documents.map(documentInWords), shownText(message.text)].join('\n') } };
+  });
+}
+
+function cannotRead(model: string): ModelFailure {
+  return new ModelFailure(
+    'invalid-request',
+    `cannot send a document (PDF) to ${model}: it is not known to read one. Choose another model (PERDURA_MODEL, or "model" in agent.json or at the ` +
+      `start of the conversation), or say that it does: models: { ${JSON.stringify(model)}: { documents: true } } in perdura.config.`,
+  );
 }
 
 function assemble(

@@ -8,13 +8,14 @@ import type { DeliverInput, DueEvent } from '../../conversation/activity-io/webh
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
 import { textOf } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
-import { scopeParts, tenantOf } from '../../records/scope.js';
+import { scopeParts } from '../../records/scope.js';
 import { beginningOf } from '../../records/text.js';
 import { MAX_ERROR } from '../../records/turn-end.js';
 import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { noticeOf } from '../notify.js';
+import { shownId } from '../shown-id.js';
 import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
 
 export async function deliver(dependencies: ConversationDependencies, input: DeliverInput): Promise<void> {
@@ -32,14 +33,6 @@ export async function deliver(dependencies: ConversationDependencies, input: Del
       ...(event.kind === 'waiting' && { wait: { callId: event.callId, until: event.until } }),
     });
   }
-}
-
-/** As its tenant knows it. Receivers may be the tenant's own, and the id that Temporal has is the installation's. */
-async function shownId({ publicIdOf, identity }: ConversationDependencies, id: string): Promise<string> {
-  if (tenantOf(identity.scope) === undefined) return id;
-  if (!publicIdOf) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
-  const [own = '', ...below] = id.split(':');
-  return [await publicIdOf(own), ...below].join(':');
 }
 
 function idOf({ key: { namespace, conversation, life } }: ConversationDependencies, { number }: DueEvent): string {
@@ -63,7 +56,7 @@ async function eventOf(dependencies: ConversationDependencies, input: DeliverInp
   if (event.kind === 'waiting') {
     const { callId, what, tool, askedIn, until, hash } = event;
     const wait = { callId, kind: what, tool, askedIn, until };
-    const notice = await noticeOf(dependencies, title, wait, tenant === undefined ? conversation : `${tenant}/${conversation}`);
+    const notice = await noticeOf(dependencies, title, wait, conversation);
     const { parent } = input;
     const data = {
       ...about,

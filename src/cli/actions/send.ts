@@ -1,6 +1,7 @@
 /** `perdura send`: a message to a conversation that runs, from a script or another terminal. */
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { MAX_ATTACHMENT_BYTES } from '../../client/attach.js';
 import type { Delivery, Enqueued, Message } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
@@ -15,7 +16,8 @@ import { wholeAnswer } from '../../client/whole-answer.js';
 import { formatDuration } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 import { readAppEvent } from '../../conversation/protocol/control-input.js';
-import type { JsonValue } from '../../records/message.js';
+import { mediaOf, type JsonValue, type Media, type MediaSource } from '../../records/message.js';
+import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { findRunning } from '../args/find-conversation.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -30,7 +32,7 @@ export interface SendOptions {
   readonly payload?: string;
   readonly outputSchema?: string;
   readonly context?: string;
-  /** Files with pictures. */
+  /** Pictures, PDF, texts. */
   readonly attach?: readonly string[];
   /** Milliseconds. */
   readonly timeout?: number;
@@ -44,16 +46,17 @@ export async function send(context: CliContext, given: string, message: string, 
     throw new CliError('--enqueue is an update with a receipt, --signal one without: choose one', EXIT.usage);
   }
   const isAwaited = options.wait && options.signal !== true && options.enqueue !== true;
-  const pictures = await readPictures(options.attach ?? []);
-  const said: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text, ...(await beside(options)) };
+  const files = await readFiles(options.attach ?? []);
+  const whole = files.filter(({ type }) => type === TEXT_TYPE).reduce(withTextFile, text);
+  const said: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text: whole, ...(await beside(options)) };
   const whenInterrupted = 'stopped waiting; the conversation goes on';
   return withClient(
     context,
     { needsWorker: isAwaited, whenInterrupted },
     async ({ client, config, output, globals, temporal, signal, withSlowNotice }) => {
       const id = (await namedByTenant(config, given)) ?? given;
-      const images = await withSlowNotice(`attaching to ${id}`, Promise.all(pictures.map((picture) => client.attach(id, picture))));
-      const own = { ...said, ...(images.length > 0 && { images }) };
+      const kept = files.filter(({ type }) => type !== TEXT_TYPE).map(({ bytes }) => client.attach(id, bytes));
+      const own = { ...said, ...mediaIn(await withSlowNotice(`attaching to ${id}`, Promise.all(kept))) };
       if (options.enqueue === true) {
         const receipt = await withSlowNotice(`sending to ${id}`, client.enqueue(id, own));
         if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, ...receipt }));
@@ -96,18 +99,32 @@ export async function send(context: CliContext, given: string, message: string, 
   );
 }
 
+interface AttachedFile {
+  readonly name: string;
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
 /** Before anything is asked of a server: a file that is not there is said at once. */
-async function readPictures(files: readonly string[]): Promise<readonly Buffer[]> {
+async function readFiles(files: readonly string[]): Promise<readonly AttachedFile[]> {
   return Promise.all(
     files.map(async (file) => {
       try {
         if ((await stat(file)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
-        return await readFile(file);
+        const bytes = await readFile(file);
+        const type = fileTypeOf(bytes);
+        if (type === undefined) throw new Error(bytes.length === 0 ? 'it is empty' : `by its content it is no ${TAKEN_FILES}`);
+        return { name: basename(file), type, bytes };
       } catch (error) {
         throw new CliError(`cannot attach ${file}: ${messageOf(error)}`, EXIT.usage);
       }
     }),
   );
+}
+
+function mediaIn(sources: readonly MediaSource[]): Media {
+  const isPicture = ({ mediaType }: MediaSource): boolean => mediaType.startsWith('image/');
+  return mediaOf({ images: sources.filter(isPicture), documents: sources.filter((one) => !isPicture(one)) });
 }
 
 /** What goes with the text. */

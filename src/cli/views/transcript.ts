@@ -1,5 +1,5 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
-import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue } from '../../records/message.js';
+import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue, type MediaKind } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import { reasonOf } from '../../insight/turns.js';
 import type { ToolInteraction } from '../../memory/tool-interactions.js';
@@ -18,6 +18,7 @@ export function renderTraces(entries: readonly Entry[], conversation: string): s
 }
 
 const SHOWN = 200;
+const NOUNS: Readonly<Record<MediaKind, string>> = { images: 'image', audio: 'audio', video: 'video', documents: 'document' };
 const STYLES = { PENDING: 'yellow', SUCCESS: 'green', ERROR: 'red' } as const;
 
 /** A call and what came of it, two lines each. */
@@ -71,9 +72,7 @@ function linesOf({ message }: Entry): StyledLine[] {
           { text: '› ', style: 'cyan' },
           { text: shownText(message.text), style: 'bold' },
         ],
-        ...sourcesIn(message).map(({ kind, source }): StyledLine => [
-          { text: `  [${kind === 'images' ? 'image' : kind}, ${source.mediaType}]`, style: 'dim' },
-        ]),
+        ...sourcesIn(message).map(({ kind, source }): StyledLine => [{ text: `  [${NOUNS[kind]}, ${source.mediaType}]`, style: 'dim' }]),
       ];
     case 'tool': {
       const shown = toTerminalLine(shownText(message.text), 200);
@@ -105,10 +104,7 @@ export function toMarkdown(title: string, entries: readonly Entry[]): string {
 function partsOf({ message }: Entry): string[] {
   switch (message.role) {
     case 'user':
-      return [
-        quoted(shownText(message.text)),
-        ...sourcesIn(message).map(({ kind, source }) => `*[${kind === 'images' ? 'image' : kind}, ${source.mediaType}]*`),
-      ];
+      return [quoted(shownText(message.text)), ...sourcesIn(message).map(({ kind, source }) => `*[${NOUNS[kind]}, ${source.mediaType}]*`)];
     case 'tool':
       return [`**← ${message.name}**, ${message.outcome}`, fenced(shownText(message.text))];
     case 'assistant':

@@ -253,7 +253,7 @@ function contentOf(item: QueuedMessage): MessageContent {
 }
 
 function withoutContent(item: QueuedMessage): QueuedMessage {
-  const { text: _text, images: _images, audio: _audio, video: _video, parts: _parts, ...rest } = item;
+  const { text: _text, images: _images, audio: _audio, video: _video, documents: _documents, parts: _parts, ...rest } = item;
   const { output: _output, context: _context, tools: _tools, ...light } = rest;
   return light;
 }

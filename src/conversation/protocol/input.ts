@@ -49,6 +49,10 @@ export interface ReadStart
 const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
 const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery', 'payload', 'output', 'context', 'tools'];
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+/** Text files are text (records/file-type.ts). */
+const DOCUMENT_TYPE = 'application/pdf';
+/** `%PDF-` */
+const PDF_IN_BASE64 = 'JVBERi';
 
 /** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
@@ -293,7 +297,7 @@ function readMedia(fields: Record<string, unknown>): Checked<Media> {
   }
   const count = lists.reduce((sum, [, list]) => sum + list.length, 0);
   if (count > LIMITS.mediaPerMessage) {
-    return refuse(`message has ${count} images, audio and video, the limit is ${LIMITS.mediaPerMessage} together`);
+    return refuse(`message has ${count} images, audio, video and documents, the limit is ${LIMITS.mediaPerMessage} together`);
   }
   return { ok: true, value: Object.fromEntries(lists) };
 }
@@ -315,6 +319,7 @@ function readSources(kind: MediaKind, list: unknown): Checked<readonly MediaSour
     }
     if (typeof base64 === 'string') {
       if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return refuse(`${where}.base64 is not base64`);
+      if (kind === 'documents' && !base64.startsWith(PDF_IN_BASE64)) return refuse(`${where}.base64 is no PDF: it does not begin as one`);
       read.push({ mediaType, base64 });
     } else if (typeof url === 'string') {
       if (!isShortText(url, LIMITS.mediaUrl) || !/^https?:\/\/\S+$/.test(url)) {
@@ -331,10 +336,12 @@ const EXPECTED: Readonly<Record<MediaKind, string>> = {
   images: `one of ${IMAGE_TYPES.join(', ')}`,
   audio: 'a type like audio/mpeg',
   video: 'a type like video/mp4',
+  documents: DOCUMENT_TYPE,
 };
 
 /** Every provider takes the same few pictures; of sound and video each takes others, and its renderer knows which. */
 function isOfKind(kind: MediaKind, mediaType: string): boolean {
   if (kind === 'images') return IMAGE_TYPES.includes(mediaType);
+  if (kind === 'documents') return mediaType === DOCUMENT_TYPE;
   return mediaType.startsWith(`${kind}/`) && /^[a-z]+\/[a-z0-9][a-z0-9.+-]{0,63}$/.test(mediaType);
 }

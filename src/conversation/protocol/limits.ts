@@ -1,6 +1,6 @@
 /** How much of anything comes in, waits or is remembered. */
 export const LIMITS = {
-  /** UTF-8 bytes of one message, images, audio and video included; longer ones travel by reference. */
+  /** UTF-8 bytes of one message, images, audio, video and documents included; longer ones travel by reference. */
   messageBytes: 1024 * 1024,
   /** Levels of nesting in anything that comes in. */
   depth: 64,
@@ -32,7 +32,7 @@ export const LIMITS = {
   /** Of a sub-agent's task and of its report. */
   taskBytes: 8 * 1024,
   reportBytes: 64 * 1024,
-  /** Images, audio and video together. */
+  /** Images, audio, video and documents together. */
   mediaPerMessage: 20,
   /** UTF-16 units of an address of one, and of a reference to one. */
   mediaUrl: 8 * 1024,

@@ -40,6 +40,7 @@ const item = kinds({
     images: maybe(list(object)),
     audio: maybe(list(object)),
     video: maybe(list(object)),
+    documents: maybe(list(object)),
     tools: maybe(list(object)),
     toolsRef: maybe(text),
     recorded: bool,

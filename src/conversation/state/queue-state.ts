@@ -22,6 +22,7 @@ export type QueueItem =
       readonly images?: readonly MediaSource[];
       readonly audio?: readonly MediaSource[];
       readonly video?: readonly MediaSource[];
+      readonly documents?: readonly MediaSource[];
       readonly output?: JsonObject;
       readonly context?: JsonObject;
       readonly tools?: readonly ClientTool[];

@@ -16,7 +16,7 @@ export interface CardOf {
 }
 
 const TEXT = ['text/plain', 'application/json'];
-const MEDIA = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+const MEDIA = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'];
 
 export function cardOf({ base, version, agent, agents }: CardOf): object {
   const url = `${base}/a2a${agent === undefined ? '' : `/${agent}`}`;

@@ -1,6 +1,7 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { answerStream } from '../core/answer-stream.js';
+import { within } from '../core/within.js';
 import type { Followed } from '../core/follow-turn.js';
 import type { CallEvent } from '../core/tool-calls.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
@@ -84,20 +85,54 @@ async function* updatesOf(
   batches: Batches,
   events: TaskEvents,
 ): AsyncGenerator<Update, void> {
-  for await (const batch of batches) {
-    for (const event of batch) {
-      if (event.kind === 'finished') {
-        yield* events.end(await endedTask(core, name, event.result));
-        return;
-      }
-      if (event.kind !== 'asked') {
-        yield* events.take(event);
+  const open = new Set<string>();
+  const told = new Set<string>();
+  const asksOf = async (): Promise<readonly Update[]> => {
+    const waiting = await waitingIn(core, name.conversation, signal);
+    // One that is told again would look like another question.
+    const isNews = waiting.some(({ conversation, callId }) => !told.has(`${conversation} ${callId}`));
+    for (const { conversation, callId } of waiting) told.add(`${conversation} ${callId}`);
+    return isNews ? [...events.ask({ name, entries: [], waiting })] : [];
+  };
+  let pause = FIRST_LOOK_MS;
+  let next = batches.next();
+  try {
+    for (;;) {
+      const item = open.size > 0 ? await within(pause, next) : await next;
+      if (item === undefined) {
+        pause = Math.min(LAST_LOOK_MS, 2 * pause);
+        const asked = await asksOf();
+        yield* asked;
+        if (asked.length > 0 && untilAsked) return;
         continue;
       }
-      const waiting = await waitingIn(core, name.conversation, signal);
-      if (waiting.length === 0) continue;
-      yield* events.ask({ name, entries: [], waiting });
-      if (untilAsked) return;
+      if (item.done === true) return;
+      next = batches.next();
+      for (const event of item.value) {
+        if (event.kind === 'finished') {
+          yield* events.end(await endedTask(core, name, event.result));
+          return;
+        }
+        if (event.kind === 'tool-started' && event.name === DELEGATE) {
+          open.add(event.callId);
+          pause = FIRST_LOOK_MS;
+        }
+        if (event.kind === 'tool-finished') open.delete(event.callId);
+        if (event.kind !== 'asked') {
+          yield* events.take(event);
+          continue;
+        }
+        const asked = await asksOf();
+        yield* asked;
+        if (asked.length > 0 && untilAsked) return;
+      }
     }
+  } finally {
+    next.catch(() => undefined);
   }
 }
+
+const DELEGATE = 'delegate';
+/** The feed of a conversation does not say what its sub-agents ask: while one works, it is looked for. */
+const FIRST_LOOK_MS = 500;
+const LAST_LOOK_MS = 8_000;

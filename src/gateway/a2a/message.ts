@@ -1,10 +1,9 @@
-/** What a client sends: words, data, pictures; and what it wants to be done with it. Pure. */
+/** What a client sends: words, data, files; and what it wants to be done with it. Pure. */
 import { z } from 'zod';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import type { JsonObject, JsonValue, MediaKind, MediaSource } from '../../records/message.js';
-import { attachmentIn } from '../core/attachments.js';
-import { GatewayError } from '../core/errors.js';
+import { fileOf } from '../core/media-source.js';
 import { invalid, readAs } from '../core/read-body.js';
 import { MAX_CONTEXT } from './task-id.js';
 
@@ -17,6 +16,7 @@ export interface GivenPart {
     | { readonly $case: 'raw'; readonly value: Uint8Array }
     | { readonly $case: 'data'; readonly value: unknown };
   readonly mediaType: string;
+  readonly filename?: string;
 }
 type Metadata = Readonly<Record<string, unknown>> | undefined;
 
@@ -62,7 +62,7 @@ export function readSaid(given: GivenMessage | undefined, beside: Metadata): Sai
   for (const [at, part] of parts.entries()) {
     if (part.content === undefined) throw invalid(`message.parts.${at} has none of text, data, raw and url`);
     if (part.content.$case === 'text' || part.content.$case === 'data') continue;
-    const { kind, source } = fileOf(part, at);
+    const { kind, source } = fileIn(part, at);
     (media[kind] ??= []).push(source);
   }
   return {
@@ -82,19 +82,7 @@ export function readSaid(given: GivenMessage | undefined, beside: Metadata): Sai
   };
 }
 
-const KINDS: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
-
-function fileOf({ content, mediaType }: GivenPart, at: number): { readonly kind: MediaKind; readonly source: MediaSource } {
-  const attachment = content?.$case === 'url' ? attachmentIn(content.value) : undefined;
-  if (attachment !== undefined) return { kind: 'images', source: attachment };
-  const kind = KINDS[mediaType.split('/')[0] ?? ''];
-  if (kind === undefined) {
-    throw new GatewayError({
-      status: 415,
-      type: 'media-type',
-      message: `message.parts.${at}: files of the type ${JSON.stringify(mediaType.slice(0, 80))} are not taken: send pictures, sound or video, and words as text`,
-    });
-  }
-  if (content?.$case === 'raw') return { kind, source: { mediaType, base64: Buffer.from(content.value).toString('base64') } };
-  return { kind, source: { mediaType, url: String(content?.value) } };
+function fileIn({ content, mediaType, filename: name }: GivenPart, at: number): ReturnType<typeof fileOf> {
+  const url = content?.$case === 'raw' ? `data:;base64,${Buffer.from(content.value).toString('base64')}` : String(content?.value);
+  return fileOf({ mediaType, url, ...(name !== undefined && name !== '' && { name }) }, `message.parts.${at}`);
 }

@@ -9,6 +9,9 @@ import type { Message } from '../../conversation/protocol/contract.js';
 import { createAnswerParts } from '../core/answer-parts.js';
 import { clientWaitInWords } from '../core/client-wait.js';
 import type { Conversations } from '../core/conversations.js';
+import { GatewayError } from '../core/errors.js';
+import { mediaOf, type SuppliedFile } from '../core/media-source.js';
+import { invalid } from '../core/read-body.js';
 import { createUpdates, promptStopOf, replayOf } from './updates.js';
 
 export interface AcpOptions {
@@ -34,6 +37,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     try {
       return await act();
     } catch (error) {
+      if (error instanceof GatewayError && error.problem.status < 500) throw RequestError.invalidParams(undefined, error.message);
       if (!(error instanceof ClientError)) throw error;
       if (error.kind === 'not-found') throw RequestError.sessionNotFound(sessionId);
       throw error.kind === 'invalid'
@@ -144,7 +148,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     .onRequest(methods.agent.initialize, () => ({
       protocolVersion: PROTOCOL_VERSION,
       agentInfo: { name: 'perdura', version },
-      agentCapabilities: { loadSession: true, promptCapabilities: { image: true } },
+      agentCapabilities: { loadSession: true, promptCapabilities: { image: true, embeddedContext: true } },
       authMethods: [],
     }))
     .onRequest(methods.agent.session.new, async () => {
@@ -169,9 +173,21 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
 }
 
 function messageOf(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {
-  const images = blocks.flatMap((block) => (block.type === 'image' ? [{ mediaType: block.mimeType, base64: block.data }] : []));
-  return { id: randomUUID(), text, ...(images.length > 0 && { images }) };
+  const files = blocks.flatMap((block): SuppliedFile[] => {
+    if (block.type === 'image') return [{ mediaType: block.mimeType, url: `data:;base64,${block.data}` }];
+    if (block.type === 'audio') throw invalid('sound is not taken here: send words, pictures, PDF or text files');
+    return block.type === 'resource' ? [resourceOf(block.resource)] : [];
+  });
+  return { id: randomUUID(), text, ...mediaOf(files) };
 }
+
+/** What of the editor's files stands in the prompt itself. */
+function resourceOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
+  const base64 = 'blob' in resource ? resource.blob : Buffer.from(resource.text, 'utf8').toString('base64');
+  return { mediaType: '', url: `data:;base64,${base64}`, name: resource.uri.slice(0, MAX_NAME) };
+}
+
+const MAX_NAME = 500;
 
 function textOf(blocks: readonly ContentBlock[]): string {
   return blocks

@@ -130,7 +130,7 @@ function withContext(
 const userContent = z.union([z.string(), z.array(part).max(MAX_PARTS)]);
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
 const mediaPart = z.looseObject({
-  type: z.enum(['image', 'audio', 'video']),
+  type: z.enum(['image', 'audio', 'video', 'document']),
   source: z.union([
     z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string().max(200) }),
     z.looseObject({ type: z.literal('url'), value: z.string(), mimeType: optional(z.string().max(200)) }),

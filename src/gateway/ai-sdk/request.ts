@@ -4,7 +4,7 @@ import type { Message, StartOptions } from '../../conversation/protocol/contract
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
 import type { Answer } from '../core/answered-calls.js';
 import { checkedTools } from '../core/client-tools.js';
-import { mediaOf } from '../core/media-source.js';
+import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid, optional } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
@@ -79,7 +79,12 @@ export function startOf({ agent, scope, title, model }: ChatRequest): StartOptio
 }
 
 const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
-const filePart = z.looseObject({ type: z.literal('file'), mediaType: z.string().max(200), url: z.string() });
+const filePart = z.looseObject({
+  type: z.literal('file'),
+  mediaType: z.string().max(200),
+  url: z.string(),
+  filename: optional(z.string().max(500)),
+});
 
 function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } {
   const texts = parts.flatMap((one) => textPart.safeParse(one).data?.text ?? []);
@@ -87,10 +92,11 @@ function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } 
   return { id, text: texts.join('\n\n'), ...mediaOf(files) };
 }
 
-function fileOf(given: unknown): z.output<typeof filePart> {
+function fileOf(given: unknown): SuppliedFile {
   const file = filePart.safeParse(given);
   if (!file.success) throw invalid('a file needs a mediaType and a url');
-  return file.data;
+  const { mediaType, url, filename: name } = file.data;
+  return { mediaType, url, name };
 }
 
 const toolPart = z.looseObject({

@@ -1,7 +1,8 @@
-/** What clients of Anthropic's API say: texts, and pictures in the newest message. */
+/** What clients of Anthropic's API say: texts, and pictures and documents in the newest message. */
 import { z } from 'zod';
-import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
-import { attachmentNamed } from '../core/attachments.js';
+import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
+import { attachmentNamed, type NamedSource } from '../core/attachments.js';
+import { fileOf } from '../core/media-source.js';
 import { invalid, unsupported } from '../core/read-body.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { checkedTools, type MustCall } from '../core/client-tools.js';
@@ -12,12 +13,14 @@ const source = z.looseObject({
   media_type: z.string().max(100).optional(),
   data: z.string().optional(),
   file_id: z.string().max(500).optional(),
+  url: z.string().max(8_192).optional(),
 });
 const textBlock = z.looseObject({ type: z.string(), text: z.string().optional() });
 const block = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
   source: source.optional(),
+  title: z.string().max(500).nullish(),
   /** Of a call, and of what it was answered. */
   id: z.string().max(500).optional(),
   name: z.string().max(500).optional(),
@@ -28,6 +31,7 @@ const block = z.looseObject({
 });
 const content = z.union([z.string(), z.array(block).max(1_000)]);
 type Content = z.output<typeof content>;
+type Block = z.output<typeof block>;
 
 const tool = z.looseObject({
   type: z.string().nullish(),
@@ -51,7 +55,7 @@ export const prompt = {
 };
 
 export interface Conversed extends Supplied {
-  readonly images: readonly MediaSource[];
+  readonly media: Media;
   readonly tools: readonly ClientTool[];
 }
 
@@ -62,7 +66,7 @@ export function readPrompt({ messages, system, tools = [], tool_choice: choice }
   return {
     ...turns,
     tools: readTools(tools, choice),
-    images: imagesOf(messages.at(-1)?.content ?? '', `messages.${messages.length - 1}`),
+    media: mediaOf(messages.at(-1)?.content ?? '', `messages.${messages.length - 1}`),
     ...(instructions !== '' && { instructions }),
   };
 }
@@ -119,20 +123,34 @@ function textOf(given: Content, where: string): string {
 }
 
 /** They are no text, or stand elsewhere. */
-const SILENT: ReadonlySet<string> = new Set(['image', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result']);
+const SILENT: ReadonlySet<string> = new Set(['image', 'document', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result']);
 
-function imagesOf(given: Content, where: string): readonly MediaSource[] {
-  if (typeof given === 'string') return [];
-  return given.flatMap(({ type, source: from }, at) => {
-    if (type !== 'image') return [];
-    if (from?.type === 'base64' && from.media_type !== undefined && from.data !== undefined) {
-      return [{ mediaType: from.media_type, base64: from.data }];
-    }
-    if (from?.type === 'file' && from.file_id !== undefined)
-      return [attachmentNamed(from.file_id, `${where}.content.${at}.source.file_id`)];
-    throw invalid(
-      `${where}.content.${at}: a picture must be sent as base64, with its media_type, or as a file, with its file_id`,
-      `${where}.content.${at}`,
-    );
-  });
+function mediaOf(given: Content, where: string): Media {
+  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
+  if (typeof given === 'string') return media;
+  for (const [at, one] of given.entries()) {
+    const param = `${where}.content.${at}`;
+    if (one.type === 'image') (media.images ??= []).push(pictureOf(one, param));
+    if (one.type === 'document') (media.documents ??= []).push(documentOf(one, param));
+  }
+  return media;
+}
+
+function pictureOf({ source: from }: Block, param: string): MediaSource {
+  if (from?.type === 'base64' && from.media_type !== undefined && from.data !== undefined)
+    return { mediaType: from.media_type, base64: from.data };
+  if (from?.type === 'file' && from.file_id !== undefined) return attachmentNamed(from.file_id, `${param}.source.file_id`);
+  throw invalid(`${param}: a picture must be sent as base64, with its media_type, or as a file, with its file_id`, param);
+}
+
+function documentOf({ source: from, title }: Block, param: string): NamedSource {
+  const name = title ?? undefined;
+  const { type, media_type: mediaType = 'application/pdf', data, url, file_id: id } = from ?? { type: '' };
+  if (type === 'base64' && data !== undefined) return { ...fileOf({ mediaType, url: `data:;base64,${data}` }, param).source, name };
+  if (type === 'text' && data !== undefined && data !== '') {
+    return { mediaType: 'text/plain', base64: Buffer.from(data, 'utf8').toString('base64'), name };
+  }
+  if (type === 'url' && url !== undefined) return { mediaType: 'application/pdf', url };
+  if (type === 'file' && id !== undefined) return { ...attachmentNamed(id, `${param}.source.file_id`), name };
+  throw unsupported(`a document whose source is of the type ${JSON.stringify(type.slice(0, 40))}, or empty,`, `${param}.source`);
 }

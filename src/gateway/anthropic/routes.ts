@@ -30,9 +30,9 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = signalOf(context);
-    const { images, tools, ...supplied } = readPrompt(body);
+    const { media, tools, ...supplied } = readPrompt(body);
     const key = idempotencyKey(context);
-    const beside = { ...(images.length > 0 && { images }), ...(tools.length > 0 && { tools }) };
+    const beside = { ...media, ...(tools.length > 0 && { tools }) };
     const continued = await continueThread(core, body.thread, { supplied, key, beside, signal });
     const going =
       continued ??
@@ -63,7 +63,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   });
 
   app.post('/v1/messages/count_tokens', async (context) => {
-    const { images: _, tools, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
+    const { media: _, tools, ...supplied } = readPrompt(await readBody(context, z.looseObject(prompt)));
     const described = tools.length === 0 ? 0 : JSON.stringify(tools).length;
     return context.json({ input_tokens: estimateTokens(firstMessage(supplied).length + described) });
   });

@@ -1,5 +1,6 @@
 /**
- * Files that a message names by a reference (`att_…`): before it is handed over they become bodies of its conversation.
+ * Files of a message, sent with it or named by a reference (`att_…`): before it is handed over pictures and documents are the
+ * conversation's, and texts stand in its text.
  *
  * R1  An unknown reference refuses the message before a conversation is begun for it. Another tenant's is unknown (client/uploads.ts).
  * R2  What the file is says its content, not who names it.
@@ -8,11 +9,12 @@ import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import { UPLOAD_ID } from '../../client/uploads.js';
 import { LIMITS } from '../../conversation/protocol/limits.js';
-import { mapMedia, sourcesIn, type Media, type MediaSource } from '../../records/message.js';
+import { binaryTypeOf, fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
+import { mapMedia, MEDIA_KINDS, sourcesIn, type Media, type MediaKind, type MediaSource } from '../../records/message.js';
 import { GatewayError } from './errors.js';
 
 /** A type that stands for "see what it is": a protocol that names a file by its id alone has none to say. */
-const UNTOLD = 'application/octet-stream';
+export const UNTOLD = 'application/octet-stream';
 /** As clients come by it: the reference itself, or its address, which a page can show. */
 const NAMED = /^(?:(?:https?:\/\/[^/?#\s]+)?(?:\/[^/?#\s]+)*\/v1\/attachments\/)?(att_[0-9a-f]{32})(?:\/content)?$/;
 
@@ -23,6 +25,8 @@ export function attachmentIn(text: string): MediaSource | undefined {
 }
 
 const MAX_ADDRESS = 2_048;
+/** In a message itself only what is small: it would stay in Temporal's history. */
+const INLINE_CHARACTERS = 64 * 1024;
 
 /** For fields that can hold nothing but a reference. */
 export function attachmentNamed(text: string, param: string): MediaSource {
@@ -34,20 +38,56 @@ export function attachmentNamed(text: string, param: string): MediaSource {
   );
 }
 
-type Client = Pick<PerduraClient, 'uploaded' | 'attachUploaded'>;
+/** A file whose name the client has said. */
+export type NamedSource = MediaSource & { readonly name?: string | undefined };
 
-/** R1, R2: the same message with each reference under its type. */
-export async function checkAttachments<M extends Media>(client: Client, message: M): Promise<M> {
-  if (!namesAny(message)) return message;
-  const types = new Map<string, string>();
-  const named = referencesIn(message);
-  if (named.size > LIMITS.mediaPerMessage)
-    throw invalid(`a message may name ${LIMITS.mediaPerMessage} attachments, this one names ${named.size}`);
-  for (const ref of named) {
-    const { mediaType } = await client.uploaded(ref).catch(refuse);
-    types.set(ref, mediaType);
+type Client = Pick<PerduraClient, 'uploaded' | 'uploadedBytes' | 'attachUploaded' | 'attach'>;
+type WithFiles = Media & { readonly text: string };
+
+/** R1, R2: the same message with each file under what it is. */
+export async function checkAttachments<M extends WithFiles>(client: Client, message: M): Promise<M> {
+  const files = sourcesIn(message);
+  if (!files.some(({ kind, source }) => kind === 'documents' || isUpload(source))) return message;
+  if (files.length > LIMITS.mediaPerMessage)
+    throw invalid(`a message may have ${LIMITS.mediaPerMessage} files, this one has ${files.length}`);
+  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
+  let { text } = message;
+  for (const { kind, source } of files) {
+    const found = await look(client, kind, source);
+    if ('bytes' in found) text = withTextFile(text, { name: (source as NamedSource).name, bytes: found.bytes });
+    else (media[found.kind] ??= []).push(found.source);
   }
-  return { ...message, ...mapMedia(message, (list) => list.map((one) => typed(one, types))) };
+  const rest = Object.fromEntries(Object.entries(message).filter(([name]) => !MEDIA_KINDS.includes(name as MediaKind)));
+  return { ...rest, text, ...media } as unknown as M;
+}
+
+type Found = { readonly kind: MediaKind; readonly source: MediaSource } | { readonly bytes: Uint8Array };
+
+async function look(client: Client, kind: MediaKind, source: MediaSource): Promise<Found> {
+  if (isUpload(source)) {
+    const { mediaType } = await client.uploaded(source.ref).catch(refuse);
+    if (mediaType === TEXT_TYPE) return { bytes: await client.uploadedBytes(source.ref).catch(refuse) };
+    return { kind: kindOf(mediaType), source: { mediaType, ref: source.ref } };
+  }
+  if (kind !== 'documents') return { kind, source };
+  if (!('base64' in source)) return { kind, source: 'url' in source ? { mediaType: source.mediaType, url: source.url } : source };
+  const { base64 } = source;
+  const bytes = Buffer.from(base64, 'base64');
+  const mediaType = fileTypeOf(bytes);
+  if (mediaType === undefined) throw notTaken(`by its content the file ${nameOf(source)} is no ${TAKEN_FILES}`);
+  return mediaType === TEXT_TYPE ? { bytes } : { kind: kindOf(mediaType), source: { mediaType, base64 } };
+}
+
+function kindOf(mediaType: string): MediaKind {
+  return mediaType.startsWith('image/') ? 'images' : 'documents';
+}
+
+function nameOf({ name, mediaType }: NamedSource): string {
+  return JSON.stringify((name ?? mediaType).slice(0, 80));
+}
+
+export function notTaken(message: string, param?: string): GatewayError {
+  return new GatewayError({ status: 415, type: 'media-type', message, ...(param !== undefined && { param }) });
 }
 
 function invalid(message: string, param?: string): GatewayError {
@@ -61,26 +101,26 @@ function refuse(error: unknown): never {
 
 /** The message as the conversation takes it. */
 export async function placeAttachments<M extends Media>(client: Client, id: string, message: M): Promise<M> {
-  if (!namesAny(message)) return message;
-  const placed = new Map<string, MediaSource>();
-  for (const ref of referencesIn(message)) placed.set(ref, await client.attachUploaded(id, ref));
-  return { ...message, ...mapMedia(message, (list) => list.map((one) => ('ref' in one ? (placed.get(one.ref) ?? one) : one))) };
+  const placed = new Map<MediaSource, MediaSource>();
+  for (const { source } of sourcesIn(message)) {
+    if (isUpload(source)) placed.set(source, await client.attachUploaded(id, source.ref));
+    else if (isLong(source)) placed.set(source, await client.attach(id, Buffer.from(source.base64, 'base64')));
+  }
+  if (placed.size === 0) return message;
+  return { ...message, ...mapMedia(message, (list) => list.map((one) => placed.get(one) ?? one)) };
 }
 
 /** Both, for a conversation that there is. */
-export async function withAttachments<M extends Media>(client: Client, id: string, message: M): Promise<M> {
+export async function withAttachments<M extends WithFiles>(client: Client, id: string, message: M): Promise<M> {
   return placeAttachments(client, id, await checkAttachments(client, message));
 }
 
-function typed(source: MediaSource, types: ReadonlyMap<string, string>): MediaSource {
-  const mediaType = 'ref' in source ? types.get(source.ref) : undefined;
-  return mediaType === undefined ? source : { ...source, mediaType };
+function isUpload(source: MediaSource): source is MediaSource & { readonly ref: string } {
+  return 'ref' in source && UPLOAD_ID.test(source.ref);
 }
 
-function referencesIn(message: Media): ReadonlySet<string> {
-  return new Set(sourcesIn(message).flatMap(({ source }) => ('ref' in source && UPLOAD_ID.test(source.ref) ? [source.ref] : [])));
-}
-
-function namesAny(message: Media): boolean {
-  return referencesIn(message).size > 0;
+/** Sound, video, and what only says that it is a picture stay as they are: the conversation checks them. */
+function isLong(source: MediaSource): source is MediaSource & { readonly base64: string } {
+  if (!('base64' in source) || source.base64.length <= INLINE_CHARACTERS) return false;
+  return binaryTypeOf(Buffer.from(source.base64.slice(0, 16), 'base64')) === source.mediaType;
 }

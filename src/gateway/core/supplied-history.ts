@@ -13,6 +13,7 @@
  */
 import { createHash } from 'node:crypto';
 import { partSchema } from '../../conversation/protocol/input.js';
+import { withoutTextFiles } from '../../records/file-type.js';
 import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { askedOf, isAnsweredSo, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
 import { invalid } from './read-body.js';
@@ -147,7 +148,7 @@ export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo =
     const own = known.filter((entry) => entry.turn === turn);
     const first = i === 0 ? firstMessage(instructed(supplied, said.slice(0, at + 1))) : asked.text;
     const words = own.flatMap(({ message }) =>
-      message.role === 'user' && isFromPerson(message) ? [partSchema(shownText(message.text)).text] : [],
+      message.role === 'user' && isFromPerson(message) ? [withoutTextFiles(partSchema(shownText(message.text)).text)] : [],
     );
     const expected = joined([first, ...(asked.joined ?? [])]);
     return joined(words) === expected && joined(textsOf(own)).trim() === answer.text.trim() && hasCalls(own, answer.calls ?? []);

@@ -25,7 +25,7 @@ const attachments = z
   .array(z.string().max(MAX_REFERENCE))
   .max(LIMITS.mediaPerMessage)
   .default([])
-  .describe('pictures for the model: references that POST /v1/attachments of the gateway has answered, such as att_0123…');
+  .describe('files for the model: references that POST /v1/attachments of the gateway has answered, such as att_0123…');
 
 const waitSeconds = z
   .number()
@@ -98,10 +98,10 @@ function addWriting(server: McpServer, client: PerduraClient): void {
       },
     },
     async ({ agent, title, message, attachments: named, wait_seconds }, calling) => {
-      const images = await knownImages(client, named);
+      const documents = await knownFiles(client, named);
       const { id } = await client.start(undefined, { ...(agent !== undefined && { agent }), ...(title !== undefined && { title }) });
       if (message === undefined) return json({ conversation: id });
-      return json(await send(client, { id, text: message, images, messageId: randomUUID(), waitSeconds: wait_seconds }, calling));
+      return json(await send(client, { id, text: message, documents, messageId: randomUUID(), waitSeconds: wait_seconds }, calling));
     },
   );
   server.registerTool(
@@ -120,8 +120,8 @@ function addWriting(server: McpServer, client: PerduraClient): void {
       annotations: { openWorldHint: true },
     },
     async ({ conversation: id, text, attachments: named, message_id, wait_seconds }, calling) => {
-      const images = named.map((ref) => attachmentNamed(ref, 'attachments'));
-      return json(await send(client, { id, text, images, messageId: message_id ?? randomUUID(), waitSeconds: wait_seconds }, calling));
+      const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
+      return json(await send(client, { id, text, documents, messageId: message_id ?? randomUUID(), waitSeconds: wait_seconds }, calling));
     },
   );
   server.registerTool(
@@ -182,23 +182,25 @@ function addReading(server: McpServer, client: PerduraClient): void {
 interface Sending {
   readonly id: string;
   readonly text: string;
-  readonly images: readonly MediaSource[];
+  /** What each is says its content. */
+  readonly documents: readonly MediaSource[];
   readonly messageId: string;
   readonly waitSeconds: number;
 }
 
 /** Refused before a conversation is begun for them. */
-async function knownImages(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
-  const images = named.map((ref) => attachmentNamed(ref, 'attachments'));
-  return (await checkAttachments(client, { images })).images;
+async function knownFiles(client: PerduraClient, named: readonly string[]): Promise<readonly MediaSource[]> {
+  const documents = named.map((ref) => attachmentNamed(ref, 'attachments'));
+  await checkAttachments(client, { text: '', documents });
+  return documents;
 }
 
-async function send(client: PerduraClient, { id, text, images, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
+async function send(client: PerduraClient, { id, text, documents, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
   await refuseWhileClientRuns({ client }, id, messageId);
   const stopProgress = reportProgress(calling);
   try {
-    const message = await withAttachments(client, id, { id: messageId, text, ...(images.length > 0 && { images }) });
+    const message = await withAttachments(client, id, { id: messageId, text, ...(documents.length > 0 && { documents }) });
     if (waitSeconds === 0) await client.message(id, message);
     else {
       const { text: answer, ...result } = await client.send(id, message, { signal: AbortSignal.any([calling.signal, patience]) });

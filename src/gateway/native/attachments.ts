@@ -7,7 +7,14 @@ import { invalid } from '../core/read-body.js';
 import { add } from './operation.js';
 
 const tag = 'attachments';
-const ENDINGS: Readonly<Record<string, string>> = { 'image/png': 'png', 'image/jpeg': 'jpg', 'image/gif': 'gif', 'image/webp': 'webp' };
+const ENDINGS: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+  'application/pdf': 'pdf',
+  'text/plain': 'txt',
+};
 
 const onAttachment = z.object({ ref: z.string().max(100).openapi({ example: 'att_0123456789abcdef0123456789abcdef' }) });
 const attachment = z
@@ -28,7 +35,7 @@ export function addAttachments(app: GatewayApp): void {
     tag,
     summary: 'Send a file, for messages that will name it',
     description:
-      'The body is the file itself: PNG, JPEG, GIF or WebP, by its content. The answer’s `ref` can stand in a message of any protocol in ' +
+      'The body is the file itself: PNG, JPEG, GIF or WebP, PDF, or text in UTF-8, by its content. The answer’s `ref` can stand in a message of any protocol in ' +
       'place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` ' +
       '(RFC 9530, sha-256) a file that came otherwise than it was sent is refused.',
     takesFile: true,

@@ -54,7 +54,7 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
   const content = streams
     ? { 'text/event-stream': { schema: z.string() } }
     : answersFile
-      ? { 'image/*': file }
+      ? { '*/*': file }
       : answer && { 'application/json': { schema: answer } };
   const route = createRoute({
     method,

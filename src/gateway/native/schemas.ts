@@ -38,6 +38,14 @@ const source = z.union([
   attachment,
 ]);
 
+const name = z.string().max(200).optional();
+const file = z.union([
+  z.strictObject({ mediaType: z.string(), url: z.string() }),
+  z.strictObject({ mediaType: z.string().default('application/octet-stream'), base64: z.string(), name }),
+  z.strictObject({ mediaType: z.string(), ref: z.string(), name }),
+  attachment.extend({ name }),
+]);
+
 export const message = z
   .strictObject({
     id: z.string().min(1).max(128).optional().openapi({ description: 'the same id twice is one message; `Idempotency-Key` says it too' }),
@@ -45,6 +53,11 @@ export const message = z
     images: z.array(source).max(32).optional(),
     audio: z.array(source).max(32).optional(),
     video: z.array(source).max(32).optional(),
+    documents: z
+      .array(file)
+      .max(32)
+      .optional()
+      .openapi({ description: 'PDF, and texts (as base64 or by reference), which become part of the text; what each is says its content' }),
     delivery: z.enum(['queue', 'steer', 'interrupt']).optional(),
     payload: json.optional().openapi({ description: 'data for the model, shown to it after the text' }),
     output: object.optional().openapi({ description: 'JSON Schema of the object that the answer must be' }),
@@ -118,6 +131,7 @@ export const listed = z
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
     isCurrent: z.boolean().optional().openapi({ description: 'with `current`: its status, turns and cost are as of now' }),
+    phase: z.string().optional().openapi({ description: 'with `current`: what it does now; `idle` between turns' }),
   })
   .openapi('Listed');
 

@@ -53,8 +53,9 @@ export function addTurns(app: GatewayApp): void {
     method: 'post',
     path: '/v1/conversations/{id}/attachments',
     tag,
-    summary: 'Keep a picture with the conversation, for the `images` of a message',
-    description: 'The body is the file itself: PNG, JPEG, GIF or WebP, by its content, of at most 10 MiB. `images: [answer]` sends it.',
+    summary: 'Keep a picture or a PDF with the conversation, for the `images` or `documents` of a message',
+    description:
+      'The body is the file itself: PNG, JPEG, GIF, WebP or PDF, by its content, of at most 10 MiB. `images: [answer]` sends a picture, `documents: [answer]` a PDF.',
     params: onConversation,
     takesFile: true,
     status: 201,

@@ -87,10 +87,10 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
     calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: argumentsOf(made?.arguments ?? '') })),
     ...(callId !== undefined && { callId }),
   }));
-  const { images, ...supplied } = readMessages(messages, 'messages');
+  const { media, ...supplied } = readMessages(messages, 'messages');
   const agent = await agentOf(context, body.model);
   const output = outputOf(body.response_format);
-  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }), ...(tools.length > 0 && { tools }) };
+  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const named = context.req.header(CONVERSATION_HEADER);
   if (named === undefined) {

@@ -1,23 +1,31 @@
-/** What clients of OpenAI's API say: texts, and pictures in the newest message. */
+/** What clients of OpenAI's API say: texts, and pictures and files in the newest message. */
 import { z } from 'zod';
-import type { JsonValue, MediaSource } from '../../records/message.js';
+import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
 import { attachmentIn, attachmentNamed } from '../core/attachments.js';
+import { fileOf } from '../core/media-source.js';
 import { invalid, unsupported } from '../core/read-body.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const imageUrl = z.looseObject({ url: z.string() });
+const file = {
+  file_id: z.string().max(500).nullish(),
+  file_data: z.string().nullish(),
+  file_url: z.string().max(8_192).nullish(),
+  filename: z.string().max(500).nullish(),
+};
 const part = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
   refusal: z.string().optional(),
   image_url: z.union([z.string(), imageUrl]).nullish(),
   /** Of the Responses API, and within `file` of Chat Completions. */
-  file_id: z.string().max(500).nullish(),
-  file: z.looseObject({ file_id: z.string().max(500).nullish() }).optional(),
+  ...file,
+  file: z.looseObject(file).optional(),
 });
 export const content = z.union([z.string(), z.array(part).max(200)]);
 type Content = z.output<typeof content>;
+type Part = z.output<typeof part>;
 
 export const schemaFormat = z.looseObject({ type: z.string(), schema: z.record(z.string(), z.unknown()).optional() });
 
@@ -41,14 +49,14 @@ export interface Message {
 
 export interface Conversed extends Supplied {
   /** Of the newest message. */
-  readonly images: readonly MediaSource[];
+  readonly media: Media;
 }
 
 /** Instructions are apart, wherever they stand. */
 export function readMessages(messages: readonly Message[], param: string): Conversed {
   const instructions: string[] = [];
   const spoken: Spoken[] = [];
-  let images: readonly MediaSource[] = [];
+  let media: Media = {};
   for (const [at, message] of messages.entries()) {
     const where = `${param}.${at}`;
     const text = textOf(message.content, where);
@@ -58,12 +66,12 @@ export function readMessages(messages: readonly Message[], param: string): Conve
       spoken.push({ role: message.role, text, ...(message.calls?.length && { calls: message.calls }) });
     else if (message.role === 'tool') spoken.push({ role: 'tool', answers: [answerOf(message, text, where)] });
     else throw unsupported(`a message of the role ${JSON.stringify(message.role.slice(0, 40))}`, `${where}.role`);
-    if (at === messages.length - 1) images = imagesOf(message.content, where);
+    if (at === messages.length - 1) media = mediaOf(message.content, where);
   }
   const turns = inTurns(spoken);
   if (!turns.answers && turns.said.at(-1)?.role !== 'user') throw invalid('the last message must be of the user, or of a tool', param);
   const joined = instructions.join('\n\n');
-  return { ...turns, images, ...(joined !== '' && { instructions: joined }) };
+  return { ...turns, media, ...(joined !== '' && { instructions: joined }) };
 }
 
 function answerOf({ callId }: Message, output: string, where: string): ToolAnswer {
@@ -84,7 +92,7 @@ function textOf(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap((one, at) => {
-      if ((one.image_url ?? fileIdOf(one)) !== undefined) return [];
+      if (one.image_url != null || isFile(one)) return [];
       const text = one.text ?? one.refusal;
       if (text === undefined) throw unsupported(`content of the type ${JSON.stringify(one.type.slice(0, 40))}`, `${where}.content.${at}`);
       return [text];
@@ -92,27 +100,51 @@ function textOf(given: Content, where: string): string {
     .join('\n\n');
 }
 
-function fileIdOf({ file_id: own, file }: z.output<typeof part>): string | undefined {
-  return own ?? file?.file_id ?? undefined;
+function isFile({ type, file: of, file_id: id }: Part): boolean {
+  return type === 'input_file' || type === 'file' || (of?.file_id ?? id) != null;
 }
 
-function imagesOf(given: Content, where: string): readonly MediaSource[] {
-  if (typeof given === 'string') return [];
-  return given.flatMap((one, at): MediaSource[] => {
-    const image = one.image_url ?? undefined;
-    const file = fileIdOf(one);
-    if (file !== undefined) return [attachmentNamed(file, `${where}.content.${at}.${one.file === undefined ? 'file_id' : 'file.file_id'}`)];
-    if (image === undefined) return [];
-    const url = typeof image === 'string' ? image : image.url;
-    const attachment = attachmentIn(url);
-    if (attachment !== undefined) return [attachment];
-    const mediaType = DATA_URL.exec(url)?.[1];
-    if (mediaType !== undefined) return [{ mediaType, base64: url.slice(url.indexOf(',') + 1) }];
-    const byName = TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''];
-    if (/^https:\/\//.test(url) && byName !== undefined) return [{ mediaType: byName, url }];
-    throw invalid(
-      'a picture must be a data: URL, an https: one that ends with its type, such as .png, or the reference of an attachment',
-      `${where}.content.${at}`,
-    );
-  });
+function mediaOf(given: Content, where: string): Media {
+  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
+  if (typeof given === 'string') return media;
+  for (const [at, one] of given.entries()) {
+    const param = `${where}.content.${at}`;
+    if (isFile(one)) {
+      const { kind, source } = suppliedFile(one, param);
+      (media[kind] ??= []).push(source);
+    } else if (one.image_url != null) (media.images ??= []).push(pictureOf(one.image_url, param));
+  }
+  return media;
+}
+
+function suppliedFile(given: Part, param: string): { readonly kind: MediaKind; readonly source: MediaSource } {
+  const { file_id: id, file_data: data, file_url: url, filename: name } = given.file ?? given;
+  if (id != null) {
+    const source = attachmentNamed(id, `${param}.${given.file === undefined ? 'file_id' : 'file.file_id'}`);
+    return { kind: 'documents', source: { ...source, ...(name != null && { name }) } as MediaSource };
+  }
+  const named = { name: name ?? undefined };
+  // Some clients leave the beginning of the data URL out.
+  if (data != null)
+    return fileOf({ mediaType: typeIn(data), url: data.startsWith('data:') ? data : `data:;base64,${data}`, ...named }, param);
+  if (url != null) return fileOf({ mediaType: 'application/pdf', url, ...named }, param);
+  throw invalid('a file needs one of file_id, file_data and file_url', param);
+}
+
+function typeIn(data: string): string {
+  return /^data:([\w/.+-]{1,100})[;,]/.exec(data)?.[1] ?? '';
+}
+
+function pictureOf(image: NonNullable<Part['image_url']>, param: string): MediaSource {
+  const url = typeof image === 'string' ? image : image.url;
+  const attachment = attachmentIn(url);
+  if (attachment !== undefined) return attachment;
+  const mediaType = DATA_URL.exec(url)?.[1];
+  if (mediaType !== undefined) return { mediaType, base64: url.slice(url.indexOf(',') + 1) };
+  const byName = TYPES[/\.([a-z]+)(?:[?#]|$)/i.exec(url)?.[1]?.toLowerCase() ?? ''];
+  if (/^https:\/\//.test(url) && byName !== undefined) return { mediaType: byName, url };
+  throw invalid(
+    'a picture must be a data: URL, an https: one that ends with its type, such as .png, or the reference of an attachment',
+    param,
+  );
 }

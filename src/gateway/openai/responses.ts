@@ -121,11 +121,11 @@ async function submit(context: GatewayContext, body: Request, signal: AbortSigna
   if (body.previous_response_id !== undefined && body.conversation !== undefined) {
     throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
   }
-  const { images, ...given } = readMessages(messagesOf(body.input), 'input');
+  const { media, ...given } = readMessages(messagesOf(body.input), 'input');
   const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
   const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
   const output = outputOf(body);
-  const beside: Beside = { ...(images.length > 0 && { images }), ...(output && { output }), ...(tools.length > 0 && { tools }) };
+  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const agent = await agentOf(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };

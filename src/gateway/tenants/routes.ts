@@ -39,6 +39,7 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
     return own;
   };
   const ofNone = createConversations(createClientOfNoTenant(client), log);
+  const ofAll = createConversations(withReachableForks(client), log);
   return async (context, next) => {
     // Open paths have none.
     const principal = context.get('principal') as Principal | undefined;
@@ -50,7 +51,23 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
       context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
       context.set('temporalLink', () => Promise.resolve(undefined));
     } else if (principal !== undefined && !mayAct(principal, 'operator')) context.set('conversations', ofNone);
+    else if (principal !== undefined) context.set('conversations', ofAll);
     await next();
+  };
+}
+
+/** A fork that is begun for a tenant by nobody of it would have no id there. */
+function withReachableForks(client: PerduraClient): PerduraClient {
+  return {
+    ...client,
+    async fork(id, options) {
+      const { tenant, publicId } = await client.describe(id);
+      if (tenant === null) return client.fork(id, options);
+      const message =
+        `cannot fork ${id}: it is a conversation of the tenant ${tenant}, which could not reach the fork; ask with ?tenant=${tenant}` +
+        (publicId === null ? '' : ` and the id that it has there, ${publicId}`);
+      throw new GatewayError({ status: 409, type: 'of-tenant', message });
+    },
   };
 }
 

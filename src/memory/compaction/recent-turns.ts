@@ -6,6 +6,7 @@ import { cut, indented } from '../../records/text.js';
 /** Characters of one text; of a longer one its beginning is shown. */
 const TEXT_CHARACTERS = 2_000;
 
+/** A turn as text. */
 export interface FlatTurn {
   readonly turnId: string;
   /** `Turn 12:` and its lines; further lines of one text are indented, so that no text passes for another. */
@@ -49,6 +50,7 @@ const NOUNS: Readonly<Record<MediaKind, readonly [one: string, several: string]>
   images: ['image', 'images'],
   audio: ['audio', 'audio'],
   video: ['video', 'videos'],
+  documents: ['document', 'documents'],
 };
 
 function linesOf({ message }: Entry, characters: number): string[] {

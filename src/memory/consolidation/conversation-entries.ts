@@ -62,9 +62,9 @@ function answeredIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
   ];
 }
 
-function userText({ text, images = [] }: UserMessage): string {
-  const shown = shownText(text);
-  return images.length === 0 ? shown : `${shown} [${images.length} ${images.length === 1 ? 'image' : 'images'}]`.trimStart();
+function userText({ text, images = [], documents = [] }: UserMessage): string {
+  const counted = (count: number, one: string): string[] => (count === 0 ? [] : [`[${count} ${count === 1 ? one : `${one}s`}]`]);
+  return [shownText(text), ...counted(images.length, 'image'), ...counted(documents.length, 'document')].join(' ').trimStart();
 }
 
 /** Thinking goes back only to the model that made it. */

@@ -13,7 +13,7 @@ const source = z.union([
 ]);
 const paths = z.array(z.string()).optional();
 const sources = z.array(source).optional();
-const media = { images: sources, audio: sources, video: sources };
+const media = { images: sources, audio: sources, video: sources, documents: sources };
 const chunkType = z.string().regex(CHUNK_TYPE);
 const user = z.object({
   role: z.literal('user'),

@@ -25,7 +25,7 @@ export const seedTraceSchema = z.object({
   seq: z.number().int().nonnegative(),
   trace_type: z.enum(['user', 'assistant', 'tool_call', 'tool_result']),
   content: z.string(),
-  media: z.object({ images: addresses, audio: addresses, video: addresses }).optional(),
+  media: z.object({ images: addresses, audio: addresses, video: addresses, documents: addresses }).optional(),
   tool_name: z.string().max(200).optional(),
   tool_args: z.unknown().optional(),
   tool_result: z.unknown().optional(),
@@ -131,7 +131,8 @@ function entryOf(slot: number, turn: string, seq: number, ts: number, message: C
 
 /** A path of another machine is no address here. */
 function toSource(kind: MediaKind, address: string): MediaSource[] {
-  const [, mediaType, base64] = /^data:((?:image|audio|video)\/[a-z0-9+.-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? [];
+  const [, mediaType, base64] =
+    /^data:((?:image|audio|video)\/[a-z0-9+.-]+|application\/pdf);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? [];
   const usual = USUAL_TYPE[kind];
   if (mediaType !== undefined && base64 !== undefined)
     return mediaType.split('/')[0] === usual.split('/')[0] ? [{ mediaType, base64 }] : [];
@@ -139,7 +140,12 @@ function toSource(kind: MediaKind, address: string): MediaSource[] {
 }
 
 /** The seed does not say of what type something elsewhere is. */
-const USUAL_TYPE: Readonly<Record<MediaKind, string>> = { images: 'image/png', audio: 'audio/mpeg', video: 'video/mp4' };
+const USUAL_TYPE: Readonly<Record<MediaKind, string>> = {
+  images: 'image/png',
+  audio: 'audio/mpeg',
+  video: 'video/mp4',
+  documents: 'application/pdf',
+};
 
 function toText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);

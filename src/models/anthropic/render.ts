@@ -13,6 +13,7 @@ import type {
   Base64ImageSource,
   CacheControlEphemeral,
   ContentBlockParam,
+  DocumentBlockParam,
   ImageBlockParam,
   MessageCreateParamsStreaming,
   MessageParam,
@@ -23,7 +24,7 @@ import type {
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { recordingsInWords, sentImage, sentText, toolResultText } from '../shown.js';
+import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, toolResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
@@ -31,7 +32,7 @@ import { createWireIds, toWireName } from '../wire-names.js';
 type WireId = (callId: string) => string;
 type UserSide = UserMessage | ToolResultMessage;
 /** What can stand in a user message that we send; each of them can carry a cache mark. */
-type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
+type UserBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam | ToolResultBlockParam;
 
 type ImageType = Base64ImageSource['media_type'];
 const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
@@ -143,7 +144,8 @@ function renderResult(result: ToolResultMessage, wireId: WireId): ToolResultBloc
 function renderUser(message: UserMessage): UserBlock[] {
   const text = sentText(message.text);
   const words = [...recordingsInWords(message), ...(text === '' ? [] : [text])];
-  return [...(message.images ?? []).map(renderImage), ...words.map((part) => ({ type: 'text' as const, text: part }))];
+  const { images = [], documents = [] } = message;
+  return [...documents.map(renderDocument), ...images.map(renderImage), ...words.map((part) => ({ type: 'text' as const, text: part }))];
 }
 
 function renderImage(image: MediaSource): UserBlock {
@@ -153,6 +155,20 @@ function renderImage(image: MediaSource): UserBlock {
       return { type: 'image', source: { type: 'base64', media_type: sent.mediaType as ImageType, data: sent.base64 } };
     case 'url':
       return { type: 'image', source: { type: 'url', url: sent.url } };
+    case 'words':
+      return { type: 'text', text: sent.text };
+    default:
+      return sent satisfies never;
+  }
+}
+
+function renderDocument(document: MediaSource): UserBlock {
+  const sent = sentDocument(document, { urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { type: 'document', source: { type: 'base64', media_type: PDF_TYPE, data: sent.base64 } };
+    case 'url':
+      return { type: 'document', source: { type: 'url', url: sent.url } };
     case 'words':
       return { type: 'text', text: sent.text };
     default:

@@ -14,7 +14,7 @@ import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessag
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject, asText } from '../read-json.js';
-import { sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
+import { sentDocument, sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { toWireName } from '../wire-names.js';
@@ -93,9 +93,10 @@ function renderResult(result: ToolResultMessage): Part {
   };
 }
 
-function renderUser({ text, images = [], audio = [], video = [] }: UserMessage): Part[] {
+function renderUser({ text, images = [], audio = [], video = [], documents = [] }: UserMessage): Part[] {
   const said = sentText(text);
   return [
+    ...documents.map((source) => renderMedia(sentDocument(source, { urls: true }))),
     ...images.map((image) => renderMedia(sentImage(image, { types: IMAGE_TYPES, urls: true }))),
     ...audio.map((source) => renderMedia(sentRecording('audio', withKnownType(source), { types: AUDIO_TYPES, urls: true }))),
     ...video.map((source) => renderMedia(sentRecording('video', source, { types: VIDEO_TYPES, urls: true }))),

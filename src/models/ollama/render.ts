@@ -10,7 +10,7 @@ import type { AssistantBlock, ConversationMessage, UserMessage } from '../../rec
 import { answerTokens } from '../context-window.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { inTurns, recordingsInWords, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
+import { documentInWords, inTurns, recordingsInWords, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { toWireName } from '../wire-names.js';
@@ -67,7 +67,12 @@ function joinUsers(last: Message, next: Message): Message {
 
 function renderUser(message: UserMessage): Message {
   const sent = (message.images ?? []).map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
-  const words = [...sent.map((image) => (image.kind === 'words' ? image.text : '')), ...recordingsInWords(message), sentText(message.text)];
+  const words = [
+    ...sent.map((image) => (image.kind === 'words' ? image.text : '')),
+    ...recordingsInWords(message),
+    ...(message.documents ?? []).map(documentInWords),
+    sentText(message.text),
+  ];
   const pictures = sent.flatMap((image) => (image.kind === 'base64' ? [image.base64] : []));
   return {
     role: 'user',

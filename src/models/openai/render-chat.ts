@@ -15,7 +15,17 @@ import type {
 import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { inTurns, recordingsInWords, sentImage, sentRecording, sentText, textAndCalls, markedResultText } from '../shown.js';
+import {
+  inTurns,
+  markedResultText,
+  PDF_TYPE,
+  recordingsInWords,
+  sentDocument,
+  sentImage,
+  sentRecording,
+  sentText,
+  textAndCalls,
+} from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
@@ -82,11 +92,12 @@ function joinUsers(last: ChatCompletionMessageParam, next: ChatCompletionMessage
 }
 
 function renderUser(message: UserMessage, audioTypes: readonly string[]): string | ChatCompletionContentPart[] {
-  const { images = [], audio = [], video = [] } = message;
+  const { images = [], audio = [], video = [], documents = [] } = message;
   const said = sentText(message.text);
   if (sourcesIn(message).length === 0) return said;
   const words = [...recordingsInWords({ video }), ...(said === '' ? [] : [said])];
   return [
+    ...documents.map(renderDocument),
     ...images.map(renderImage),
     ...audio.map((source) => renderAudio(source, audioTypes)),
     ...words.map((text) => ({ type: 'text' as const, text })),
@@ -105,6 +116,14 @@ function renderImage(image: MediaSource): ChatCompletionContentPart {
     default:
       return sent satisfies never;
   }
+}
+
+/** As its bytes only. */
+function renderDocument(source: MediaSource): ChatCompletionContentPart {
+  const sent = sentDocument(source, { urls: false });
+  return sent.kind === 'base64'
+    ? { type: 'file', file: { filename: 'document.pdf', file_data: `data:${PDF_TYPE};base64,${sent.base64}` } }
+    : { type: 'text', text: sent.kind === 'words' ? sent.text : sent.url };
 }
 
 /** As its bytes only. */

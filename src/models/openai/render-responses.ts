@@ -17,7 +17,7 @@ import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } fr
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject } from '../read-json.js';
-import { recordingsInWords, sentImage, sentText, markedResultText } from '../shown.js';
+import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
@@ -80,7 +80,8 @@ function renderMessage(message: ConversationMessage, wireId: WireId): ResponseIn
 function renderUser(message: UserMessage): ResponseInputContent[] {
   const said = sentText(message.text);
   const words = [...recordingsInWords(message), ...(said === '' ? [] : [said])];
-  return [...(message.images ?? []).map(renderImage), ...words.map((text) => ({ type: 'input_text' as const, text }))];
+  const { images = [], documents = [] } = message;
+  return [...documents.map(renderDocument), ...images.map(renderImage), ...words.map((text) => ({ type: 'input_text' as const, text }))];
 }
 
 function renderImage(image: MediaSource): ResponseInputContent {
@@ -90,6 +91,20 @@ function renderImage(image: MediaSource): ResponseInputContent {
       return { type: 'input_image', detail: 'auto', image_url: `data:${sent.mediaType};base64,${sent.base64}` };
     case 'url':
       return { type: 'input_image', detail: 'auto', image_url: sent.url };
+    case 'words':
+      return { type: 'input_text', text: sent.text };
+    default:
+      return sent satisfies never;
+  }
+}
+
+function renderDocument(document: MediaSource): ResponseInputContent {
+  const sent = sentDocument(document, { urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { type: 'input_file', filename: 'document.pdf', file_data: `data:${PDF_TYPE};base64,${sent.base64}` };
+    case 'url':
+      return { type: 'input_file', file_url: sent.url };
     case 'words':
       return { type: 'input_text', text: sent.text };
     default:

@@ -112,10 +112,19 @@ function checkContent({ role, content, tool_calls: calls }: Record<string, unkno
           ? checkImageUrl(isRecord(part.image_url) ? part.image_url.url : undefined, `${place}.image_url.url`)
           : part.type === 'input_audio' && role === 'user'
             ? checkAudio(part.input_audio, `${place}.input_audio`)
-            : `Invalid value: '${String(part.type)}'.`;
+            : part.type === 'file' && role === 'user'
+              ? checkFile(part.file, `${place}.file`)
+              : `Invalid value: '${String(part.type)}'.`;
     if (wrong !== undefined) return wrong;
   }
   return undefined;
+}
+
+function checkFile(file: unknown, path: string): string | undefined {
+  if (!isRecord(file) || typeof file.filename !== 'string') return `Missing required parameter: '${path}.filename'.`;
+  return /^data:application\/pdf;base64,[A-Za-z0-9+/=]+$/.test(String(file.file_data))
+    ? undefined
+    : `Invalid '${path}.file_data': expected a base64-encoded data URL with an application/pdf MIME type.`;
 }
 
 function checkAudio(audio: unknown, path: string): string | undefined {

@@ -37,6 +37,7 @@ const knownOfFunction: Fields = new Set([
 const data = ['text', 'inlineData', 'functionCall', 'functionResponse', 'fileData', 'executableCode', 'codeExecutionResult'];
 const knownOfPart: Fields = new Set([...data, 'thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution']);
 const mediaTypes = [
+  'application/pdf',
   ...['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'],
   ...['audio/wav', 'audio/mp3', 'audio/aiff', 'audio/aac', 'audio/ogg', 'audio/flac'],
   ...['mp4', 'mpeg', 'quicktime', 'mov', 'avi', 'x-flv', 'mpg', 'webm', 'wmv', '3gpp'].map((type) => `video/${type}`),

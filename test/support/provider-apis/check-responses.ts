@@ -110,10 +110,18 @@ function checkMessage({ role, content }: Record<string, unknown>, path: string):
     const wrong =
       part.type === 'input_image'
         ? checkImageUrl(part.image_url, `${place}.image_url`)
-        : checkText(part.text ?? part.refusal, `${place}.text`);
+        : part.type === 'input_file'
+          ? checkFile(part, place)
+          : checkText(part.text ?? part.refusal, `${place}.text`);
     if (wrong !== undefined) return wrong;
   }
   return undefined;
+}
+
+function checkFile({ file_data: data, file_url: url, filename }: Record<string, unknown>, path: string): string | undefined {
+  if (typeof url === 'string') return undefined;
+  if (typeof filename !== 'string') return `Missing required parameter: '${path}.filename'.`;
+  return /^data:application\/pdf;base64,[A-Za-z0-9+/=]+$/.test(String(data)) ? undefined : `Invalid '${path}.file_data'.`;
 }
 
 function checkReasoning(item: Record<string, unknown>, next: unknown, path: string, stored: boolean): string | undefined {

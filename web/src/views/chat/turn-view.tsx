@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep } from '../../address.js';
 import { addressOf, request } from '../../api/request.js';
-import type { Media } from '../../api/entries.js';
+import type { Media, NamedMedia } from '../../api/entries.js';
 import type { Opened } from '../../conversation/open.js';
 import type { Part, Turn, Words } from '../../conversation/turns.js';
 import { Icon } from '../../ui/icon.js';
@@ -60,7 +60,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
       )}
       <div class="answer">
         {turn.parts.map((part) => (
-          <PartView key={part.kind === 'call' ? part.callId : part.key} part={part} turn={turn} opened={opened} />
+          <PartView key={part.kind === 'call' ? part.callId : part.key} part={part} turn={turn} opened={opened} isBranch={isBranch} />
         ))}
         <State turn={turn} opened={opened} />
         {problem.value !== '' && (
@@ -125,8 +125,33 @@ function SaidWords({ words }: { readonly words: Words }): JSX.Element {
         </div>
       )}
       {plainLines(words.text.length > 100_000 ? `${words.text.slice(0, 100_000)}…` : words.text)}
+      <Documents of={words.documents} />
       {words.others > 0 && <p class="small faint">and {words.others} of sound or video</p>}
     </div>
+  );
+}
+
+/** By their names; those that were sent once can be opened. */
+export function Documents({ of }: { readonly of: readonly NamedMedia[] }): JSX.Element | null {
+  if (of.length === 0) return null;
+  return (
+    <ul class="documents small">
+      {of.map((document, at) => (
+        <li key={at}>
+          <Icon name="attach" size={14} />
+          {'ref' in document && document.ref.startsWith('att_') ? (
+            <a
+              href={addressOf('/v1/attachments/{ref}/content', { ref: document.ref }).href}
+              download={plainText(document.name ?? 'file', 80)}
+            >
+              {plainText(document.name ?? document.mediaType, 80)}
+            </a>
+          ) : (
+            plainText(document.name ?? document.mediaType, 80)
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -145,7 +170,14 @@ function Shown({ image }: { readonly image: Media }): JSX.Element {
   );
 }
 
-function PartView({ part, turn, opened }: { readonly part: Part; readonly turn: Turn; readonly opened: Opened }): JSX.Element {
+interface PartViewProps {
+  readonly part: Part;
+  readonly turn: Turn;
+  readonly opened: Opened;
+  readonly isBranch: boolean;
+}
+
+function PartView({ part, turn, opened, isBranch }: PartViewProps): JSX.Element {
   switch (part.kind) {
     case 'text':
       return <Markdown text={part.text} />;
@@ -159,7 +191,7 @@ function PartView({ part, turn, opened }: { readonly part: Part; readonly turn: 
     case 'notice':
       return <p class="notice small faint">{plainLines(part.text)}</p>;
     case 'call':
-      return <CallCard call={part} turn={turn} opened={opened} />;
+      return <CallCard call={part} turn={turn} opened={opened} isBranch={isBranch} />;
   }
 }
 
@@ -258,7 +290,12 @@ function Copy({ turn }: { readonly turn: Turn }): JSX.Element | null {
 }
 
 function factsOf({ at, model, usage }: Turn): string {
-  const time = new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-  const used = usage === undefined ? [] : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, dollars(usage.costUsd)];
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const time = date.toLocaleString(undefined, { ...(!isToday && { dateStyle: 'medium' }), timeStyle: 'short' });
+  const used =
+    usage === undefined
+      ? []
+      : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, ...(usage.costUsd === null ? [] : [dollars(usage.costUsd)])];
   return [time, ...(model === undefined ? [] : [plainText(model, 60)]), ...used].join(' · ');
 }
