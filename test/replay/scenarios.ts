@@ -1192,18 +1192,20 @@ export const scenarios: readonly Scenario[] = [
       embedder: {
         name: 'test/one',
         price: 1_000,
-        embed: (texts) => Promise.resolve({ vectors: texts.map((one) => Float32Array.from([1, one.length])), tokens: texts.length }),
+        embed: (texts) => Promise.resolve({ vectors: texts.map((one) => Float32Array.from([1, one.length])), tokens: 1_000_000 * texts.length }),
       },
       answer: () => text('Noted.'),
     }),
-    has: [MODEL, '"embedded":{'],
+    has: [MODEL, '"embedded":{', '"stopReason":"budget"'],
     async play({ world, id, until }) {
-      await world.client.send(id, 'In Kiel I go to the dentist Brandt.', START);
+      await world.client.send(id, 'In Kiel I go to the dentist Brandt.', { start: { budget: { maxTokens: 2_000_000 } } });
       await until('vectors are made', async () => {
         const [key] = await world.store.lives.list({ namespace: 'default', conversation: id });
         return key !== undefined && (await world.store.vectors.read(key, 'test/one')).length === 2;
       });
       await world.client.send(id, 'Thanks.');
+      // Nothing is left for a model.
+      await world.client.send(id, 'And now?');
     },
   },
   {

@@ -427,7 +427,7 @@ describe('the files', () => {
         '{"id":"sem_0001","ts":1738100501.5,"fact":"Use pnpm.","tags":["testing"],"confidence":0.8,"salience":0.7,"namespace":"default","batches":["b1"],"source":{"conversation":"conv_8","turn_ids":["turn_0001"]},"v":1}',
       ]);
       expect(await readdir(conversationDir(dir, key))).toEqual(['episodic.jsonl']);
-      expect((await readdir(join(dir, 'agents', key.scope))).sort()).toEqual(['conversations', 'semantic.jsonl']);
+      expect((await readdir(join(dir, 'agents', key.scope))).sort()).toEqual(['changes.log', 'conversations', 'semantic.jsonl']);
     });
 
     const foreign = ['nonsense', '[]', 'null', '{"id":"ep_0009"}', '{"id":"sem_0009","ts":1}', '\u0000'];
