@@ -31,13 +31,6 @@ export function exemptionOf({ marks }: Fenced): string | undefined {
   return marks.find((mark) => /^(not run|run by)\b/.test(mark));
 }
 
-/** Pages that are made or written elsewhere: a link to one counts as good until it is here. */
-const COMING = ['docs/reference/api/README.md', 'docs/how-to/test-your-agent.md'];
-
-export function isComing(path: string): boolean {
-  return COMING.includes(path);
-}
-
 export function read(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8');
 }
