@@ -13,6 +13,9 @@ const WAYS =
 
 /** A browser for the tests of the page: named, on PATH, else from Debian's packages where we may install. Undefined: there is none, and why is said. */
 export async function findChromium(named = process.env.PERDURA_TEST_CHROMIUM) {
+  if (named !== undefined && !existsSync(named)) {
+    throw new Error(`PERDURA_TEST_CHROMIUM names ${named}, which is not there. ${WAYS}`);
+  }
   const found = named ?? onThisMachine();
   if (found !== undefined) return { path: found, reason: named === undefined ? 'on this machine' : 'PERDURA_TEST_CHROMIUM' };
   const mayInstall = process.getuid?.() === 0 && existsSync('/etc/debian_version') && findOnPath('apt-get') !== undefined;

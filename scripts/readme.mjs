@@ -1,44 +1,88 @@
 /**
- * `node scripts/readme.mjs`: whether README's tables are what the source says; `--write` mends it. A part of `npm run check`.
- * What stands between two marks is ours, the rest of README is left as it is.
+ * `node scripts/readme.mjs`: whether the generated tables of README and docs/ are what the source says; `--write` repairs them. A part of
+ * `npm run check`. What stands between two marks belongs to this script, the rest of a page is left as it is.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { renderTables } from '../bench/peers/tables.mjs';
 import { report, run } from './report.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const readme = join(root, 'README.md');
+const PEERS_RESULT = 'bench/results/peers.json';
 
-const TABLES = [
+const REGIONS = [
   {
-    name: 'settings',
-    source: 'src/config/settings.ts',
-    head: ['name', 'default', 'meaning'],
-    rows: ({ SETTINGS }) => SETTINGS.map(({ name, default: fallback, meaning }) => [code(name), code(fallback), meaning]),
+    page: 'docs/reference/settings.md',
+    ...madeFrom('settings', 'src/config/settings.ts'),
+    render: () =>
+      table(
+        ['name', 'default', 'meaning'],
+        load('src/config/settings.ts').SETTINGS.map(({ name, default: fallback, meaning }) => [code(name), code(fallback), meaning]),
+      ),
   },
   {
-    name: 'chat commands',
-    source: 'src/cli/chat/chat-commands.ts',
-    head: ['in the chat', 'what it does'],
-    rows: ({ CHAT_COMMANDS }) =>
-      CHAT_COMMANDS.map(({ name, argument, meaning }) => [code([name, argument].filter(Boolean).join(' ')), meaning]),
+    page: 'docs/reference/commands.md',
+    ...madeFrom('commands', 'src/cli/commands'),
+    render: () =>
+      load('src/cli/main.ts')
+        .listCommands()
+        .map(
+          ({ heading, commands }) =>
+            `### ${heading}\n\n${table(
+              ['command', 'what it does'],
+              commands.map(({ usage, description }) => [code(usage), description]),
+            )}`,
+        )
+        .join('\n\n'),
+  },
+  {
+    page: 'docs/reference/commands.md',
+    ...madeFrom('chat commands', 'src/cli/chat/chat-commands.ts'),
+    render: () =>
+      table(
+        ['in the chat', 'what it does'],
+        load('src/cli/chat/chat-commands.ts').CHAT_COMMANDS.map(({ name, argument, meaning }) => [
+          code([name, argument].filter(Boolean).join(' ')),
+          meaning,
+        ]),
+      ),
+  },
+  {
+    page: 'docs/reference/agent-json.md',
+    ...madeFrom('agent.json', 'src/agents/agent-config.ts'),
+    render: () => table(['field', 'type', 'default', 'meaning'], agentFields()),
+  },
+  { page: 'README.md', marks: ['<!-- peers -->', '<!-- /peers -->'], render: () => peers({ isShort: true }) },
+  {
+    page: 'docs/explanation/comparison.md',
+    marks: ['<!-- peers -->', '<!-- /peers -->'],
+    render: () => peers({ isShort: false }),
   },
 ];
 
 await run(() => {
-  const text = readFileSync(readme, 'utf8');
-  const wanted = TABLES.reduce(withTable, text);
-  if (text === wanted) return report('README', 'its tables are those of the source');
+  const pages = new Map();
+  for (const { page, marks, render } of REGIONS) {
+    const text = pages.get(page) ?? readFileSync(join(root, page), 'utf8');
+    pages.set(page, withRegion(page, text, marks, render()));
+  }
+  const stale = [...pages].filter(([page, wanted]) => readFileSync(join(root, page), 'utf8') !== wanted);
+  if (stale.length === 0) return report('Tables', 'those of README and docs are as the source says');
   if (!process.argv.includes('--write')) {
-    throw Object.assign(new Error("README's tables are not those of the source: `node scripts/readme.mjs --write` mends it."), {
+    const names = stale.map(([page]) => page).join(', ');
+    throw Object.assign(new Error(`Tables of ${names} are not as the source says: run \`node scripts/readme.mjs --write\`.`), {
       exitCode: 1,
     });
   }
-  writeFileSync(readme, wanted);
-  return report('README', 'its tables are now those of the source');
+  for (const [page, wanted] of stale) writeFileSync(join(root, page), wanted);
+  return report('Tables', `written: ${stale.map(([page]) => page).join(', ')}`);
 });
+
+function madeFrom(name, source) {
+  return { marks: [`<!-- ${name}: from ${source}, by \`node scripts/readme.mjs --write\` -->`, `<!-- end of ${name} -->`] };
+}
 
 /** From the source, so that nothing has to be built to be checked. */
 function load(source) {
@@ -47,16 +91,86 @@ function load(source) {
   return require(join(root, source));
 }
 
-function withTable(text, { name, source, head, rows }) {
-  const marks = [`<!-- ${name}: from ${source}, by \`node scripts/readme.mjs --write\` -->`, `<!-- end of ${name} -->`];
+function withRegion(page, text, marks, content) {
   const [begin, end] = marks.map((mark) => text.indexOf(mark));
   if (begin === -1 || end < begin) {
-    throw Object.assign(new Error(`README has no place for the ${name}: ${marks.join(' … ')}`), { exitCode: 1 });
+    throw Object.assign(new Error(`${page} has no place for a generated table: add ${marks.join(' … ')}`), { exitCode: 1 });
   }
-  const table = [head, head.map(() => '---'), ...rows(load(source))]
-    .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`.replace('|  |', '| |'))
+  return `${text.slice(0, begin + marks[0].length)}\n\n${content}\n\n${text.slice(end)}`;
+}
+
+/** The figures of `bench/peers`. README has the speed and the cost of a death, the page of the comparison has all of it. */
+function peers({ isShort }) {
+  const file = join(root, PEERS_RESULT);
+  if (!existsSync(file)) {
+    return `Not measured for this version. \`bench/peers\` says how to run it; \`${PEERS_RESULT}\` is where its result belongs.`;
+  }
+  const blocks = renderTables(JSON.parse(readFileSync(file, 'utf8')))
+    .trim()
+    .split('\n\n');
+  const versions = blocks.findIndex((block) => block.startsWith('Versions:'));
+  return (isShort && versions !== -1 ? blocks.slice(0, versions) : blocks).join('\n\n');
+}
+
+/** Path, type, default and meaning of every field: the first three from the schema, the meaning from the comment before it. */
+function agentFields() {
+  const source = 'src/agents/agent-config.ts';
+  const { agentConfigSchema } = load(source);
+  const { z } = createRequire(import.meta.url)('zod');
+  const schema = z.toJSONSchema(agentConfigSchema, { io: 'input', unrepresentable: 'any' });
+  const meanings = commentsOf(readFileSync(join(root, source), 'utf8'));
+  return fieldsOf(schema, '').map(({ path, field }) => [code(path), typeOf(field), defaultOf(field), meanings.get(path) ?? '']);
+}
+
+function fieldsOf(schema, prefix) {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const path = `${prefix}${name}`;
+    return field.properties === undefined ? [{ path, field }] : fieldsOf(field, `${path}.`);
+  });
+}
+
+function typeOf({ type, enum: values, const: value, anyOf, items, minimum, maximum, maxLength, maxItems }) {
+  if (values) return values.map((one) => code(JSON.stringify(one))).join(', ');
+  if (value !== undefined) return code(JSON.stringify(value));
+  if (anyOf) return anyOf.map(typeOf).join(' or ');
+  if (type === 'array') return `list of ${items?.type ?? 'values'}s${maxItems ? `, at most ${maxItems.toLocaleString('en')}` : ''}`;
+  const bounds = [minimum, maximum].map((bound) => (Math.abs(bound) < Number.MAX_SAFE_INTEGER ? bound.toLocaleString('en') : ''));
+  const range = bounds[1] !== '' ? `, ${bounds[0]} to ${bounds[1]}` : bounds[0] === '' ? '' : `, ${bounds[0]} or more`;
+  return `${type}${range}${maxLength ? `, at most ${maxLength.toLocaleString('en')} characters` : ''}`;
+}
+
+function defaultOf({ default: value }) {
+  return value === undefined ? '' : code(JSON.stringify(value));
+}
+
+/** A field's path → the comment before it. Parts of the schema are constants, `agentLimits` of `limits`; deeper objects are indented more. */
+function commentsOf(text) {
+  const meanings = new Map();
+  for (const [, part, body] of text.matchAll(/const agent(\w+) = z([\s\S]*?)\n(?=const|export|function|\/\*\*)/g)) {
+    const top = part === 'ConfigSchema' ? [] : [part.toLowerCase()];
+    const open = [];
+    for (const [, comment, indent, name] of body.matchAll(/(?:\/\*\*((?:(?!\*\/)[\s\S])*?)\*\/\s*?)?\n( +)(\w+): /g)) {
+      while (open.length > 0 && open.at(-1).indent >= indent.length) open.pop();
+      open.push({ indent: indent.length, name });
+      if (comment) meanings.set([...top, ...open.map((one) => one.name)].join('.'), sentence(comment));
+    }
+  }
+  return meanings;
+}
+
+function sentence(comment) {
+  return comment
+    .replace(/\n\s*\*/g, ' ')
+    .replace(/\(?\bseed \d+[^)]*\)/g, '')
+    .replace(/\s+/g, ' ')
+    .replace(/ ([.;,])/g, '$1')
+    .trim();
+}
+
+function table(head, rows) {
+  return [head, head.map(() => '---'), ...rows]
+    .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`.replaceAll('|  |', '| |').replaceAll('|  |', '| |'))
     .join('\n');
-  return `${text.slice(0, begin + marks[0].length)}\n\n${table}\n\n${text.slice(end)}`;
 }
 
 function code(text = '') {

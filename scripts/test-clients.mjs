@@ -1,7 +1,7 @@
 /**
  * `npm run test:clients`: clients of other people's that are no packages of ours (PyPI, suites that need a newer Node) against a real
  * gateway. Arguments after `--`: words of names of suites; `--a2a-tck DIR`, a checkout of A2A's TCK (branch 1.0-dev), which is tried then too;
- * `--write` puts what came of it into docs/protocols.md.
+ * `--write` puts what came of it into docs/reference/protocols.md.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ import { prepare, root } from './prepare.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run } from './report.mjs';
 
-const PAGE = join(root, 'docs', 'protocols.md');
+const PAGE = join(root, 'docs', 'reference', 'protocols.md');
 const MARKS = ['<!-- tried with: by `npm run test:clients -- --write` -->', '<!-- end of tried with -->'];
 
 await run(async () => {
@@ -42,9 +42,9 @@ await run(async () => {
   );
   if (mayWrite && failed.length + missing.length === 0 && wanted.length === 0) {
     writeFileSync(PAGE, withTable(readFileSync(PAGE, 'utf8'), all));
-    report('Page', 'docs/protocols.md has what came of it');
+    report('Page', 'docs/reference/protocols.md has what came of it');
   } else if (mayWrite) {
-    report('Page', 'docs/protocols.md is left as it is: only a whole run without failures is written');
+    report('Page', 'docs/reference/protocols.md is left as it is: only a whole run without failures is written');
   }
   return failed.length > 0 ? 1 : missing.length > 0 ? 3 : 0;
 });
@@ -59,7 +59,7 @@ function print({ name, client, outcomes, missing }) {
 function withTable(text, all) {
   const [begin, end] = MARKS.map((mark) => text.indexOf(mark));
   if (begin === -1 || end < begin)
-    throw Object.assign(new Error(`docs/protocols.md has no place for it: ${MARKS.join(' … ')}`), { exitCode: 1 });
+    throw Object.assign(new Error(`docs/reference/protocols.md has no place for it: ${MARKS.join(' … ')}`), { exitCode: 1 });
   const rows = all.map(({ name, client, outcomes }) => {
     const passed = outcomes.filter(({ result }) => result === 'passed').map(({ check }) => check);
     const apart = outcomes.filter(({ result }) => result === 'apart').length;

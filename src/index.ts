@@ -70,7 +70,7 @@ export type {
 export { openMemory, type OpenMemory } from './memory/channel/open-memory.js';
 export type { ItemPlace, MemoryItemMetadata } from './records/memory/agent-memory.js';
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
-// What the documents define and we have, under their names (docs/conformance.md).
+// What the documents define and we have, under their names (docs/contributing/conformance.md).
 export type { RawTrace as RawTraceItem } from './memory/traces.js';
 export type { ToolInteraction } from './memory/tool-interactions.js';
 export type { MemoryBundle } from './memory/facts.js';

@@ -47,7 +47,7 @@ for (const name of names) {
   await withServers(name, async (place) => {
     say(`${name}: ${turns} turns`);
     Object.assign(row, await inProcess({ ...place, name, task: 'measure', turns }));
-  });
+  }).catch((error) => Object.assign(row, { problem: error.message.split('\n')[0].slice(0, 200) }));
   if (!values['skip-kills']) row.kills = await killed(name);
   measured.push(row);
 }

@@ -11,13 +11,7 @@ export function renderTables({ date, cores, load, node, turns, versions, rows })
     '',
     table(
       ['', ...at.map((turn) => `ms at turn ${turn}`), 'stored', 'prompts in all', 'last prompt'],
-      rows.map((row) => [
-        PEERS[row.name].title,
-        ...at.map((turn) => median(row.ms.slice(Math.max(0, turn - 10), turn)).toFixed(0)),
-        bytes(row.storedBytes),
-        bytes(row.promptBytes),
-        bytes(row.lastPromptBytes),
-      ]),
+      rows.map((row) => [PEERS[row.name].title, ...(row.problem ? [`did not end: ${row.problem}`] : figuresOf(row, at))]),
     ),
   ];
   if (rows.some(({ kills }) => kills)) {
@@ -42,6 +36,11 @@ export function renderTables({ date, cores, load, node, turns, versions, rows })
     ),
   );
   return `${lines.join('\n')}\n`;
+}
+
+function figuresOf({ ms, storedBytes, promptBytes, lastPromptBytes }, at) {
+  const times = at.map((turn) => median(ms.slice(Math.max(0, turn - 10), turn)).toFixed(0));
+  return [...times, ...[storedBytes, promptBytes, lastPromptBytes].map(bytes)];
 }
 
 function outcome({ problem, isAnswered, answeredMs, paidTwice, doneTwice, asked }) {

@@ -14,55 +14,61 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const timeoutMs = z.int().min(1).max(DAY_MS);
 
 const agentLimits = z.strictObject({
-  /** Rounds of tool calls in one turn, after which it ends with `tool-limit`. */
+  /** Rounds of tool calls in one turn; after these the turn ends with `tool-limit`. */
   maxToolRounds: z.int().min(1).max(10_000).default(50),
-  /** Instead of each tool's own timeout. */
+  /** Milliseconds for a tool, in place of each tool's own timeout. */
   toolTimeoutMs: timeoutMs.optional(),
-  /** What a conversation may use in all, sub-agents included; the start argument's budget wins. */
+  /** Dollars that a conversation may use in all, sub-agents included. The budget of its start goes first. */
   maxCostUsd: z.number().min(0).optional(),
+  /** The same in tokens, of prompts and answers together. */
   maxTokens: z.int().min(0).optional(),
-  /** How often each of `models` is asked, a wait between, before the next is; the last is asked as long as one alone would be. */
+  /** How often each of `models` is tried before the next one. The last is tried as often as a single model would be. */
   modelTries: z.int().min(1).max(4).default(2),
-  /** For one whole model call. */
+  /** Milliseconds for one whole model call. */
   modelTimeoutMs: timeoutMs.optional(),
   /** When a run hands over to the next (continue-as-new), earlier than the product's own limits. */
   handOver: z
     .strictObject({
+      /** After this many events of history. */
       events: z.int().min(20).max(3_000).optional(),
+      /** After this many updates. */
       updates: z.int().min(1).max(1_500).optional(),
     })
     .prefault({}),
 });
 
 const agentContext = z.strictObject({
-  /** Tokens that the model takes, answer included, where the registry does not know or should be overruled. */
+  /** Tokens that the model takes, answer included. Overrules what is known of the model. */
   maxTokens: z.int().min(4_000).max(10_000_000).optional(),
-  /** Share of the prompt's budget from which older turns become memory; the model's own by default. */
+  /** Share of the prompt's budget at which older turns are compacted. Default: the model's own. */
   compactionRatio: z.number().min(0.1).max(1).optional(),
-  /** Tokens kept free for what estimates miss; the model's own by default. */
+  /** Tokens kept free for errors of estimates. Default: the model's own. */
   safetyMargin: z.int().min(0).max(100_000).optional(),
   /** Tokens (seed 004); scaled down for models that take less. */
   thresholds: z
     .strictObject({
+      /** From here the model is advised to compact, if it has `compact_context`. */
       soft: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.softThreshold),
+      /** From here older turns are compacted before the next call. */
       hard: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.hardThreshold),
+      /** From here the oldest messages leave the prompt, until `hard` is reached. */
       truncation: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.truncationThreshold),
     })
     .refine(({ soft, hard, truncation }) => soft < hard && hard < truncation, 'must be in order: soft < hard < truncation')
     .prefault({}),
   /** How many of the newest turns a compaction leaves as they were, where there is room (seed 000, `raw_tail_turns`). */
   keepTurns: z.int().min(0).max(50).default(RAW_TAIL_TURNS),
-  /** How many summaries of the session stand in the prompt one by one; those before them are folded into one text. */
+  /** How many summaries of the session the prompt shows one by one. Older ones are folded into one text. */
   maxEpisodic: z.int().min(1).max(10).default(MAX_EPISODIC_ITEMS),
-  /** How many facts of the scope stand in the prompt. */
+  /** How many facts of the scope the prompt shows. */
   maxSemantic: z.int().min(0).max(100).default(MAX_SEMANTIC_ITEMS),
-  /** False: older turns become memory only when somebody asks for it; beyond `thresholds.truncation` the oldest leaves the prompt all the same. */
+  /** False: older turns are compacted only on request. Beyond `thresholds.truncation` the oldest messages leave the prompt all the same. */
   autoCompactEnabled: z.boolean().default(true),
   /** Name of a custom compactor (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
   compactor: z.string().min(1).max(100).optional(),
-  /** Puts the time of its arrival before each message of a person. */
+  /** Puts the time of arrival before each message of a person. */
   clock: z.boolean().default(false),
-  /** `provider/model` that summarizes; the conversation's own by default. */
+  /** `provider/model` that writes summaries. Default: the conversation's own. */
   summaryModel: z
     .string()
     .max(200)
@@ -75,44 +81,43 @@ const agentMemory = z
   .strictObject({
     /** UTF-8 bytes of MEMORY.md beyond which the model is asked to compress it. */
     maxMemorySize: z.int().min(256).max(65_536).default(8_192),
-    /** Milliseconds that a reset, or a full window, waits for a consolidation. */
+    /** Milliseconds that `/new`, or a full window, waits for a consolidation. */
     consolidationTimeout: z.int().min(100).max(600_000).default(30_000),
     /** Messages (of people, and final answers) beyond which older ones are consolidated. */
     memoryWindow: z.int().min(2).max(10_000).default(50),
-    /** How many of the newest are not. */
+    /** How many of the newest messages are not consolidated. */
     keepCount: z.int().min(0).max(9_999).default(10),
     /**
-     * When consolidated messages leave the context: `at-window` at once, as in the seed; `when-needed` once the context has passed
-     * `thresholds.soft`.
+     * When consolidated messages leave the prompt: `at-window` at once; `when-needed` once the prompt has passed `context.thresholds.soft`.
      */
     trim: z.enum(['when-needed', 'at-window']).default('when-needed'),
-    /** `provider/model` that consolidates; the conversation's own by default. */
+    /** `provider/model` that consolidates. Default: the conversation's own. */
     consolidationModel: z
       .string()
       .max(200)
       .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
       .optional(),
-    /** Tools whose word alone is enough for a line of MEMORY.md; what only others say waits for a person. */
+    /** Tools whose word alone is enough for a line of MEMORY.md. What only other tools say waits for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
     /**
-     * Lines that a model adds where other tools spoke: instructions and addresses wait for a person, with `strict` all of them, with
-     * `false` none.
+     * Which lines wait for a person when other tools spoke in the session: instructions and addresses (`true`), all (`"strict"`), none
+     * (`false`).
      */
     reviewWhenToolsSpoke: z.union([z.boolean(), z.literal('strict')]).default(true),
-    /** Long results of tools are shown once, then cited, and the three memory tools are there to read them again. */
+    /** Long tool results are shown once, then cited; the three memory tools read them again. */
     enabled: z.boolean().default(true),
-    /** Sub-agents have this memory, not a copy of it. */
+    /** Sub-agents share this memory; with `"snapshot"` they see what was there when they began. */
     shareWithSubAgents: z.union([z.boolean(), z.literal('snapshot')]).default(true),
-    /** Where no plugin says anything of a result, a model that knows what it was for makes its citation. */
+    /** If no plugin cites a result, a model that knows its purpose writes the citation. */
     compactWithModel: z.boolean().default(false),
-    /** The prompt of that model, instead of the built-in one. */
+    /** The prompt for that model, in place of the built-in one. */
     compactionPrompt: z.string().trim().min(1).max(8_000).optional(),
     /** UTF-8 bytes of a result beyond which it is stored and cited. */
     inlineLimit: z.int().min(256).max(262_144).default(4_096),
     /** Before the first model call of a turn, what was said in earlier conversations and fits its message. Absent: nothing. */
     recall: z
       .strictObject({
-        /** Messages at most. */
+        /** Earlier messages that a turn begins with, at most. Without `recall` there are none. */
         turns: z.int().min(1).max(10).default(3),
       })
       .optional(),
@@ -136,13 +141,13 @@ const approvalRule = z
 
 /** Sub-agents, by the tool `delegate`. */
 const agentDelegation = z.strictObject({
-  /** Agents that may be asked, besides itself. */
+  /** Agents that it may delegate to, besides itself. */
   agents: z.array(z.string().regex(ID_PATTERN)).max(100).default([]),
-  /** Levels below a conversation that people began. */
+  /** Levels of sub-agents below a conversation that a person began. */
   maxDepth: z.int().min(0).max(8).default(2),
-  /** In one turn. */
+  /** Sub-agents in one turn. */
   maxChildren: z.int().min(1).max(1_000).default(16),
-  /** In one turn with those that they start, to the last level. Each of `maxChildren` has an equal share of it. */
+  /** Sub-agents in one turn on all levels. Each of `maxChildren` has an equal share. */
   maxTotal: z.int().min(0).max(10_000).default(64),
 });
 
@@ -151,20 +156,22 @@ const EXPECTED_MODEL = 'expected `provider/model`, such as `anthropic/claude-son
 
 export const agentConfigSchema = z
   .strictObject({
+    /** What people call it. */
     name: z.string().trim().min(1).max(200).optional(),
+    /** What it is for: other agents read it when they delegate. */
     description: z.string().max(2_000).optional(),
-    /** Absent: the conversation's start or `PERDURA_MODEL` says. */
+    /** `provider/model`. Default: that of the conversation's start, then `PERDURA_MODEL`. */
     model: z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL).optional(),
-    /** In place of `model`: where one cannot answer (a time-out, a limit, an overload, a fault of its server), the next does. */
+    /** In place of `model`: if one cannot answer (timeout, rate limit, overload, server error), the next one does. */
     models: z
       .array(z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL))
       .min(1)
       .max(8)
       .refine((models) => new Set(models).size === models.length, 'must name each model once')
       .optional(),
-    /** Of its conversations whose start names no mode (seed 004); absent: `PERDURA_DEFAULT_EXECUTION_MODE` says. */
+    /** For conversations whose start names no mode. Default: `PERDURA_DEFAULT_EXECUTION_MODE`. */
     defaultExecutionMode: z.enum(['auto', 'stepping']).optional(),
-    /** Titles that no person gives: the first words of the first message, or what a model makes of the first exchange (`context.summaryModel`, or its own). */
+    /** Titles of conversations that no person has named: the first words, or a title that a model writes. */
     titles: z.enum(['first-words', 'model']).default('first-words'),
     /** The most tokens of one answer. */
     maxTokens: z.int().min(1).max(128_000).default(8_192),
@@ -176,18 +183,18 @@ export const agentConfigSchema = z
       .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
       .max(200)
       .optional(),
-    /** Which calls run, ask a person, or never run; the first rule that fits counts, then the tool's own policy. */
+    /** Which calls run, ask a person, or never run. The first rule that fits counts, then the tool's own policy. */
     approvals: z.array(approvalRule).max(200).default([]),
-    /** Milliseconds that a person is waited for. */
+    /** Milliseconds that a call waits for a person. Default: 7 days. */
     approvalExpiryMs: z
       .int()
       .min(1_000)
       .max(365 * DAY_MS)
       .default(7 * DAY_MS),
     delegation: agentDelegation.prefault({}),
-    /** Calls are written in the model's text, in this format, or `off`: it has tools of its own. Absent: what is known of the model says. */
+    /** The format in which a model without tools of its own writes calls in its text; `"off"`: it has tools. Default: what is known of the model. */
     textTools: z.enum(['xml', 'json', 'off']).optional(),
-    /** Whose conversations may use it, beside those of no tenant. Absent: everyone's. */
+    /** Tenants whose conversations may use it, beside conversations of no tenant. Default: all. */
     tenants: z.array(z.string().regex(TENANT_PATTERN)).max(1_000).optional(),
     limits: agentLimits.prefault({}),
     context: agentContext.prefault({}),

@@ -56,7 +56,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
   ['Stop and end', stopCommand, withdrawCommand, closeCommand, cancelCommand, terminateCommand, deleteCommand],
   ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
   ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],
-  ['Move and mend', exportCommand, importCommand, healCommand],
+  ['Move and repair', exportCommand, importCommand, healCommand],
   [
     'Run',
     devCommand,
@@ -134,6 +134,22 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
   addGlobalOptions(program, { isHidden: true });
   for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
   return program;
+}
+
+/** Every command by its whole name with its arguments, under the headings of `--help`: for the page that lists them, and for its test. */
+export function listCommands(): { heading: string; commands: { name: string; usage: string; description: string }[] }[] {
+  const program = createProgram({ output: undefined } as unknown as CliContext, () => Promise.resolve());
+  return COMMANDS.map(([heading]) => ({
+    heading,
+    commands: program.commands
+      .filter((command) => command.helpGroup() === `${heading}:` && command.name() !== 'complete')
+      .flatMap((command) => leavesOf(command))
+      .map((command) => {
+        const name = [command.parent === program ? '' : (command.parent?.name() ?? ''), command.name()].filter(Boolean).join(' ');
+        const usage = [name, ...command.registeredArguments.map(argumentTerm)].join(' ');
+        return { name, usage, description: command.description() };
+      }),
+  }));
 }
 
 function argumentTerm(argument: Argument): string {

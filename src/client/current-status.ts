@@ -14,6 +14,8 @@ const PATIENCE_MS = 2_000;
 /** `isCurrent`: `turns` and `costUsd` are as of now, and not as of the last tenth turn. */
 export interface Standing extends Listed {
   readonly isCurrent: boolean;
+  /** What it does, where it could be asked. */
+  readonly phase?: Status['phase'];
   /** Of its last turn. */
   readonly lastError?: NonNullable<Status['lastError']>;
 }
@@ -62,6 +64,7 @@ function standingOf(one: Listed, status: Status | undefined): Standing {
     ...one,
     isCurrent: true,
     ...(one.running && { status: isWaiting ? 'waiting' : isFailed ? 'failed' : 'running' }),
+    phase,
     turns,
     costUsd: usage.costUsd,
     title: title ?? one.title,

@@ -97,7 +97,7 @@ const TOO_MANY_SIGNALS =
 
 /** Each `send` that waits for its turn's end is one of them. */
 const TOO_MANY_UPDATES =
-  'as many calls as the server allows wait for an answer from this conversation (history.maxInFlightUpdates, docs/deploying.md); ' +
+  'as many calls as the server allows wait for an answer from this conversation (history.maxInFlightUpdates, docs/operations/deploying.md); ' +
   'nothing was sent. Wait for one to end or abort it, or use `enqueue`, which answers at once';
 
 export function toClientError(error: unknown, attempt: string): ClientError {

@@ -8,7 +8,9 @@ import { contextChangesOf, type ContextChange } from '../insight/compactions.js'
 import { knownTurns, shortenedIn, type KnownTurns } from '../insight/known-turns.js';
 import { momentOf, momentsOf, slotsAt, toReplayedPast, type MomentPage, type MomentView, type ReplayedPast } from '../insight/moments.js';
 import { chunksOf, wordsOf, type DebugChunk } from '../insight/scene.js';
-import { timelineOf, turnsNamedIn, type RunHistory, type TurnTimeline } from '../insight/timeline.js';
+import { turnsNamedIn } from '../insight/timeline/read-run.js';
+import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
+import { timelineOf } from '../insight/timeline/timeline.js';
 import { inspectTurns, type InspectedTurn } from '../insight/turns.js';
 import { whyOf, type WhyAnswer } from '../insight/why.js';
 import { tokenCounterBy } from '../models/token-counter.js';
@@ -96,8 +98,33 @@ const MAX_TURNS = 500;
 /** UTF-16 units. */
 const MAX_CHUNK = 64 * 1024;
 const MAX_BASE = 64 * 1024;
+/** Entries that are read at a time, from the end. */
+const PAGE = 500;
 /** A replayed past is a whole conversation in memory. */
 const MAX_PASTS = 4;
+
+/**
+ * Entries of the latest turns before one, from the end of what is recorded backwards: of a long conversation not all is read for them. What
+ * was queued was recorded before the answers to others, so it goes on until each of them has its first entry.
+ */
+async function latestTurns(
+  reading: ReadingClient,
+  id: string,
+  { most, before }: { readonly most: number; readonly before: string | undefined },
+): Promise<Entry[]> {
+  const isWanted = ({ turn }: Entry): boolean => before === undefined || turnNumber(turn) < turnNumber(before);
+  let found: Entry[] = [];
+  let from: number | undefined;
+  for (let last = PAGE; ; last *= 2) {
+    const page = await reading.latest(id, { last, ...(from !== undefined && { before: from }) });
+    found = [...page.entries.filter(isWanted), ...found];
+    if (page.previous === null) return found;
+    from = page.previous;
+    const turns = [...new Set(found.map(({ turn }) => turn))];
+    const begun = new Set(found.filter(({ seq }) => seq === 1).map(({ turn }) => turn));
+    if (turns.length > most && turns.slice(-most).every((turn) => begun.has(turn))) return found;
+  }
+}
 
 export function createInsight(access: InsightAccess): InsightClient {
   const { store, keyOf, describe, status, context, control, reading, runs, replay } = access;
@@ -122,11 +149,9 @@ export function createInsight(access: InsightAccess): InsightClient {
 
   return {
     async turns(id, { limit = 50, before } = {}) {
-      const entries = await reading.history(id);
-      const ends = await reading.turnEnds(id);
-      const earlier = before === undefined ? entries : entries.filter(({ turn }) => turnNumber(turn) < turnNumber(before));
       const most = Math.min(limit, MAX_TURNS);
-      const turns = inspectTurns(earlier, ends, most + 1);
+      const [entries, ends] = await Promise.all([latestTurns(reading, id, { most, before }), reading.turnEnds(id)]);
+      const turns = inspectTurns(entries, ends, most + 1);
       return { turns: turns.slice(-most), more: turns.length > most };
     },
 

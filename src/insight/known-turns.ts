@@ -37,18 +37,19 @@ export function knownTurns(
 ): KnownTurns {
   const inPrompt = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
   const out = new Set(slotsOf(leftOut));
-  const spoken = entries.filter(({ message }) => !isNotice(message));
-  const turns = [...new Set(spoken.map(({ turn }) => turn))];
-  const of = (turn: string): Entry[] => spoken.filter((entry) => entry.turn === turn);
-  const there = turns.filter((turn) => of(turn).some(({ slot }) => inPrompt.has(slot)));
+  // A life of thousands of turns is gone through once, not once for each of them.
+  const spoken = byTurn(entries.filter(({ message }) => !isNotice(message)));
+  const turns = [...spoken.keys()];
+  const of = (turn: string): readonly Entry[] => spoken.get(turn) ?? [];
+  const there = new Set(turns.filter((turn) => of(turn).some(({ slot }) => inPrompt.has(slot))));
   const counting = withoutSuperseded(episodes.filter((episode) => episode.session === session));
   const summarized = counting
-    .map(({ id, turn_ids }) => ({ episode: id, turns: turn_ids.filter((turn) => turns.includes(turn)) }))
+    .map(({ id, turn_ids }) => ({ episode: id, turns: turn_ids.filter((turn) => spoken.has(turn)) }))
     .filter((one) => one.turns.length > 0);
   const covered = new Set(summarized.flatMap((one) => one.turns));
   return {
-    whole: there.filter((turn) => of(turn).every(({ slot }) => inPrompt.has(slot))),
-    inPart: there.filter((turn) => !of(turn).every(({ slot }) => inPrompt.has(slot))),
+    whole: [...there].filter((turn) => of(turn).every(({ slot }) => inPrompt.has(slot))),
+    inPart: [...there].filter((turn) => !of(turn).every(({ slot }) => inPrompt.has(slot))),
     shortened: shortenedIn(
       entries.filter(({ slot }) => inPrompt.has(slot)),
       new Set(slotsOf(cited)),
@@ -56,9 +57,19 @@ export function knownTurns(
     summarized,
     leftOut: turns.filter((turn) => of(turn).some(({ slot }) => out.has(slot))),
     earlierSessions: turns.filter(
-      (turn) => !there.includes(turn) && !covered.has(turn) && of(turn).every((entry) => entry.session < session),
+      (turn) => !there.has(turn) && !covered.has(turn) && of(turn).every((entry) => entry.session < session),
     ),
   };
+}
+
+function byTurn(entries: readonly Entry[]): ReadonlyMap<string, readonly Entry[]> {
+  const turns = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const own = turns.get(entry.turn);
+    if (own === undefined) turns.set(entry.turn, [entry]);
+    else own.push(entry);
+  }
+  return turns;
 }
 
 /** `entries`: those of the prompt, in their order. */

@@ -37,6 +37,9 @@ const INTRODUCTION =
   'Meanwhile try: "read README.md", "list files", "search for TODO", "what time is it", "tell me a long story" or "count to 200"; ' +
   '"run git status" needs your approval, "ask me something" waits for your answer, "delegate count to 20" starts a sub-agent.';
 
+/** Any tool at all, so that people can try their own without an account: `use book_room {"room":"Oslo"}`. To the end of the line. */
+const USE_PATTERN = /\buse\s+([a-zA-Z][\w-]{0,63})\s+(\{[^\n]*\})/g;
+
 /** In this order; what one has taken of a text is no other's. */
 const SKILLS: readonly Skill[] = [
   { tool: 'delegate', pattern: /\bdelegate\b[\s:,]+(\S[\s\S]*)/gi, input: (task = '') => ({ task: task.trim() }) },
@@ -118,7 +121,12 @@ export function offlineAnswer(request: ModelRequest): OfflineAnswer {
 function wishedTools({ tools }: ModelRequest, wish: string): Pick<OfflineAnswer, 'calls'> & { readonly missing: readonly string[] } {
   const offered = new Set(tools.map(({ name }) => name));
   const wished: OfflineAnswer['calls'][number][] = [];
-  let rest = wish;
+  let rest = wish.replace(USE_PATTERN, (match: string, name: string, json: string) => {
+    const input = objectIn(json);
+    if (input === undefined) return match;
+    wished.push({ name, input });
+    return ' '.repeat(match.length);
+  });
   for (const { tool: name, pattern, input } of SKILLS)
     rest = rest.replace(pattern, (match: string, ...more: readonly (string | number | undefined)[]) => {
       const groups = more.filter((one) => typeof one === 'string').slice(0, -1);
@@ -127,6 +135,15 @@ function wishedTools({ tools }: ModelRequest, wish: string): Pick<OfflineAnswer,
     });
   const missing = [...new Set(wished.map(({ name }) => name).filter((name) => !offered.has(name)))];
   return { calls: wished.filter(({ name }) => offered.has(name)), missing };
+}
+
+function objectIn(json: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What tools said since the last answer, and what a person added while they ran. */
@@ -162,7 +179,7 @@ function longText(wish: string): string | undefined {
   return `${Array.from({ length: 40 }, (_, index) => `Chapter ${index + 1}. ${chapter}`).join('\n')}\nThe end.`;
 }
 
-/** Asked to consolidate a memory, it keeps the memory and notes how much was said. */
+/** Asked to consolidate a memory, it keeps the memory, adds what a person asked it to remember, and notes how much was said. */
 function consolidation({ system, messages }: ModelRequest): string | undefined {
   const asked = [system, ...messages.flatMap((message) => (message.role === 'user' ? wordsOf(message) : []))].join('\n');
   if (!asked.includes('You are a memory consolidation agent') || !asked.includes('"memory_update"')) return undefined;
@@ -171,9 +188,12 @@ function consolidation({ system, messages }: ModelRequest): string | undefined {
   const time = /\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}/.exec(talk)?.[0].replace('T', ' ') ?? '0000-00-00 00:00';
   const count = talk.split('\n').filter((line) => line.startsWith('[')).length;
   const beginning = [...talk.replace(/\s+/g, ' ')].slice(0, 160).join('');
+  const wished = [...talk.matchAll(/^\[[^\]\n]*\] USER: .*?\bremember that (.{1,200})$/gim)].map(([, what = '']) => `- ${what.trim()}`);
+  const known = memory === '(empty)' ? '' : memory;
+  const added = [...new Set(wished)].filter((line) => !known.split('\n').includes(line));
   return JSON.stringify({
     history_entry: `[${time}] Talked with the scripted stand-in (${counted(count, 'message')}), beginning: ${beginning}`,
-    memory_update: memory === '(empty)' ? '' : memory,
+    memory_update: [known, ...added].filter((part) => part !== '').join('\n'),
   });
 }
 

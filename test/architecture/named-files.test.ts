@@ -6,7 +6,7 @@ const root = resolve(__dirname, '../..');
 const files = ['src', 'test', 'scripts', 'bench', 'examples'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => `/${folder}/${path.split(sep).join('/')}`),
 );
-const PAGES = ['docs/architecture.md', 'CONTRIBUTING.md'];
+const PAGES = ['docs/explanation/architecture.md', 'CONTRIBUTING.md'];
 /** Made up as an example, or a file of a user's own project. */
 const OTHERS = /^(x\.ts|src\/tools\/builtin\/NAME\.ts|[\w-]+\.(config|workspace)\.(ts|mjs))$/;
 

@@ -31,7 +31,7 @@ const shown = (one: Pending): string => renderApproval(one, LOOK).map(textOfDraw
 
 test('a call is shown whole, with how to decide', () => {
   expect(shown(pending({ why: 'it deletes' }))).toMatchInlineSnapshot(`
-   "chat  turn_0001/c1  may run_command run?
+   "chat  turn_0001/c1  Allow run_command?
      {
        "command": [
          "rm",

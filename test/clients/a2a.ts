@@ -4,7 +4,7 @@ import { runProgram } from './run-program.js';
 import { MissingProgram, type Outcome, type Suite } from './suite.js';
 
 const PROGRAM = join(__dirname, '..', '..', 'scripts', 'a2a-tck.mjs');
-/** MAY has a test that fails by choice (docs/protocols.md). */
+/** MAY has a test that fails by choice (docs/reference/protocols.md). */
 const LEVELS = ['must', 'should'] as const;
 const TIMEOUT_MS = 900_000;
 

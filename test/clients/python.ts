@@ -19,7 +19,7 @@ export const PYTHON_SUITES: readonly Suite[] = [
   suite('Responses', OPENAI, 'responses.py'),
   suite('Messages', ANTHROPIC, 'messages.py'),
   { name: 'Responses, worker killed', client: onPypi(OPENAI), run: whileKilled },
-  { name: 'README', client: onPypi(OPENAI), run: programsOfReadme },
+  { name: 'docs', client: onPypi(OPENAI), run: programsOfDocs },
 ];
 
 function suite(name: string, pin: string, file: string): Suite {
@@ -37,23 +37,23 @@ async function whileKilled(place: ClientPlace): Promise<readonly Outcome[]> {
   return [isRight ? { check, result: 'passed' } : { check, result: 'failed', why: `${stdout}${stderr}`.slice(-500) }];
 }
 
-/** Where README's reader is: in the folder of the gateway, with its token. Only the address is another one. */
-async function programsOfReadme(place: ClientPlace): Promise<readonly Outcome[]> {
-  const readme = await readFile(join(PRODUCT, 'README.md'), 'utf8');
+/** Where a reader of docs/how-to/from-a-program.md is: in the folder of the gateway, with its token. Only the address is another one. */
+async function programsOfDocs(place: ClientPlace): Promise<readonly Outcome[]> {
+  const page = await readFile(join(PRODUCT, 'docs', 'how-to', 'from-a-program.md'), 'utf8');
   const program = await environment(place.cacheDir);
-  const cwd = await mkdtemp(join(tmpdir(), 'perdura-readme-'));
+  const cwd = await mkdtemp(join(tmpdir(), 'perdura-docs-'));
   try {
     await mkdir(join(cwd, '.perdura'));
     await writeFile(join(cwd, '.perdura', 'token'), `${place.token}\n`);
     const outcomes: Outcome[] = [];
-    for (const { text } of fencedBlocks(readme).filter(({ language }) => language === 'python')) {
+    for (const { text } of fencedBlocks(page).filter(({ language }) => language === 'python')) {
       const { code, stdout, stderr } = await runProgram(program, ['-c', text.replace('http://127.0.0.1:7280', place.url)], { cwd });
       const asked = [...text.matchAll(/input="([^"]*)"/g)].map(([, words = '']) => words);
       const isRight = code === 0 && asked.length > 0 && stdout === asked.map((words) => `${answerTo(words)}\n`).join('');
       const check = 'its program in Python';
       outcomes.push(isRight ? { check, result: 'passed' } : { check, result: 'failed', why: `${stdout}${stderr}`.slice(-500) });
     }
-    return outcomes.length > 0 ? outcomes : [{ check: 'its program in Python', result: 'failed', why: 'README has none' }];
+    return outcomes.length > 0 ? outcomes : [{ check: 'its program in Python', result: 'failed', why: 'the page has none' }];
   } finally {
     await rm(cwd, { recursive: true, force: true });
   }

@@ -81,6 +81,9 @@ test.each([
     ],
   ],
   ['I read a lot of books', []],
+  ['use run_command {"command":"read a.md"}', [['run_command', { command: 'read a.md' }]]],
+  ['use get_time {"a"', []],
+  ['use get_time []', []],
   ['the time is now', []],
 ])('calls the tools that are asked for: %s', (words, expected) => {
   expect(calls(words)).toEqual(expected);
@@ -98,6 +101,12 @@ test.each(['run git status', 'ask me something', 'delegate count to 20', 'read a
 test('calls no tool that it was not offered, and says so', () => {
   expect(calls('read README.md', ['get_time'])).toEqual([]);
   expect(offlineAnswer(request([...answered, said('read README.md')])).text).toContain('I would call read_file');
+});
+
+test('calls a tool of your own by its name, with the arguments that you write, where it is offered', () => {
+  const wish = 'Please use book_room {"room":"Oslo","date":"2026-12-01"}';
+  expect(calls(wish, ['book_room'])).toEqual([['book_room', { room: 'Oslo', date: '2026-12-01' }]]);
+  expect(offlineAnswer(request([...answered, said(wish)])).text).toContain('I would call book_room');
 });
 
 test('hears the newest of several messages, not the notices and memories before it', () => {
@@ -139,6 +148,16 @@ test('keeps the memory when it is asked to consolidate it', () => {
   const answer = JSON.parse(offlineAnswer(request([said(prompt)])).text) as Record<string, string>;
   expect(answer.memory_update).toBe('Likes tea.');
   expect(answer.history_entry).toMatch(/^\[2026-11-21 10:00\] .*2 messages/);
+});
+
+test('adds to the memory what a person asked it to remember, once', () => {
+  const prompt = (memory: string): string =>
+    `You are a memory consolidation agent. Return JSON with "history_entry" and "memory_update".\n\n## Current Long-term Memory\n${memory}\n\n` +
+    '## Conversation to Process\n[2026-11-21 10:00] USER: please remember that I sit in Oslo\n[2026-11-21 10:01] ASSISTANT: remember that it rains';
+  const remembered = (memory: string): unknown =>
+    (JSON.parse(offlineAnswer(request([said(prompt(memory))])).text) as Record<string, unknown>)['memory_update'];
+  expect(remembered('(empty)')).toBe('- I sit in Oslo');
+  expect(remembered('Likes tea.\n- I sit in Oslo')).toBe('Likes tea.\n- I sit in Oslo');
 });
 
 describe('as a model', () => {

@@ -16,6 +16,7 @@ const NAMED = process.env['PERDURA_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 const TOKEN = 'a-token-that-only-tests-have';
 /** Where screenshots go, if anywhere. */
 const PICTURES = process.env['PERDURA_SCREENSHOTS'];
+export const takesPictures = PICTURES !== undefined;
 export const hasBrowser = existsSync(NAMED);
 
 /** Skipped by its name on a machine without a browser. */
@@ -147,10 +148,11 @@ export function tooWide(page: Page): Promise<string[]> {
     .map((element) => element.className || element.tagName)`);
 }
 
-/** Of axe-core: what is wrong, where. Serious and critical only. */
-export async function accessFaults(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const found = await page.evaluate<{ violations: readonly AxeViolation[] }>(`axe.run(document, { resultTypes: ['violations'] })`);
+/** Of axe-core: what is wrong, where. Serious and critical only. `only`: one of its rules; in another theme nothing else can differ. */
+export async function accessFaults(page: Page, only?: 'color-contrast'): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);
+  const options = { resultTypes: ['violations'], ...(only && { runOnly: [only] }) };
+  const found = await page.evaluate<{ violations: readonly AxeViolation[] }>(`axe.run(document, ${JSON.stringify(options)})`);
   return found.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`));

@@ -105,6 +105,11 @@ pageTest('a question is answered in place', async () => {
   await page.getByText('Booked.').waitFor();
   await page.locator('.call', { hasText: 'ask_user' }).click();
   await page.locator('.call-body', { hasText: 'Bristol' }).waitFor();
+  // Who comes later learns as much.
+  await page.reload();
+  await page.locator('.call', { hasText: 'ask_user' }).click();
+  await page.locator('.call-facts', { hasText: 'Waited for a person' }).getByRole('link', { name: 'Timeline' }).click();
+  await page.locator('.bar-detail', { hasText: 'ask_user' }).waitFor();
 });
 
 pageTest('two tabs decide one approval: one counts, the other learns of it', async () => {

@@ -1,26 +1,51 @@
 /** README, taken apart into what a test can hold it to. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
 
 export const ROOT = join(__dirname, '..', '..');
 
 export interface Fenced {
   readonly language: string;
   readonly text: string;
+  /** The comments that stand right before it, such as `not run: needs Docker`. */
+  readonly marks: readonly string[];
 }
 
-export function readme(): string {
-  return readFileSync(join(ROOT, 'README.md'), 'utf8');
+/** README and every page of docs/, from the top. What TypeDoc writes is not ours to hold to anything. */
+export function pagesOfDocs(): readonly string[] {
+  const names = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).map((name) => name.split(sep).join('/'));
+  const own = names.filter((name) => name.endsWith('.md') && !name.startsWith('reference/api/'));
+  return ['README.md', ...own.sort().map((name) => `docs/${name}`)];
 }
 
 export function fencedBlocks(markdown: string): Fenced[] {
-  return [...markdown.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map(([, language = '', text = '']) => ({ language, text }));
+  return [...markdown.matchAll(/^((?:<!-- .* -->\n)*)```(.*)\n([^]*?)^```$/gm)].map(([, comments = '', language = '', text = '']) => ({
+    language,
+    text,
+    marks: [...comments.matchAll(/<!-- (.*) -->/g)].map(([, words = '']) => words),
+  }));
+}
+
+/** What keeps a block from being run by the test of its page: a reason, or the test that runs it. */
+export function exemptionOf({ marks }: Fenced): string | undefined {
+  return marks.find((mark) => /^(not run|run by)\b/.test(mark));
+}
+
+/** Pages that are made or written elsewhere: a link to one counts as good until it is here. */
+const COMING = ['docs/reference/api/README.md', 'docs/how-to/test-your-agent.md'];
+
+export function isComing(path: string): boolean {
+  return COMING.includes(path);
+}
+
+export function read(page: string): string {
+  return readFileSync(join(ROOT, page), 'utf8');
 }
 
 /** Every command, in the order of the page. */
 export function commandsIn(markdown: string): string[] {
   return fencedBlocks(markdown)
-    .filter(({ language }) => language === 'sh')
+    .filter((block) => block.language === 'sh' && exemptionOf(block) === undefined)
     .flatMap(({ text }) => text.split('\n').filter((line) => line !== ''));
 }
 

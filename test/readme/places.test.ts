@@ -12,7 +12,7 @@ function placesIn(document: string): string[] {
   return [...new Set(named)].filter((place) => !/^https?:|NAME|VERSION/.test(place));
 }
 
-test.each(['CONTRIBUTING.md', 'docs/architecture.md'])('every place that %s names is there', (document) => {
+test.each(['CONTRIBUTING.md', 'docs/explanation/architecture.md'])('every place that %s names is there', (document) => {
   const places = placesIn(document);
   expect(places.length).toBeGreaterThan(10);
   expect(places.filter((place) => !existsSync(join(root, place)) && !existsSync(join(root, 'src', place)))).toEqual([]);

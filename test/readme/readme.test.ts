@@ -2,25 +2,23 @@
  * Every command of README is run, in its order, in a clone of its own; what it says one sees is compared with a real screen.
  * `npm test` is the one exception: it is what runs this.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dieWithUs } from '../support/reaper.js';
-import { screenText } from '../support/screen-text.js';
+import { openTerminal, type Terminal } from '../support/terminal.js';
 import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
-import { waitFor } from '../support/wait-for.js';
-import { commandsIn, fencedBlocks, lasting, readme, ROOT } from './commands.js';
+import { commandsIn, fencedBlocks, lasting, read, ROOT } from './commands.js';
 
 jest.setTimeout(60_000);
+
+const README = read('README.md');
+const START = read('docs/how-to/start.md');
 
 /** Those that a person talks to, and what becomes of them below. */
 const DRIVEN = ['npm start', 'kill -9 $(cat .perdura/worker.pid)', 'npm start -- -c'];
 const NOT_RUN = ['npm test'];
-/** The block that starts a gateway, and one command over many lines: test/cli/gateway/serve.test.ts runs it. */
-const isServed = (line: string): boolean =>
-  fencedBlocks(readme()).some(({ text }) => text.includes('curl -N') && text.split('\n').includes(line));
-
 let clone: string;
 let temporal: TemporalServer;
 let chat: Terminal;
@@ -52,46 +50,10 @@ function environment(): NodeJS.ProcessEnv {
   return { PATH: path, HOME: clone, TERM: 'xterm', TEMPORAL_ADDRESS: temporal.address, npm_config_update_notifier: 'false' };
 }
 
-interface Terminal {
-  screen(): string;
-  /** Waits until that stands on the screen. */
-  shows(text: string | RegExp): Promise<void>;
-  type(line: string): void;
-  /** `/exit`, and until the command has ended; its exit code. */
-  end(): Promise<number | null>;
-}
-
-/** A command in a terminal so wide that no line is broken. */
 function inTerminal(command: string): Terminal {
-  const wide = `stty cols 1000 rows 50; ${command}`;
-  const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', wide] : ['-qfec', wide, '/dev/null'];
-  const child = spawn('script', args, { cwd: clone, env: environment() });
-  const spare = dieWithUs(child.pid ?? 0);
-  terminals.push(() => child.kill('SIGKILL'));
-  let written = '';
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (written += piece));
-  const ended = new Promise<number | null>((resolve) =>
-    child.once('close', (code) => {
-      spare();
-      resolve(code);
-    }),
-  );
-  const screen = (): string => screenText(written);
-  return {
-    screen,
-    async shows(text) {
-      await waitFor(
-        () => screen(),
-        (seen) => (typeof text === 'string' ? seen.includes(text) : text.test(seen)),
-        30_000,
-      );
-    },
-    type: (line) => void child.stdin.write(`${line}\r`),
-    end() {
-      child.stdin.write('/exit\r');
-      return ended;
-    },
-  };
+  const terminal = openTerminal(command, { cwd: clone, env: environment() });
+  terminals.push(() => terminal.hangUp());
+  return terminal;
 }
 
 function run(command: string): { readonly code: number | null; readonly said: string } {
@@ -105,14 +67,12 @@ function run(command: string): { readonly code: number | null; readonly said: st
 }
 
 test('each block says in which language it is, so that no command is taken for a drawing', () => {
-  const languages = fencedBlocks(readme()).map(({ language }) => language);
-  // The program in Python is run by `npm run test:clients`.
-  expect(languages.filter((language) => !['sh', 'text', 'ts', 'json', 'python'].includes(language))).toEqual([]);
-  expect(commandsIn(readme())).toEqual(expect.arrayContaining([...DRIVEN, ...NOT_RUN]));
+  const languages = fencedBlocks(README).map(({ language }) => language);
+  expect(languages.filter((language) => !['sh', 'text', 'js', 'json'].includes(language))).toEqual([]);
 });
 
-test('npm start shows what README says one sees', async () => {
-  const wanted = fencedBlocks(readme()).find(({ language, text }) => language === 'text' && text.includes('› '))?.text ?? '';
+test('npm start shows what the page about it says one sees', async () => {
+  const wanted = fencedBlocks(START).find(({ language, text }) => language === 'text' && text.includes('› '))?.text ?? '';
   const typed = [...wanted.matchAll(/^› (.*)$/gm)].map(([, line = '']) => line);
   expect(typed.at(-1)).toBe('/exit');
   const first = inTerminal('npm start');
@@ -147,18 +107,23 @@ test('a second chat goes on with the conversation of the first', async () => {
   expect(await again.end()).toBe(0);
 });
 
-test.each(commandsIn(readme()).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command) && !isServed(command)))(
-  '`%s` ends well',
-  (command) => {
-    expect(run(command)).toEqual({ code: 0, said: expect.not.stringMatching(/cannot|no worker takes work/) });
-  },
-);
-
-test('the message that the temporal program sent is answered', async () => {
-  await waitFor(
-    () => run('bin/perdura show my-conversation').said,
-    (said) => said.includes('scripted stand-in'),
-    20_000,
-  );
+test('its own tool is trusted, asks, and runs once it is allowed', async () => {
   expect(await chat.end()).toBe(0);
+  const [tool] = fencedBlocks(README).filter(({ marks }) => marks.includes('file: perdura.config.mjs'));
+  writeFileSync(join(clone, 'perdura.config.mjs'), tool?.text ?? '');
+  const wanted = fencedBlocks(README).find(({ text }) => text.includes('› use book_room'))?.text ?? '';
+  const own = inTerminal('npm start');
+  await own.shows('Trust what is listed here?');
+  own.type('y');
+  await own.shows(/^›/m);
+  for (const line of wanted.trim().split('\n')) {
+    if (line.startsWith('› ')) own.type(line.slice(2));
+    else await own.shows(line.trim());
+  }
+  await own.shows('Booked Oslo on 2026-12-01 (');
+  expect(await own.end()).toBe(0);
+});
+
+test('no command of README is left out', () => {
+  expect(new Set(commandsIn(README))).toEqual(new Set([...DRIVEN, ...NOT_RUN]));
 });

@@ -1,4 +1,4 @@
-/** The queries that docs/temporal-ui.md offers are taken by a real server that has our search attributes. */
+/** The queries that docs/operations/temporal-ui.md offers are taken by a real server that has our search attributes. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { registerAttributes } from '../../src/client/registered-attributes.js';
 import { waitFor } from '../support/wait-for.js';
 import { fencedBlocks, ROOT } from './commands.js';
 
-const queries = fencedBlocks(readFileSync(join(ROOT, 'docs', 'temporal-ui.md'), 'utf8'))
+const queries = fencedBlocks(readFileSync(join(ROOT, 'docs', 'operations', 'temporal-ui.md'), 'utf8'))
   .filter(({ language }) => language === 'sql')
   .flatMap(({ text }) => text.split('\n').filter((line) => line !== ''));
 

@@ -1,6 +1,6 @@
 /**
  * What file tools write does not become what another program obeys: nothing forms a repository, and what is obeyed elsewhere is asked for.
- * With the rules that README and docs/ show, and a real git.
+ * With the rules that docs/ shows, and a real git.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
@@ -26,8 +26,8 @@ const write = async (path: string, content = 'x'): Promise<string> => text(await
 const decided = async (tool: Tool, input: JsonObject, rules: readonly ApprovalRule[] = []): Promise<Approval> =>
   approvalFor(rules, tool, input, 'default', await tool.examine?.(input, { workspace: place.workspace }));
 
-/** Every set of rules that README and docs/ show for commands. */
-const shownRules = ['README.md', 'docs/approvals.md'].flatMap((page) =>
+/** Every set of rules that docs/ shows for commands. */
+const shownRules = ['docs/reference/agent-json.md', 'docs/how-to/approvals.md'].flatMap((page) =>
   fencedBlocks(readFileSync(join(ROOT, page), 'utf8')).flatMap(({ language, text: shown }) =>
     language === 'json' && shown.includes('"run_command"') ? [[page, agentConfigSchema.parse(JSON.parse(shown)).approvals] as const] : [],
   ),

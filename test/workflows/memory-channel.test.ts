@@ -273,7 +273,7 @@ test('own code has a conversation’s memory as its tools do: what the document 
   await world.client.start(other, { agent: id });
   stage.play(id, text('Hello.'));
   await world.client.send(id, say(id, 'hello'));
-  const document = readFileSync(join(__dirname, '../../docs/memory-channel.md'), 'utf8');
+  const document = readFileSync(join(__dirname, '../../docs/explanation/memory-channel.md'), 'utf8');
   const sample = fencedBlocks(document).find(({ text: code }) => code.includes('client.openMemory('))?.text ?? '';
   const code = sample.replace('my-plan', id).replace('my-other-plan', other);
   const run = new Function('client', `return (async () => { ${code}; return { id, found, item }; })()`) as (client: unknown) => Promise<{

@@ -131,7 +131,9 @@ test('status and queue show what runs and what waits, in order', async () => {
   );
   expect(await program.query(id, 'status')).toMatchObject({ phase: 'thinking', turn: 1, turns: 0, session: 1 });
   expect(await program.query(id, 'queue')).toEqual([
-    expect.objectContaining({ event: { kind: 'message', messageId: 'b', turnId: 'turn_0002', bytes: 8, delivery: 'queue' } }),
+    expect.objectContaining({
+      event: { kind: 'message', messageId: 'b', turnId: 'turn_0002', bytes: 8, delivery: 'queue', preview: 'größer' },
+    }),
     expect.objectContaining({ event: expect.objectContaining({ messageId: 'c', delivery: 'steer' }) }),
     { id: 'qevt_000004', event: expect.objectContaining({ messageId: 'd', turnId: 'turn_0003' }), queuedAt: expect.any(Number) },
   ]);

@@ -18,7 +18,7 @@ export const PEERS = {
     packages: ['@temporalio/worker'],
     node: 20,
     needs: ['temporal'],
-    durable: 'one workflow, the messages in its state, an activity for each call',
+    durable: 'one workflow, the messages in its state, an activity for each call, continued as new when Temporal suggests it',
     after: 'nothing; or ask for the update’s result',
   },
   'temporal-ai-sdk': {

@@ -30,7 +30,7 @@ export async function open({ name, address, workload }) {
   });
   const running = worker.run();
   const client = new Client({ connection: await Connection.connect({ address }), plugins });
-  const turn = (id, text) =>
+  const ask = (id, text) =>
     client.workflow.executeUpdateWithStart('turn', {
       args: [text],
       updateId: /\d+/.exec(text)[0],
@@ -41,6 +41,8 @@ export async function open({ name, address, workload }) {
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
     });
+  // An update that meets the end of a run is sent to the next one: it has done nothing in that one.
+  const turn = (id, text) => ask(id, text).catch((error) => (isBetweenRuns(error) ? ask(id, text) : Promise.reject(error)));
   return {
     turn,
     // The same update id is the same update.
@@ -51,6 +53,10 @@ export async function open({ name, address, workload }) {
       await running;
     },
   };
+}
+
+function isBetweenRuns({ cause, message }) {
+  return /workflow execution already completed|not found|Continues|closing/i.test(`${message} ${cause?.message ?? ''}`);
 }
 
 const PLUGINS = {

@@ -66,7 +66,7 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         drawing.endText();
         if (options.showsAsked === true) return;
         return note(
-          `? ${{ question: 'asks you', approval: 'may it run?', 'client-tool': 'waits for its client' }[event.what]} ${event.name} ${event.target}`,
+          `? ${{ question: 'asks you', approval: 'Allow', 'client-tool': 'waits for its client' }[event.what]} ${event.name} ${event.target}`,
         );
       case 'decided':
         return note(

@@ -159,7 +159,7 @@ function card(one: Pending, id: string): string[] {
   const whose = conversation === id ? '' : `sub-agent ${conversation} · `;
   const heads = {
     question: 'a question for you',
-    approval: `may ${shownName(tool)} run?`,
+    approval: `Allow ${shownName(tool)}?`,
     'client-tool': `${shownName(tool)} waits for its client`,
   };
   const head = `? ${whose}${heads[kind]}`;

@@ -35,33 +35,33 @@ export function stopCommand(program: Command, context: CliContext): void {
 }
 
 export function closeCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'close', 'end a conversation in good order: no new messages, the queue is run out')
+  onConversation(program, 'close', 'close a conversation: it takes no new messages, and ends after its queue')
     .option('--wait', 'until it has ended')
     .option('--no-memory', 'nothing of it goes to long-term memory, and nothing is waited for there')
     .action(runs(context, async () => (await import('../actions/control.js')).close));
 }
 
 export function cancelCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'cancel', 'ask a conversation to end now, without its queue').action(
+  onConversation(program, 'cancel', 'end a conversation now, without its queue').action(
     runs(context, async () => (await import('../actions/control.js')).cancel),
   );
 }
 
 export function terminateCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'terminate', 'end a conversation from outside, at once')
+  onConversation(program, 'terminate', 'terminate the workflow at once, without cleanup')
     .option('--reason <text>', 'why, for its history')
     .option('-y, --yes', 'do not ask')
     .action(runs(context, async () => (await import('../actions/control.js')).terminate));
 }
 
 export function modeCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'mode', 'whether a conversation goes on by itself, or waits for each step; without a mode it is shown')
+  onConversation(program, 'mode', 'show or set the mode: auto runs by itself, stepping waits for each step')
     .addArgument(new Argument('[mode]', 'auto drains the queue; stepping lets what is under way end').choices(['auto', 'stepping']))
     .action(runs(context, async () => (await import('../actions/stepping.js')).mode));
 }
 
 export function stepCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'step', 'have a conversation in stepping mode do one thing, and say what it was')
+  onConversation(program, 'step', 'do one step in stepping mode, and say what it was')
     .option('--count <count>', 'so many steps, or until there is nothing to do', parseCount, 1)
     .addOption(new Option('--into', 'the next step of a sub-agent that holds, before the conversation’s own').conflicts('over'))
     .option('--over', 'sub-agents go on until they have reported, wait for a person or stop at a breakpoint; then all hold again')
@@ -75,7 +75,7 @@ Without --into or --over a step is the conversation's own next thing, and with n
 \`perdura step CHILD\` steps a certain one. \`perdura mode\`, \`inspect\` and \`debug\` show which of them hold.`;
 
 export function breakCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'break', 'stop a conversation before something; what is named is added, and without options they are shown')
+  onConversation(program, 'break', 'add a breakpoint; without options, show them')
     .option('--tool <name>', 'before a tool of this name runs; may be said again', withOneMore)
     .option('--event <type>', 'before an event of this type is taken: message, reset, or one of your own; may be said again', withOneMore)
     .option('--on-error', 'when a model call, a tool or a turn fails')
@@ -95,7 +95,7 @@ function parseUsd(text: string): number {
 }
 
 export function queueCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'queue', 'what waits in a conversation, in its order; and change it by hand')
+  onConversation(program, 'queue', 'show the queue of a conversation, and change it')
     .addOption(new Option('--drop <event>', 'take this one out, such as qevt_000003').conflicts(['move', 'clear']))
     .addOption(new Option('--move <event>', 'move this one, to the end or where --before says').conflicts('clear'))
     .option('--before <event>', 'of --move: the event that it goes before')

@@ -8,7 +8,7 @@ import { parseDuration, parseAmount, parseTokens } from '../args/values.js';
 export function chatCommand(program: Command, { output, config, closed, end }: CliContext): void {
   program
     .command('chat', { isDefault: true })
-    .description('talk with an agent; lines may also be piped in')
+    .description('chat with an agent; lines can also be piped in')
     .argument('[words...]', 'what to say first')
     .option('-c, --continue', 'go on with the last conversation of this folder')
     .addOption(new Option('-r, --resume [id]', 'go on with this conversation, or choose one').conflicts('continue'))
@@ -90,7 +90,7 @@ export function dispatchCommand(program: Command, context: CliContext): void {
 }
 
 export function withdrawCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'withdraw', 'take back a message that waits in the queue')
+  onConversation(program, 'withdraw', 'withdraw a message that waits in the queue')
     .argument('<message-id>', 'the message, as `perdura send --signal` or `--enqueue` printed it')
     .action(runs(context, async () => (await import('../actions/send.js')).withdraw));
 }

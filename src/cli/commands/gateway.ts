@@ -15,7 +15,7 @@ Examples:
   perdura serve --host 0.0.0.0 --allow-host my.example    for others, behind a proxy that speaks TLS
     --trusted-proxy 10.0.0.0/8                            whose X-Forwarded-For, -Proto and -Host count
 
-Without PERDURA_AUTH one token opens, with all rights. With it (docs/protocols.md) those in its file do, and users of
+Without PERDURA_AUTH one token opens, with all rights. With it (docs/reference/protocols.md) those in its file do, and users of
 its identity provider; the one token then opens only where PERDURA_GATEWAY_TOKEN is set.`;
 
 export function serveCommand(program: Command, context: CliContext): void {
@@ -43,12 +43,10 @@ Examples:
   perdura token revoke ci                                        it opens nothing from now on`;
 
 export function tokenCommand(program: Command, context: CliContext): void {
-  const token = program
-    .command('token')
-    .description('make, list and revoke the tokens that open `perdura serve`, in the file of PERDURA_AUTH');
+  const token = program.command('token').description('create, list and revoke tokens for `perdura serve`, in the file of PERDURA_AUTH');
   token
     .command('create')
-    .description('make a token and print it, this once')
+    .description('create a token and print it, once')
     .option('--scope <tenant>', 'whose conversations it sees; without it those of no tenant', readTenant)
     .option('--tenant <tenant>', 'the same by its other name', readTenant)
     .addOption(
@@ -60,16 +58,16 @@ export function tokenCommand(program: Command, context: CliContext): void {
     .action(runs(context, async () => (await import('../gateway/tokens.js')).createToken));
   token
     .command('list')
-    .description('show who has a token, as what, and until when')
+    .description('list tokens: name, role, tenant, expiry')
     .action(runs(context, async () => (await import('../gateway/tokens.js')).listTokens));
   token
     .command('revoke')
-    .description('let a token open nothing from now on')
+    .description('revoke a token')
     .argument('<name>', 'its name, or its id in the list')
     .action(runs(context, async () => (await import('../gateway/tokens.js')).revokeToken));
   token
     .command('link')
-    .description('print a link that lets one browser in, within a minute, where the one token of the gateway opens')
+    .description('print a link that signs one browser in, once, within a minute')
     .option('--url <url>', 'where the gateway is (default: http://127.0.0.1:7280)', readUrl)
     .action(runs(context, async () => (await import('../gateway/tokens.js')).printLink));
 }

@@ -29,13 +29,13 @@ export function showCommand(program: Command, context: CliContext): void {
 }
 
 export function inspectCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'inspect', 'say how a conversation stands: phase, context, queue, cost, what is under way')
+  onConversation(program, 'inspect', 'show the state of a conversation: phase, context, queue, cost, running effects')
     .option('--turns <count>', 'how many of the last turns', parseCount, 5)
     .action(runs(context, async () => (await import('../actions/inspect.js')).inspect));
 }
 
 export function contextCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'context', 'draw what the next model call sees, and how much still fits')
+  onConversation(program, 'context', 'show what the next model call sees, and how much still fits')
     .addOption(new Option('--compact', 'make memory of the older turns now, and draw what is left').conflicts(['undo', 'truncate', 'why']))
     .addOption(new Option('--undo', 'take the last compaction back').conflicts(['truncate', 'why']))
     .addOption(new Option('--truncate', 'leave the oldest out of the prompt, down to the hard threshold').conflicts('why'))
@@ -51,7 +51,7 @@ export function contextCommand(program: Command, context: CliContext): void {
 export function usageCommand(program: Command, context: CliContext): void {
   program
     .command('usage')
-    .description('what all conversations have spent: calls that failed and those that came too late too')
+    .description('show what all conversations have spent, failed and late calls included')
     .addOption(new Option('--by <what>', 'one line for each').choices(SPENDING_GROUPS).default('model'))
     .option('--tenant <name>', "only this tenant's")
     .option('--since <date>', 'calls of this ISO date or time (UTC) and later')
@@ -70,7 +70,7 @@ export function watchCommand(program: Command, context: CliContext): void {
 }
 
 export function debugCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'debug', 'a conversation on a whole screen: step, pause, look; one that has ended, event by event')
+  onConversation(program, 'debug', 'debug a conversation on a whole screen; after its end, event by event')
     .option('--at <turn>', 'its past, from where this turn began')
     .action(runs(context, async () => (await import('../debug/debug.js')).debug));
 }

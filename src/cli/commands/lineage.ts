@@ -4,7 +4,7 @@ import { parseAmount, parseDuration, parseTokens } from '../args/values.js';
 import type { CliContext } from '../session/context.js';
 
 export function rewindCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'rewind', 'rewind a conversation: it goes on from the end of an earlier turn')
+  onConversation(program, 'rewind', 'rewind a conversation to the end of an earlier turn')
     .requiredOption('--to <turn>', 'the last turn that stays: its number')
     .addHelpText('after', KEPT)
     .action(runs(context, async () => (await import('../actions/lineage.js')).rewind));
@@ -15,14 +15,14 @@ A turn that runs is stopped first; messages that wait are answered after it. Wha
 What tools have done is not undone, what was paid stays paid, and numbers of turns go on. Facts that long-term memory has learnt stay.`;
 
 export function retryCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'retry', 'answer the last turn anew; the old answer is kept as a branch')
+  onConversation(program, 'retry', 'answer the last turn again; the old answer is kept as a branch')
     .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same', parseDuration)
     .addHelpText('after', AGAIN)
     .action(runs(context, async () => (await import('../actions/answer-again.js')).retry));
 }
 
 export function editCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'edit', 'say something else in a turn; that turn and all after it are kept as a branch')
+  onConversation(program, 'edit', 'replace the message of a turn; that turn and all later ones are kept as a branch')
     .argument('<message>', 'the message in its place, or - for stdin')
     .option('--turn <turn>', 'its number (default: the last)')
     .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same', parseDuration)
@@ -55,7 +55,7 @@ No model is asked and no tool is run again, and nothing is copied: what was said
 cannot be deleted before the new one. Both have the same long-term memory. The old one goes on as if nothing had happened.`;
 
 export function resumeCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'resume', 'go on with a conversation that has ended: closed, terminated or failed')
+  onConversation(program, 'resume', 'resume a conversation that has ended: closed, terminated or failed')
     .option('--title <text>', 'a new one (default: as before)')
     .option('--agent <name>', 'who answers from now on (default: as before)')
     .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')

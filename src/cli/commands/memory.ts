@@ -24,13 +24,13 @@ export function memoryCommand(program: Command, context: CliContext): void {
   onConversation(memory, 'items', 'list what is in its memory channel: long results of tools, and what the agent or your code has stored')
     .option('--show <item>', 'print the content of this one')
     .action(runs(context, async () => (await import('../actions/memory.js')).memoryItems));
-  onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(
+  onScope(memory.command('show').description('print MEMORY.md, which is part of every system prompt of the scope')).action(
     async (scope: string | undefined, { of }: Of) => {
       const { showMemory } = await import('../actions/memory-document.js');
       context.end(await showMemory(context, { scope, of }));
     },
   );
-  onScope(memory.command('blame').description('say of each line of MEMORY.md who brought it: how trusted, in which turns, when')).action(
+  onScope(memory.command('blame').description('show the source of each line of MEMORY.md: trust, turns, time')).action(
     async (scope: string | undefined, { of }: Of) => {
       const { blameMemory } = await import('../actions/memory-document.js');
       context.end(await blameMemory(context, { scope, of }));
@@ -56,25 +56,25 @@ export function memoryCommand(program: Command, context: CliContext): void {
       const { logOfMemory } = await import('../actions/memory-document.js');
       context.end(await logOfMemory(context, { scope, of }, { limit }));
     });
-  onScope(memory.command('review').description('decide on lines that only a tool’s word stands behind; on a terminal it asks'))
+  onScope(memory.command('review').description('decide on lines that only a tool has said; on a terminal it asks'))
     .option('--accept <ids...>', 'these are true: they become lines of MEMORY.md')
     .option('--reject <ids...>', 'these are not')
     .action(async (scope: string | undefined, options: ReviewWanted) => {
       const { reviewMemory } = await import('../actions/memory-decide.js');
       context.end(await reviewMemory(context, { ...options, scope }));
     });
-  withOf(memory.command('forget').description('remove every line and fact that says this, and keep it from coming back'))
+  withOf(memory.command('forget').description('remove every line and fact that says this, and prevent its return'))
     .argument('<text>', 'what is to be forgotten, in its own words')
     .option('--scope <scope>', 'whose memory (default: "default")')
     .option('-y, --yes', 'do not ask')
     .action(runs(context, async () => (await import('../actions/memory-decide.js')).forgetInMemory));
-  onScope(memory.command('care').description('merge duplicates and prune what is stale, now'))
+  onScope(memory.command('care').description('merge duplicates and prune stale lines, now'))
     .option('--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope')
     .action(async (scope: string | undefined, options: CareWanted) => {
       const { careForMemory } = await import('../actions/memory.js');
       context.end(await careForMemory(context, { ...options, scope }));
     });
-  onScope(memory.command('schedule').description('have that done again and again; without a flag, say when the next is due'))
+  onScope(memory.command('schedule').description('run `memory care` regularly; without a flag, say when the next run is due'))
     .addOption(new Option('--every <duration>', 'such as 12h, 24h or 7d').argParser(parseInterval).conflicts('off'))
     .option('--off', 'no more')
     .option('--agent <name>', 'whose model and limits')
@@ -126,7 +126,7 @@ function withOf(command: Command): Command {
 
 export function historyCommand(program: Command, context: CliContext): void {
   const history = program.command('history').description('HISTORY: what earlier conversations of a scope were about, newest first');
-  onScope(history.command('show').description('print its entries'))
+  onScope(history.command('show').description('print the entries of HISTORY'))
     .option('--limit <count>', 'at most so many', parseCount, 20)
     .action(async (scope: string | undefined, options: HistoryWanted) => {
       const { showHistory } = await import('../actions/history.js');
@@ -135,7 +135,7 @@ export function historyCommand(program: Command, context: CliContext): void {
   onScope(
     history
       .command('grep')
-      .description('search it, as an agent does with search_history')
+      .description('search HISTORY, as an agent does with search_history')
       .argument('<text>', 'words that all stand in an entry, in upper or lower case; "in quotation marks" as they stand there'),
   )
     .option('--limit <count>', 'at most so many, up to 50', parseCount, 10)

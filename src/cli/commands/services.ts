@@ -45,7 +45,7 @@ export function setupCommand(program: Command, { output, config, end }: CliConte
 export function doctorCommand(program: Command, { output, config, globals, end }: CliContext): void {
   program
     .command('doctor')
-    .description('say whether all that is needed is there, and what mends what is not')
+    .description('check Temporal, the store, models, agents and packages, and say how to fix what is missing')
     .option('--report', 'to be pasted: without the name of the home folder')
     .action(async (options: { readonly report?: boolean }) => {
       const { doctor } = await import('../doctor/doctor.js');
@@ -54,10 +54,10 @@ export function doctorCommand(program: Command, { output, config, globals, end }
 }
 
 export function webhooksCommand(program: Command, context: CliContext): void {
-  const webhooks = program.command('webhooks').description('events that workers post to an address of yours (docs/protocols.md)');
+  const webhooks = program.command('webhooks').description('events that workers post to an address of yours (docs/reference/protocols.md)');
   webhooks
     .command('test')
-    .description('post one signed event, `webhook.test`, from here, and say what came of it')
+    .description('post one signed event, `webhook.test`, from here, and print the response')
     .option('--scope <name>', 'whose endpoint', 'default')
     .option('--tenant <name>', 'whose endpoint, where there are tenants')
     .action(runs(context, async () => (await import('../actions/webhooks.js')).testWebhook));

@@ -34,7 +34,7 @@ The facts go to its scope, which numbers them anew. Import into a scope that oth
 as words of the person counts as such.`;
 
 export function healCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'heal', "write again what the store has lost of a conversation, from Temporal's history").action(
+  onConversation(program, 'heal', "rebuild what the store has lost of a conversation, from Temporal's history").action(
     runs(context, async () => (await import('../actions/heal.js')).heal),
   );
 }

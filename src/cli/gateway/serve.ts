@@ -77,7 +77,7 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
       announce(output, globals.output, `${served.url}${wanted.basePath ?? ''}`, entrance, config);
       if (!isLoopback(wanted.host)) {
         output.problem(
-          `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/deploying.md)`,
+          `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/operations/deploying.md)`,
         );
       }
       await new Promise<void>((resolve) => {

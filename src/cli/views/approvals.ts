@@ -47,7 +47,7 @@ export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook)
 
 function waitInWords(kind: Pending['kind'], tool: string): string {
   if (kind === 'client-tool') return `${shownName(tool)} waits for the client that runs it`;
-  return kind === 'question' ? 'asks' : `may ${shownName(tool)} run?`;
+  return kind === 'question' ? 'asks' : `Allow ${shownName(tool)}?`;
 }
 
 /** What would be saved, whole, before it is. `where`: how far it reaches, in words. */

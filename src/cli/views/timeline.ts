@@ -139,7 +139,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       case 'asked': {
         endModel(turn, at);
         turn.spans.push({ label: event.name, kind: 'wait', from: at, callId: event.callId, attempts: 1 });
-        const what = { question: 'asks', approval: 'may it run?', 'client-tool': 'waits for its client' }[event.what];
+        const what = { question: 'asks', approval: 'Allow?', 'client-tool': 'waits for its client' }[event.what];
         return line(turn, at, what, `${event.name}  ${event.target}; until ${new Date(event.until).toISOString()}`, 'yellow');
       }
       case 'decided': {

@@ -194,7 +194,15 @@ export interface RejectedInput {
 export interface QueuedEvent {
   readonly id: string;
   readonly event:
-    | { readonly kind: 'message'; readonly messageId: string; readonly turnId: string; readonly bytes: number; readonly delivery: Delivery }
+    | {
+        readonly kind: 'message';
+        readonly messageId: string;
+        readonly turnId: string;
+        readonly bytes: number;
+        readonly delivery: Delivery;
+        /** The first words, on one line; absent where it has none, or an earlier version answers. */
+        readonly preview?: string;
+      }
     | { readonly kind: 'reset'; readonly resetId: string }
     | { readonly kind: 'app'; readonly type: string; readonly id: string }
     /** Messages further back, which lie in the store. */

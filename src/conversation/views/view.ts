@@ -19,7 +19,7 @@ import { fallbackOf, isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
-import { asCode } from '../../records/text.js';
+import { asCode, beginningOf, oneLine } from '../../records/text.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
@@ -259,12 +259,16 @@ function isQueuedAs(item: QueueItem, turn: number): boolean {
   return item.kind === 'message' && item.turn === turn;
 }
 
+/** UTF-16 units of a queued message's first words. */
+const PREVIEW = 120;
+
 function queuedEvent(item: QueueItem): QueuedEvent['event'] {
   if (item.kind === 'spilled') return { kind: 'more', count: countSlots(item.slots) };
   if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
   if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
-  const { messageId, turn, bytes, delivery } = item;
-  return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };
+  const { messageId, turn, bytes, delivery, text = '' } = item;
+  const preview = beginningOf(oneLine(beginningOf(text, 4 * PREVIEW)), PREVIEW);
+  return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery, ...(preview !== '' && { preview }) };
 }
 
 /**

@@ -119,7 +119,7 @@ export function askingParts(waiting: readonly Pending[]): readonly Part[] {
   const words = persons.map((pending) => {
     if (pending.kind === 'question') return questionIn(pending.arguments) ?? pending.target;
     const what = `${pending.tool} ${pending.target}`.trim();
-    return `May this run: ${what}? Answer "approve ${codeOf(pending)}" or "deny ${codeOf(pending)}".`;
+    return `Allow this call: ${what}? Answer "approve ${codeOf(pending)}" or "deny ${codeOf(pending)}".`;
   });
   const asks = waiting.map(({ kind, callId, tool, target, hash, arguments: input, conversation, via, expiresAt }) => ({
     ...{ kind, callId, tool, target, hash, expiresAt: new Date(expiresAt).toISOString() },

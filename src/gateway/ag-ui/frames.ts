@@ -281,7 +281,7 @@ function interruptOf({ callId, name: wire, what, target, until }: AskedCall, uns
   return {
     id: callId,
     reason: isApproval ? 'tool_call' : 'input_required',
-    message: isApproval ? `May ${name} run${target === '' ? '' : `: ${target}`}?` : target,
+    message: isApproval ? `Allow ${name}${target === '' ? '' : `: ${target}`}?` : target,
     toolCallId: callId,
     responseSchema: isApproval ? APPROVAL : ANSWER,
     expiresAt: new Date(until).toISOString(),

@@ -1,6 +1,6 @@
 /** What happened in a conversation, and why: turns, their timelines, the context, and every state that it was in. */
 import { z } from '@hono/zod-openapi';
-import { LANES } from '../../insight/timeline.js';
+import { LANES } from '../../insight/timeline/shape.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { anything, chunkId, onConversation, onTurn, turnId, usage } from './schemas.js';

@@ -131,6 +131,7 @@ export const listed = z
     turns: z.int().nullable(),
     costUsd: z.number().nullable(),
     isCurrent: z.boolean().optional().openapi({ description: 'with `current`: its status, turns and cost are as of now' }),
+    phase: z.string().optional().openapi({ description: 'with `current`: what it does now; `idle` between turns' }),
   })
   .openapi('Listed');
 

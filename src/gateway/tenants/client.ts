@@ -17,7 +17,7 @@ import { createPublicIds } from './public-ids.js';
 import { createReveal, type Asked } from './reveal.js';
 import { createTenantScope } from './scope.js';
 
-/** `key`: the same for every gateway of an installation, and secret (docs/deploying.md). */
+/** `key`: the same for every gateway of an installation, and secret (docs/operations/deploying.md). */
 export function createTenantClient(client: PerduraClient, tenant: string, key: string): PerduraClient {
   const { prefix, toWorkflowId, prefixOf } = createTenantIds(tenant, key);
   return createOwnClient(client, { tenant, prefix, toWorkflowId, prefixOf });

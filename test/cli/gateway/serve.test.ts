@@ -1,10 +1,10 @@
-/** `perdura serve` as a person runs it, and README's example of it word for word. */
+/** `perdura serve` as a person runs it, and the example of docs word for word. */
 import { execFile } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { echo } from '../../support/echo-model.js';
-import { fencedBlocks } from '../../readme/commands.js';
+import { fencedBlocks, read } from '../../readme/commands.js';
 import { runPerdura, startPerdura, type Running } from '../../support/run-perdura.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
@@ -114,10 +114,8 @@ test('a file of PERDURA_AUTH that is not there, or says nonsense, lets no gatewa
   });
 });
 
-test("README's example streams a turn to its end", async () => {
-  const block = fencedBlocks(await readFile(join(__dirname, '..', '..', '..', 'README.md'), 'utf8')).find(({ text }) =>
-    text.includes('curl -N'),
-  );
+test('the example of docs streams a turn to its end', async () => {
+  const block = fencedBlocks(read('docs/how-to/from-a-program.md')).find(({ text }) => text.includes('curl -N'));
   const command = (block?.text ?? '').slice(block?.text.indexOf('curl') ?? 0).replace('http://127.0.0.1:7280', url);
   const { stdout } = await run('sh', ['-c', command], { cwd: world.dir });
   expect(stdout).toContain('event: submitted');

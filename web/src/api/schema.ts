@@ -3895,6 +3895,8 @@ export interface components {
             /** @description with `current`: its status, turns and cost are as of now */
             isCurrent?: boolean;
             model: string | null;
+            /** @description with `current`: what it does now; `idle` between turns */
+            phase?: string;
             /** @description by which its tenant knows it, where that is another id; null for the tenant */
             publicId: string | null;
             running: boolean;

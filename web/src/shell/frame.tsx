@@ -1,28 +1,36 @@
 /** The rail, the view, and what is said above all views: that one is offline. */
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { place } from '../address.js';
+import { go, place } from '../address.js';
 import { connection, keepConnected } from '../api/connection.js';
 import { isReachable } from '../api/request.js';
 import { mayAct, session, signOut } from '../session.js';
 import { Icon, Mark } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
+import { useKeys } from '../ui/use-keys.js';
 import { views, type View } from '../views/table.js';
 import { keepWaiting, waiting } from '../waiting.js';
 import { OfConversation } from './of-conversation.js';
 import { useTitle } from './title.js';
 import { ViewSlot } from './view-slot.js';
 
+/** Where the way around ends: what is skipped to. */
+const CONTENT = { tabIndex: -1, 'data-content': '' } as const;
+
 export function Frame(): JSX.Element {
   useEffect(keepConnected, []);
   useEffect(keepWaiting, []);
   useTitle();
   const { view, of } = place.value;
+  useKeys({ '/': () => toSearch(view, of) });
   const shown = views.find(({ name }) => name === view) ?? views[0];
   if (shown === undefined) return <main />;
   const slot = <ViewSlot name={shown.name} of={of} />;
   return (
     <div class="frame">
+      <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('[data-content]')?.focus()}>
+        To the content
+      </button>
       <Rail shown={shown} />
       <div class="stage">
         {(connection.value === 'lost' || !isReachable.value) && (
@@ -31,7 +39,7 @@ export function Frame(): JSX.Element {
             Offline. Conversations go on without this page, and it goes on by itself.
           </p>
         )}
-        <main class="view">
+        <main class="view" {...(!shown.isOfConversation && CONTENT)}>
           {shown.isOfConversation ? (
             <OfConversation shown={shown} of={of}>
               {slot}
@@ -43,6 +51,21 @@ export function Frame(): JSX.Element {
       </div>
     </div>
   );
+}
+
+/** The field of what is shown, else the search of everything. */
+function toSearch(view: string, of: string): void {
+  const shown = (): HTMLInputElement | undefined =>
+    [...document.querySelectorAll<HTMLInputElement>('[data-search]')].find((field) => field.checkVisibility());
+  if (shown() === undefined && mayAct('operator')) go('memory', view === 'memory' ? of : '', { part: 'search' });
+  // A view that is shown for the first time has to be loaded.
+  const tries = setInterval(() => {
+    const field = shown();
+    field?.focus();
+    field?.select();
+    if (field !== undefined) clearInterval(tries);
+  }, 30);
+  setTimeout(() => clearInterval(tries), 3_000);
 }
 
 function Rail({ shown }: { readonly shown: View }): JSX.Element {

@@ -2,11 +2,14 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go } from '../address.js';
+import { request } from '../api/request.js';
 import { conversations, keepListed, refreshList, type Listed } from '../conversations.js';
+import { originOf } from '../conversation/origin.js';
 import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
 import { plainText } from '../ui/plain-text.js';
+import { useAnswer } from '../ui/use-answer.js';
 import { views, type View } from '../views/table.js';
 import { SideList } from './side-list.js';
 import { heading } from './title.js';
@@ -30,7 +33,7 @@ export function OfConversation({ shown, of, children }: OfConversationProps): JS
   return (
     <div class={`of-conversation${of === '' ? '' : ' has-one'}`}>
       <SideList view={shown.name} of={of} />
-      <div class="conversation">
+      <div class="conversation" tabIndex={-1} data-content="">
         {of === '' ? <span /> : <Head shown={shown} of={of} title={title} one={one} />}
         {children}
       </div>
@@ -41,6 +44,23 @@ export function OfConversation({ shown, of, children }: OfConversationProps): JS
 /** What people call it: its title, else its id. */
 export function nameOf(id: string, listed: Pick<Listed, 'title'> | undefined): string {
   return plainText(listed?.title ?? id, 120);
+}
+
+/** From which conversation's turns it went on. */
+function Origin({ of }: { readonly of: string }): JSX.Element | null {
+  const { value } = useAnswer(`about ${of}`, (signal) => request('get', '/v1/conversations/{id}', { path: { id: of }, signal }));
+  const origin = originOf(value);
+  if (origin === undefined || origin.conversation === of) return null;
+  const from = conversations.value.all.find(({ id }) => id === origin.conversation);
+  return (
+    <>
+      fork of{' '}
+      <Link view="chat" of={origin.conversation} more={{ turn: origin.turn }}>
+        {nameOf(origin.conversation, from)}
+      </Link>
+      {origin.turn !== undefined && ` at turn ${Number(origin.turn.replace(/^turn_/, ''))}`} ·{' '}
+    </>
+  );
 }
 
 interface HeadProps extends Omit<OfConversationProps, 'children'> {
@@ -60,6 +80,7 @@ function Head({ shown, of, title, one }: HeadProps): JSX.Element {
           {title}
         </h1>
         <p class="one-line">
+          {one !== undefined && <Origin of={of} />}
           {[one?.agent, of === title ? undefined : of]
             .filter((part) => part !== null && part !== undefined)
             .map((part) => plainText(part, 80))

@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks';
 import { go } from '../address.js';
 import { isReachable } from '../api/request.js';
 import { conversations, hasMore, listMore, refreshList, type Listed } from '../conversations.js';
+import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
 import { plainText } from '../ui/plain-text.js';
@@ -34,6 +35,8 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
           type="search"
           placeholder="Search"
           aria-label="Search conversations"
+          aria-keyshortcuts="/"
+          data-search
           value={wanted.value}
           onInput={(event) => {
             wanted.value = event.currentTarget.value;
@@ -58,6 +61,13 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
           </li>
         ))}
         {isKnown && shown.length === 0 && <li class="more faint small">{all.length === 0 ? 'None yet.' : 'Nothing fits.'}</li>}
+        {words.length > 0 && mayAct('operator') && (
+          <li class="more small">
+            <Link view="memory" more={{ part: 'search', question: wanted.value.trim().slice(0, 500) }}>
+              Search all that was said for “{plainText(wanted.value, 40)}”
+            </Link>
+          </li>
+        )}
         {hasMore() && (
           <li class="more">
             <button type="button" class="button bare tight" onClick={() => listMore()}>
@@ -89,6 +99,5 @@ function Row({ one, view, current }: { readonly one: Listed; readonly view: stri
 function stateOf({ running, status }: Listed): readonly [kind: string, words: string] {
   if (status === 'waiting') return ['waiting', 'waits for a person'];
   if (status === 'failed') return ['failed', 'failed'];
-  if (running && status === 'running') return ['busy', 'works'];
   return ['', running ? 'idle' : 'ended'];
 }

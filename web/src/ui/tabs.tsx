@@ -1,6 +1,6 @@
 /** Parts of a view, one of which is shown; which one, the address has. Arrow keys move between them. */
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import './parts.css';
 
 export interface Part {
@@ -18,6 +18,10 @@ export interface PartsProps {
 
 export function Parts({ label, parts, shown, onShow }: PartsProps): JSX.Element {
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // Of many in little room: the one that is shown.
+    list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [shown]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;

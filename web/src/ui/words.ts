@@ -16,6 +16,11 @@ export function ago(at: number | string | Date, now = Date.now()): string {
   return new Date(then).toLocaleDateString(undefined, { day: 'numeric', month: 'short', ...(!isThisYear && { year: 'numeric' }) });
 }
 
+/** `ts`: seconds since 1970. */
+export function dateTime(ts: number): string {
+  return new Date(ts * 1000).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+}
+
 /** Of a time that comes: "in 4 min". */
 export function untilThen(at: number, now = Date.now()): string {
   const seconds = Math.round((at - now) / 1000);

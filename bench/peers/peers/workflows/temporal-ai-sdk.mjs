@@ -1,12 +1,11 @@
 import { temporalProvider } from '@temporalio/ai-sdk/workflow';
-import { condition, defineUpdate, proxyActivities, setHandler } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, defineUpdate, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
 import { generateText, isStepCount, tool } from 'ai';
 import { z } from 'zod';
 
 const { lookup } = proxyActivities({ startToCloseTimeout: '1 minute' });
 
-export async function chat() {
-  const messages = [];
+export async function chat(messages = []) {
   setHandler(defineUpdate('turn'), async (text) => {
     messages.push({ role: 'user', content: text });
     const { text: answer, responseMessages } = await generateText({
@@ -21,5 +20,6 @@ export async function chat() {
     messages.push(...responseMessages);
     return answer;
   });
-  await condition(() => false);
+  await condition(() => workflowInfo().continueAsNewSuggested && allHandlersFinished());
+  await continueAsNew(messages);
 }

@@ -1,9 +1,8 @@
-import { condition, defineUpdate, proxyActivities, setHandler } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, defineUpdate, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
 
 const { callModel, lookup } = proxyActivities({ startToCloseTimeout: '1 minute' });
 
-export async function chat() {
-  const messages = [];
+export async function chat(messages = []) {
   setHandler(defineUpdate('turn'), async (text) => {
     messages.push({ role: 'user', content: text });
     for (;;) {
@@ -13,5 +12,6 @@ export async function chat() {
       messages.push({ role: 'tool', content: await lookup(call.input) });
     }
   });
-  await condition(() => false);
+  await condition(() => workflowInfo().continueAsNewSuggested && allHandlersFinished());
+  await continueAsNew(messages);
 }

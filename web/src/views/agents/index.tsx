@@ -61,18 +61,20 @@ export default function Agents({ of }: { readonly of: string }): JSX.Element {
       {value !== undefined && names.length === 0 && (
         <div class="empty">There is no agent. A folder with an agent.json in the agents folder makes one.</div>
       )}
-      <div class="agents-sides">
-        <nav aria-label="Agents">
-          <ul class="agent-list">
-            {names.map((name) => (
-              <li key={name}>
-                <Link view="agents" of={name} class="side-link" current={name === shown}>
-                  {plainText(name, 64)}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </nav>
+      <div class={names.length > 1 ? 'agents-sides' : ''}>
+        {names.length > 1 && (
+          <nav aria-label="Agents">
+            <ul class="agent-list">
+              {names.map((name) => (
+                <li key={name}>
+                  <Link view="agents" of={name} class="side-link" current={name === shown}>
+                    {plainText(name, 64)}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </nav>
+        )}
         {shown !== '' && <OneAgent key={shown} name={shown} />}
       </div>
     </div>
@@ -297,7 +299,7 @@ function Playground({ agent }: { readonly agent: string }): JSX.Element {
           class="field grow"
           name="model"
           aria-label="Model"
-          placeholder="Model, as provider/name; its own without one"
+          placeholder="Another model: provider/name"
           maxLength={200}
           spellcheck={false}
         />

@@ -1,14 +1,17 @@
 /** A tool's call: closed it is one line, open it has all that is known. One that waits for a person is open, with what can be decided. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { request } from '../../api/request.js';
 import type { Opened } from '../../conversation/open.js';
 import type { Call, Turn } from '../../conversation/turns.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon, type IconName } from '../../ui/icon.js';
 import { Code } from '../../ui/code.js';
 import { gistOf, parsedJson, prettyJson } from '../../ui/json.js';
+import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
-import { duration } from '../../ui/words.js';
+import { useAnswer } from '../../ui/use-answer.js';
+import { dollars, duration } from '../../ui/words.js';
 
 const STATES: Readonly<Record<Call['state'], readonly [IconName, string]>> = {
   waiting: ['wait', 'waits for a person'],
@@ -20,7 +23,15 @@ const STATES: Readonly<Record<Call['state'], readonly [IconName, string]>> = {
   unknown: ['ask', 'interrupted, perhaps with effect'],
 };
 
-export function CallCard({ call, turn, opened }: { readonly call: Call; readonly turn: Turn; readonly opened: Opened }): JSX.Element {
+export interface CallCardProps {
+  readonly call: Call;
+  readonly turn: Turn;
+  readonly opened: Opened;
+  /** Of a branch only what was said is kept. */
+  readonly isBranch?: boolean;
+}
+
+export function CallCard({ call, turn, opened, isBranch = false }: CallCardProps): JSX.Element {
   const isOpen = useSignal(false);
   const waiting = opened.approvals.value.find(({ conversation, callId }) => conversation === opened.id && callId === call.callId);
   const state = call.state === 'running' && !turn.isRunning && call.output === undefined ? 'unknown' : call.state;
@@ -46,6 +57,9 @@ export function CallCard({ call, turn, opened }: { readonly call: Call; readonly
       </summary>
       {isOpen.value && (
         <div class="call-body">
+          {!isBranch && call.callId !== '' && (
+            <Circumstances of={opened.id} turn={turn.id} call={call} isOver={call.output !== undefined} />
+          )}
           <h3>Input</h3>
           <Code text={input === undefined ? call.input : prettyJson(input.value)} />
           <h3>Output</h3>
@@ -53,6 +67,49 @@ export function CallCard({ call, turn, opened }: { readonly call: Call; readonly
         </div>
       )}
     </details>
+  );
+}
+
+interface CircumstancesProps {
+  readonly of: string;
+  readonly turn: string;
+  readonly call: Call;
+  readonly isOver: boolean;
+}
+
+/** How long it took, how often it was tried, what it cost: as its turn's timeline has it, whoever looked on. */
+function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Element | null {
+  const { value } = useAnswer(`timeline ${of} ${turn} ${String(isOver)}`, (signal) =>
+    request('get', '/v1/conversations/{id}/turns/{turn}/timeline', { path: { id: of, turn }, signal }),
+  );
+  const own = value?.bars.filter(({ callId }) => callId === call.callId) ?? [];
+  const ran = own.findLast(({ lane }) => lane === 'tool' || lane === 'sub-agent');
+  const asked = own.find(({ lane }) => lane === 'person');
+  const waited = asked !== undefined && asked.to !== null ? duration(asked.to - asked.from) : undefined;
+  if (ran === undefined && waited === undefined) return null;
+  return (
+    <dl class="call-facts small num">
+      {ran !== undefined && ran.to !== null && <Fact name="Took">{duration(ran.to - (ran.started ?? ran.from))}</Fact>}
+      {waited !== undefined && <Fact name="Waited for a person">{waited}</Fact>}
+      {ran !== undefined && <Fact name="Attempts">{ran.attempt}</Fact>}
+      {ran !== undefined && ran.usage !== null && <Fact name="Cost">{dollars(ran.usage.costUsd)}</Fact>}
+      <Link view="timeline" of={of} more={{ turn, bar: (ran ?? asked)?.id }}>
+        Timeline
+      </Link>
+      {ran !== undefined && ran.conversation !== null && (
+        <Link view="chat" of={ran.conversation}>
+          The sub-agent’s conversation
+        </Link>
+      )}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: string | number }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt> <dd>{children}</dd>
+    </div>
   );
 }
 

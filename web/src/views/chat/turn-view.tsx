@@ -60,7 +60,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
       )}
       <div class="answer">
         {turn.parts.map((part) => (
-          <PartView key={part.kind === 'call' ? part.callId : part.key} part={part} turn={turn} opened={opened} />
+          <PartView key={part.kind === 'call' ? part.callId : part.key} part={part} turn={turn} opened={opened} isBranch={isBranch} />
         ))}
         <State turn={turn} opened={opened} />
         {problem.value !== '' && (
@@ -145,7 +145,14 @@ function Shown({ image }: { readonly image: Media }): JSX.Element {
   );
 }
 
-function PartView({ part, turn, opened }: { readonly part: Part; readonly turn: Turn; readonly opened: Opened }): JSX.Element {
+interface PartViewProps {
+  readonly part: Part;
+  readonly turn: Turn;
+  readonly opened: Opened;
+  readonly isBranch: boolean;
+}
+
+function PartView({ part, turn, opened, isBranch }: PartViewProps): JSX.Element {
   switch (part.kind) {
     case 'text':
       return <Markdown text={part.text} />;
@@ -159,7 +166,7 @@ function PartView({ part, turn, opened }: { readonly part: Part; readonly turn: 
     case 'notice':
       return <p class="notice small faint">{plainLines(part.text)}</p>;
     case 'call':
-      return <CallCard call={part} turn={turn} opened={opened} />;
+      return <CallCard call={part} turn={turn} opened={opened} isBranch={isBranch} />;
   }
 }
 
@@ -258,7 +265,12 @@ function Copy({ turn }: { readonly turn: Turn }): JSX.Element | null {
 }
 
 function factsOf({ at, model, usage }: Turn): string {
-  const time = new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-  const used = usage === undefined ? [] : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, dollars(usage.costUsd)];
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const time = date.toLocaleString(undefined, { ...(!isToday && { dateStyle: 'medium' }), timeStyle: 'short' });
+  const used =
+    usage === undefined
+      ? []
+      : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, ...(usage.costUsd === null ? [] : [dollars(usage.costUsd)])];
   return [time, ...(model === undefined ? [] : [plainText(model, 60)]), ...used].join(' · ');
 }

@@ -1,14 +1,15 @@
 /** Compactions side by side: what stood before the messages, what stands there now, and what left. */
 import { useSignal } from '@preact/signals';
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { keep, place } from '../../address.js';
+import { textOf, type Entry } from '../../api/entries.js';
 import { request } from '../../api/request.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, messageOf, plural } from '../../ui/words.js';
+import { ago, count, dateTime, messageOf, plural } from '../../ui/words.js';
 import { Reader } from './reader.js';
-import { spans, type Change } from './shapes.js';
+import { numberOf, spans, type Change } from './shapes.js';
 
 const KINDS: Readonly<Record<Change['kind'], string>> = {
   compacted: 'Compaction',
@@ -117,14 +118,13 @@ function share(tokens: number, changes: readonly Change[]): number {
 }
 
 function OneChange({ of, change }: { readonly of: string; readonly change: Change }): JSX.Element {
-  const read = useSignal<number | undefined>(undefined);
   const { kind, cause, method, model, episode, turns, slots, messages, undoneBy, beforeText, afterText } = change;
   const by = method === 'rules' ? 'rules, since no model gave a usable summary' : model === null ? method : plainText(model, 100);
   return (
     <section class="one-change" aria-label={`${KINDS[kind]} ${change.number}`}>
       <dl class="facts-list">
         <dt>When</dt>
-        <dd>{new Date(change.at).toLocaleString()}</dd>
+        <dd>{dateTime(change.at / 1000)}</dd>
         {cause !== null && (
           <>
             <dt>Why</dt>
@@ -158,45 +158,91 @@ function OneChange({ of, change }: { readonly of: string; readonly change: Chang
         )}
       </dl>
       <div class="sides">
-        <Side title="Stood before the messages" text={beforeText} />
-        <Side title="Stands there after it" text={afterText} />
+        <Side title="Before" text={beforeText}>
+          {kind !== 'undone' && <Messages of={of} slots={slots} />}
+          <Kept count={messages.before - (kind === 'undone' ? 0 : slots.length)} />
+        </Side>
+        <Side title="After" text={afterText}>
+          {kind === 'undone' && <Messages of={of} slots={slots} />}
+          <Kept count={messages.after - (kind === 'undone' ? slots.length : 0)} />
+        </Side>
       </div>
-      {slots.length > 0 && (
-        <details class="text-of-picture">
-          <summary>
-            {plural(slots.length, 'message')} {kind === 'undone' ? 'came back' : 'left the prompt'}
-          </summary>
-          <p class="slots">
-            {slots.slice(0, 400).map((slot) => (
-              <button
-                key={slot}
-                type="button"
-                class="button tight bare num"
-                aria-pressed={read.value === slot}
-                onClick={() => (read.value = slot)}
-              >
-                {slot}
-              </button>
-            ))}
-          </p>
-          {read.value !== undefined && <Reader of={of} chunk={`chunk_${read.value}`} />}
-        </details>
-      )}
     </section>
   );
 }
 
-function Side({ title, text }: { readonly title: string; readonly text: string | null }): JSX.Element {
+interface SideProps {
+  readonly title: string;
+  /** What stands before the messages. */
+  readonly text: string | null;
+  readonly children: ComponentChildren;
+}
+
+function Side({ title, text, children }: SideProps): JSX.Element {
   return (
-    <div>
+    <section aria-label={title}>
       <h3>{title}</h3>
       {text === null ? (
-        <p class="note">Nothing, or the store no longer has it.</p>
+        <p class="small faint">No summary stood before the messages.</p>
       ) : (
         <pre class="code" tabIndex={0}>
           {plainLines(text)}
         </pre>
       )}
-    </div>
+      {children}
+    </section>
   );
+}
+
+function Kept({ count: many }: { readonly count: number }): JSX.Element {
+  return <p class="small quiet">{many > 0 ? `then ${plural(many, 'message')} that stayed, word for word` : 'and no message beside it'}</p>;
+}
+
+/** Those that left the prompt, or came back: each can be read as it stood there. */
+function Messages({ of, slots }: { readonly of: string; readonly slots: readonly number[] }): JSX.Element | null {
+  const [first, last] = [slots[0] ?? 0, slots.at(-1) ?? 0];
+  const { value, error, again } = useAnswer(`entries ${of} ${first} ${last}`, (signal) =>
+    slots.length === 0
+      ? Promise.resolve(undefined)
+      : request('get', '/v1/conversations/{id}/entries', { path: { id: of }, query: { after: first - 1, limit: SHOWN }, signal }),
+  );
+  if (slots.length === 0) return null;
+  if (error !== undefined) return <Problem error={error} again={again} />;
+  const known = new Map(((value?.entries ?? []) as unknown as readonly Entry[]).map((entry) => [entry.slot, entry]));
+  return (
+    <ol class="left-messages small" aria-label={plural(slots.length, 'message')} aria-busy={value === undefined}>
+      {slots.slice(0, SHOWN).map((slot) => (
+        <Message key={slot} of={of} slot={slot} entry={known.get(slot)} />
+      ))}
+      {slots.length > SHOWN && <li class="faint">and {count(slots.length - SHOWN)} more</li>}
+    </ol>
+  );
+}
+
+const SHOWN = 200;
+const ROLES = { user: 'person', assistant: 'model', tool: 'tool' } as const;
+
+function Message({ of, slot, entry }: { readonly of: string; readonly slot: number; readonly entry: Entry | undefined }): JSX.Element {
+  const isOpen = useSignal(false);
+  const words = entry === undefined ? `message ${slot}` : beginningOf(entry);
+  return (
+    <li>
+      <details onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+        <summary>
+          <i class={`key ${entry?.message.role ?? ''}`} />
+          <span class="faint">{entry === undefined ? '' : `${numberOf(entry.turn)} ${ROLES[entry.message.role]}`}</span>
+          <span class="one-line">{plainText(words, 160)}</span>
+        </summary>
+        {isOpen.value && <Reader of={of} chunk={`chunk_${slot}`} />}
+      </details>
+    </li>
+  );
+}
+
+function beginningOf({ message }: Entry): string {
+  if (message.role !== 'assistant') return textOf(message.text);
+  return message.blocks
+    .map((block) => (block.kind === 'text' ? textOf(block.text) : block.kind === 'tool-call' ? `calls ${block.name}` : ''))
+    .filter((words) => words !== '')
+    .join(' · ');
 }

@@ -1,4 +1,5 @@
 /** What the next call sees, what it stands on, and where the rest has gone. */
+import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request } from '../../api/request.js';
@@ -8,7 +9,8 @@ import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { Parts } from '../../ui/tabs.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { count, plural } from '../../ui/words.js';
+import { ago, count, plural } from '../../ui/words.js';
+import type { Branch } from '../../conversation/open.js';
 import { conversations } from '../../conversations.js';
 import { Changes } from './changes.js';
 import { Meter } from './meter.js';
@@ -23,6 +25,12 @@ const PARTS = [
   { name: 'turns', title: 'Turn by turn' },
   { name: 'changes', title: 'Compactions' },
 ] as const;
+
+const TURNS = 300;
+/** Of the messages, at first. */
+const ROWS = 300;
+/** That are listed by name. */
+const SUMMARIES = 8;
 
 export default function Context({ of }: { readonly of: string }): JSX.Element {
   const { more } = place.value;
@@ -69,7 +77,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
           label="Parts of the context"
           parts={PARTS}
           shown={part}
-          onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined })}
+          onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined, before: undefined })}
         />
         {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
         {part === 'turns' && <Turns of={of} known={value?.turns as unknown as KnownTurns | undefined} why={more['why']} />}
@@ -88,30 +96,45 @@ interface NowProps {
 
 function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
   const { chunks } = view;
-  const largest = Math.max(1, ...chunks.map(({ tokens }) => tokens));
+  const rows = useSignal(ROWS);
+  const fixed = chunks.filter(({ kind }) => kind !== 'WORKING_FLOW');
+  const flow = chunks.slice(fixed.length);
+  const at = flow.findIndex(({ id }) => id === selected);
+  // Thousands of rows are not drawn for who reads the latest; what the address names is among them.
+  const from = Math.max(0, Math.min(flow.length - rows.value, at === -1 ? Infinity : at - 20));
+  const largest = chunks.reduce((most, { tokens }) => Math.max(most, tokens), 1);
   const one = chunks.find(({ id }) => id === selected);
+  const row = (chunk: Chunk): JSX.Element => (
+    <li key={chunk.id}>
+      <button
+        type="button"
+        class={`chunk ${classOf(chunk)}`}
+        aria-current={chunk.id === selected ? 'true' : undefined}
+        onClick={() => onSelect(chunk.id)}
+      >
+        <i class={`key ${classOf(chunk)}`} />
+        <span class="chunk-name small">{nameOf(chunk)}</span>
+        <span class="chunk-words one-line">{wordsOf(chunk)}</span>
+        {chunk.drops && <span class="pill warn">drops next</span>}
+        <span class="chunk-size" aria-hidden="true">
+          <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
+        </span>
+        <span class="small num chunk-tokens">{count(chunk.tokens)}</span>
+      </button>
+    </li>
+  );
   return (
     <div class={`chunks${one === undefined ? '' : ' has-one'}`}>
       <ol class="chunk-list" aria-label={plural(chunks.length, 'chunk')}>
-        {chunks.map((chunk) => (
-          <li key={chunk.id}>
-            <button
-              type="button"
-              class={`chunk ${classOf(chunk)}`}
-              aria-current={chunk.id === selected ? 'true' : undefined}
-              onClick={() => onSelect(chunk.id)}
-            >
-              <i class={`key ${classOf(chunk)}`} />
-              <span class="chunk-name small">{nameOf(chunk)}</span>
-              <span class="chunk-words one-line">{plainText(chunk.words, 200)}</span>
-              {chunk.drops && <span class="pill warn">drops next</span>}
-              <span class="chunk-size" aria-hidden="true">
-                <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
-              </span>
-              <span class="small num chunk-tokens">{count(chunk.tokens)}</span>
+        {fixed.map(row)}
+        {from > 0 && (
+          <li>
+            <button type="button" class="button bare tight" onClick={() => (rows.value = flow.length - from + ROWS)}>
+              {plural(from, 'earlier message')}: show {count(Math.min(from, ROWS))}
             </button>
           </li>
-        ))}
+        )}
+        {flow.slice(from).map(row)}
       </ol>
       {one !== undefined && (
         <aside class="chunk-open" aria-label={nameOf(one)}>
@@ -160,6 +183,12 @@ function classOf({ kind, role }: Chunk): string {
   return kind === 'SYSTEM' ? 'system' : kind === 'MEMORY' ? 'memory' : role;
 }
 
+/** Of what is no message the gateway names the version, which says nothing here. */
+function wordsOf({ kind, words }: Chunk): string {
+  if (kind === 'SYSTEM') return 'Identity, schemas of its tools, MEMORY.md';
+  return kind === 'MEMORY' ? 'Summaries of older turns, and what was learned' : plainText(words, 200);
+}
+
 const ROLES: Readonly<Record<string, string>> = { user: 'person', assistant: 'model', tool: 'tool' };
 
 function nameOf({ kind, turn, role }: Chunk): string {
@@ -174,16 +203,36 @@ interface TurnsProps {
 }
 
 function Turns({ of, known, why }: TurnsProps): JSX.Element {
-  const list = useAnswer(`turns of ${of}`, (signal) =>
-    request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
+  const { before } = place.value.more;
+  const list = useAnswer(`turns of ${of} ${before ?? ''}`, (signal) =>
+    request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: TURNS, ...(before && { before }) }, signal }),
   );
   const turns = list.value?.turns ?? [];
+  const cut = useAnswer(`branches ${of}`, (signal) => request('get', '/v1/conversations/{id}/branches', { path: { id: of }, signal }));
+  const branches = (cut.value?.branches ?? []) as unknown as readonly Branch[];
+  const cutAfter = (turn: string): readonly Branch[] => branches.filter(({ after }) => after === turn);
+  const page = (first: string | undefined): void => keep({ before: first, part: 'turns' }, { push: true });
   return (
     <div class={`chunks${why === undefined ? '' : ' has-one'}`}>
       <div>
         {known !== undefined && <Known known={known} />}
         {list.error !== undefined && <Problem error={list.error} again={list.again} />}
-        <ol class="turn-list">
+        {(list.value?.more === true || before !== undefined) && (
+          <p class="row">
+            {list.value?.more === true && (
+              <button type="button" class="button tight" onClick={() => page(turns[0]?.turn)}>
+                Earlier turns
+              </button>
+            )}
+            {before !== undefined && (
+              <button type="button" class="button bare tight" onClick={() => page(undefined)}>
+                Latest turns
+              </button>
+            )}
+          </p>
+        )}
+        <ol class="turn-list" aria-busy={list.isAsking}>
+          {list.value?.more === false && cutAfter('turn_0000').map((branch) => <CutOut key={branch.branch} of={of} branch={branch} />)}
           {turns.map(({ turn, question }) => {
             const [kind, words] = known === undefined ? (['', ''] as const) : standingOf(turn, known);
             return (
@@ -198,6 +247,9 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
                   <span class="one-line">{plainText(question, 160)}</span>
                   {words !== '' && <span class={`pill ${kind}`}>{words}</span>}
                 </button>
+                {cutAfter(turn).map((branch) => (
+                  <CutOut key={branch.branch} of={of} branch={branch} />
+                ))}
               </li>
             );
           })}
@@ -209,6 +261,25 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
         </aside>
       )}
     </div>
+  );
+}
+
+/** Turns that a rewind has taken back are missing in the line: where, is said in their place. */
+function CutOut({ of, branch: { branch, turns, at } }: { readonly of: string; readonly branch: Branch }): JSX.Element {
+  return (
+    <p class="cut-out small quiet">
+      <Icon name="branch" size={14} />
+      <span>
+        {spans(turns).replace(/^t/, 'T')} {turns.length === 1 ? 'was' : 'were'} taken back,{' '}
+        {ago(at) === 'now' ? 'just now' : `${ago(at)} ago`}
+      </span>
+      <button type="button" class="button bare tight" onClick={() => keep({ why: turns[0], part: 'turns' })}>
+        Why
+      </button>
+      <Link view="chat" of={of} more={{ branch: String(branch) }} class="button bare tight">
+        Read
+      </Link>
+    </p>
   );
 }
 
@@ -225,7 +296,9 @@ function Known({ known }: { readonly known: KnownTurns }): JSX.Element {
   const facts: [string, string][] = [];
   if (known.whole.length > 0) facts.push(['Word for word', spans(known.whole)]);
   if (known.inPart.length > 0) facts.push(['In part', spans(known.inPart)]);
-  for (const { episode, turns } of known.summarized) facts.push(['As a summary', `${spans(turns)}, in ${episode}`]);
+  for (const { episode, turns } of known.summarized.slice(-SUMMARIES)) facts.push(['As a summary', `${spans(turns)}, in ${episode}`]);
+  if (known.summarized.length > SUMMARIES)
+    facts.push(['', `and ${plural(known.summarized.length - SUMMARIES, 'earlier summary', 'earlier summaries')}`]);
   if (known.leftOut.length > 0) facts.push(['Left out', spans(known.leftOut)]);
   if (known.earlierSessions.length > 0) facts.push(['Before /new', spans(known.earlierSessions)]);
   return (

@@ -18,6 +18,8 @@ interface Part {
 
 /** More segments than can be told apart are drawn turn by turn. */
 const MAX_SEGMENTS = 160;
+/** And of turns, several together. */
+const MAX_PARTS = 400;
 
 export interface MeterProps {
   readonly view: ContextView;
@@ -53,7 +55,7 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
       {width > 0 && (
         <svg
           width={width}
-          height={BAR_TOP + BAR + 40}
+          height={BAR_TOP + BAR + (labels.some(({ row }) => row === 1) ? 34 : 8)}
           role="img"
           aria-label={`${count(total)} tokens in the next call; the list below has each part`}
         >
@@ -133,7 +135,32 @@ function partsOf(chunks: readonly Chunk[]): Part[] {
     else if (last?.words === words) parts[parts.length - 1] = { ...last, tokens: last.tokens + chunk.tokens };
     else parts.push({ ...toPart(chunk), kind: numberOf(chunk.turn) % 2 === 0 ? 'assistant' : 'user', words });
   }
-  return parts;
+  if (parts.length <= MAX_PARTS) return parts;
+  const isFixed = ({ kind }: Part): boolean => kind === 'system' || kind === 'memory';
+  return [
+    ...parts.filter(isFixed),
+    ...together(
+      parts.filter((part) => !isFixed(part)),
+      Math.ceil(parts.length / MAX_PARTS),
+    ),
+  ];
+}
+
+/** Neighbours as one: what is narrower than a pixel nobody sees. */
+function together(parts: readonly Part[], many: number): Part[] {
+  const joined: Part[] = [];
+  for (let at = 0; at < parts.length; at += many) {
+    const [first, ...more] = parts.slice(at, at + many) as [Part, ...Part[]];
+    const last = more.at(-1);
+    joined.push({
+      ...first,
+      kind: joined.length % 2 === 0 ? 'assistant' : 'user',
+      tokens: more.reduce((sum, { tokens }) => sum + tokens, first.tokens),
+      words: last === undefined ? first.words : `${first.words} to ${last.words}`,
+      drops: first.drops || more.some(({ drops }) => drops),
+    });
+  }
+  return joined;
 }
 
 function kindOf(role: string): Part['kind'] {

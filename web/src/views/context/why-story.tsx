@@ -1,6 +1,9 @@
 /** "Why was this forgotten?": what happened to a turn, told in its order. */
 import type { JSX } from 'preact';
 import { request } from '../../api/request.js';
+import { originOf, type Origin } from '../../conversation/origin.js';
+import { conversations } from '../../conversations.js';
+import { nameOf } from '../../shell/of-conversation.js';
 import { Link } from '../../ui/link.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
@@ -10,15 +13,16 @@ import { numberOf, spans, type Cause, type Change, type WhyAnswer } from './shap
 
 export function WhyStory({ of, turn }: { readonly of: string; readonly turn: string }): JSX.Element {
   const { value, error, again } = useAnswer(`why ${of} ${turn}`, async (signal) => {
-    const [why, { turns }, { changes }] = await Promise.all([
+    const [why, { turns }, { changes }, about] = await Promise.all([
       request('get', '/v1/conversations/{id}/turns/{turn}/why', { path: { id: of, turn }, signal }),
-      request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 500 }, signal }),
+      request('get', '/v1/conversations/{id}/turns', { path: { id: of }, query: { limit: 1, before: turnAfter(turn) }, signal }),
       request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }),
+      request('get', '/v1/conversations/{id}', { path: { id: of }, signal }),
     ]);
     const causes = new Map(
       (changes as unknown as readonly Change[]).flatMap(({ episode, cause }) => (cause === null ? [] : [[episode, cause] as const])),
     );
-    return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn), causes };
+    return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn), causes, origin: originOf(about) };
   });
   if (value === undefined) {
     return error === undefined ? (
@@ -29,7 +33,9 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
       <Problem error={error} again={again} />
     );
   }
-  const { why, said, causes } = value;
+  const { why, said, causes, origin } = value;
+  // What was forgotten before the fork was forgotten elsewhere.
+  const elsewhere = origin?.turn !== undefined && numberOf(turn) <= numberOf(origin.turn) ? origin : undefined;
   const last = why.causes.findLast(({ kind }) => kind !== 'returned');
   return (
     <div class="story">
@@ -43,7 +49,13 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
           </li>
         )}
         {why.causes.map((cause) => (
-          <Step key={`${cause.at} ${cause.kind}`} cause={cause} turn={turn} since={causes.get(cause.episode) ?? null} />
+          <Step
+            key={`${cause.at} ${cause.kind}`}
+            cause={cause}
+            turn={turn}
+            since={causes.get(cause.episode) ?? null}
+            elsewhere={elsewhere}
+          />
         ))}
         {why.causes.length === 0 && why.inPrompt < why.entries && (
           <li>
@@ -57,7 +69,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
             <blockquote class="summary">{plainLines(last.summary)}</blockquote>
           )}
           <p class="row">
-            <Link view="chat" of={of} more={{ turn }} class="button tight">
+            <Link view="chat" of={of} more={why.branch === undefined ? { turn } : { branch: String(why.branch) }} class="button tight">
               Read it word for word
             </Link>
             <Link view="timeline" of={of} more={{ turn }} class="button bare tight">
@@ -74,6 +86,10 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
       ))}
     </div>
   );
+}
+
+function turnAfter(turn: string): string {
+  return `turn_${String(numberOf(turn) + 1).padStart(4, '0')}`;
 }
 
 function headOf({ turn, entries, inPrompt, shortened }: WhyAnswer): string {
@@ -95,7 +111,14 @@ const TITLES: Readonly<Record<Cause['kind'], string>> = {
   other: 'An event',
 };
 
-function Step({ cause, turn, since }: { readonly cause: Cause; readonly turn: string; readonly since: string | null }): JSX.Element {
+interface StepProps {
+  readonly cause: Cause;
+  readonly turn: string;
+  readonly since: string | null;
+  readonly elsewhere: Origin | undefined;
+}
+
+function Step({ cause, turn, since, elsewhere }: StepProps): JSX.Element {
   const { kind, at, tokens, failure, epoch, from } = cause;
   return (
     <li class={kind === 'returned' ? 'is-back' : 'is-gone'}>
@@ -103,6 +126,18 @@ function Step({ cause, turn, since }: { readonly cause: Cause; readonly turn: st
       <p>
         <strong>{TITLES[kind]}.</strong> {sentenceOf(cause, turn, since)}
       </p>
+      {from === 'store' && elsewhere !== undefined && (
+        <p class="small quiet">
+          That was before the fork, in{' '}
+          <Link view="context" of={elsewhere.conversation} more={{ part: 'turns', why: turn }}>
+            {nameOf(
+              elsewhere.conversation,
+              conversations.value.all.find(({ id }) => id === elsewhere.conversation),
+            )}
+          </Link>
+          , whose story of this turn has more.
+        </p>
+      )}
       {tokens !== null && (
         <p class="small quiet num">
           {count(tokens.before)} → {count(tokens.after)} tokens, epoch {epoch}

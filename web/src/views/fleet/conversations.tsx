@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
 import { request } from '../../api/request.js';
+import type { Listed } from '../../conversations.js';
 import { session } from '../../session.js';
 import { nameOf } from '../../shell/of-conversation.js';
 import { Link } from '../../ui/link.js';
@@ -64,6 +65,8 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
           type="search"
           placeholder="Id or title"
           aria-label="Id or title"
+          aria-keyshortcuts="/"
+          data-search
           value={more['text'] ?? ''}
           onInput={(event) => narrow('text', event.currentTarget.value)}
         />
@@ -125,7 +128,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
                 : plural(rows.length, 'conversation')}
           </span>
           {rows.length > 1 && (
-            <span>
+            <span class="keys">
               <kbd>J</kbd> <kbd>K</kbd> move
             </span>
           )}
@@ -156,7 +159,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
                   </div>
                 </td>
                 <td>
-                  <Status running={one.running} state={one.state} status={one.status} />
+                  <Status one={one} />
                 </td>
                 <td class="less">{one.agent === null ? '' : plainText(one.agent, 40)}</td>
                 <td class="less one-line">{one.model === null ? '' : plainText(one.model, 40)}</td>
@@ -184,17 +187,17 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
   );
 }
 
-function Status({
-  running,
-  state,
-  status,
-}: {
-  readonly running: boolean;
-  readonly state: string;
-  readonly status: string | null;
-}): JSX.Element {
-  const words = running ? (status ?? 'running') : state;
+/** A conversation that is open is idle as a rule: only one in a turn works. */
+function Status({ one: { running, state, status, phase } }: { readonly one: Listed }): JSX.Element {
+  const words =
+    running && status === 'running' && phase !== undefined ? (phase === 'idle' ? 'idle' : 'works') : running ? (status ?? 'open') : state;
   const kind =
-    words === 'failed' || words === 'timed-out' || words === 'terminated' ? 'bad' : words === 'waiting' ? 'warn' : running ? 'busy' : '';
+    words === 'failed' || words === 'timed-out' || words === 'terminated'
+      ? 'bad'
+      : words === 'waiting'
+        ? 'warn'
+        : words === 'works' || words === 'running'
+          ? 'busy'
+          : '';
   return <span class={`pill ${kind}`}>{plainText(words, 20)}</span>;
 }

@@ -117,7 +117,7 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
                 />
                 {valueOf(sum) === most && most > 1e-6 && (
                   <text
-                    x={Math.min(width - 4, Math.max(4, at * step + step / 2))}
+                    x={at > days * 0.9 ? (at + 0.85) * step : at < days * 0.1 ? (at + 0.15) * step : (at + 0.5) * step}
                     y={HEIGHT - height - 5}
                     text-anchor={at > days * 0.9 ? 'end' : at < days * 0.1 ? 'start' : 'middle'}
                     class="tick"
@@ -126,7 +126,12 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
                   </text>
                 )}
                 {(days - 1 - at) % every === 0 && (
-                  <text x={at * step + step / 2} y={HEIGHT + 17} text-anchor={at === days - 1 ? 'end' : 'middle'} class="tick">
+                  <text
+                    x={at === days - 1 ? (at + 0.85) * step : (at + 0.5) * step}
+                    y={HEIGHT + 17}
+                    text-anchor={at === days - 1 ? 'end' : 'middle'}
+                    class="tick"
+                  >
                     {new Date(of).toLocaleDateString(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' })}
                   </text>
                 )}

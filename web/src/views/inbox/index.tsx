@@ -13,6 +13,7 @@ import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { plural } from '../../ui/words.js';
 import { refreshWaiting, waiting } from '../../waiting.js';
+import '../../ui/parts.css';
 import './inbox.css';
 
 export default function Inbox(): JSX.Element {

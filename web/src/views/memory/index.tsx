@@ -3,14 +3,17 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep, place } from '../../address.js';
 import { request } from '../../api/request.js';
+import { keepListed } from '../../conversations.js';
 import { heading } from '../../shell/title.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { Parts } from '../../ui/tabs.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { Document } from './document.js';
+import { Episodes } from './episodes.js';
 import { Forget } from './forget.js';
 import { Facts, History, Proposals } from './lists.js';
+import { Search } from './search.js';
 import type { Proposal } from './shapes.js';
 import { Versions } from './versions.js';
 import '../../ui/parts.css';
@@ -23,6 +26,8 @@ export default function Memory({ of }: { readonly of: string }): JSX.Element {
   useEffect(() => {
     heading.value = scope === '' ? 'Memory' : `Memory of ${scope}`;
   }, [scope]);
+  // What is said of conversations has their titles.
+  useEffect(keepListed, []);
   return (
     <div class="view-pad memory">
       <header class="view-head">
@@ -73,9 +78,11 @@ function OfScope({ scope }: { readonly scope: string }): JSX.Element {
   const open = proposals.filter(({ state }) => state === 'open').length;
   const parts = [
     { name: 'document', title: 'MEMORY.md' },
+    { name: 'search', title: 'Search' },
     { name: 'versions', title: 'Versions' },
     { name: 'proposals', title: 'To review', count: open },
     { name: 'facts', title: 'Facts' },
+    { name: 'episodes', title: 'Episodes' },
     { name: 'history', title: 'HISTORY' },
     { name: 'forget', title: 'Forget' },
   ];
@@ -86,13 +93,15 @@ function OfScope({ scope }: { readonly scope: string }): JSX.Element {
         label={`Memory of ${plainText(scope, 80)}`}
         parts={parts}
         shown={part}
-        onShow={(name) => keep({ part: name === 'document' ? undefined : name, words: undefined, before: undefined })}
+        onShow={(name) => keep({ part: name === 'document' ? undefined : name, before: undefined, hit: undefined })}
       />
       {error !== undefined && <Problem error={error} again={again} />}
       {part === 'document' && <Document scope={scope} />}
+      {part === 'search' && <Search scope={scope} />}
       {part === 'versions' && <Versions scope={scope} />}
       {part === 'proposals' && value !== undefined && <Proposals scope={scope} proposals={proposals} onDecided={again} />}
       {part === 'facts' && <Facts scope={scope} />}
+      {part === 'episodes' && <Episodes scope={scope} />}
       {part === 'history' && <History scope={scope} />}
       {part === 'forget' && <Forget scope={scope} onForgotten={again} />}
     </>

@@ -1,12 +1,13 @@
-/** Proposals to decide, facts with what replaced them, and HISTORY by words. */
+/** Proposals to decide, facts with what replaced them, and HISTORY. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request } from '../../api/request.js';
+import { Link } from '../../ui/link.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, messageOf, plural } from '../../ui/words.js';
+import { ago, dateTime, messageOf, plural } from '../../ui/words.js';
 import { Origin } from './origin.js';
 import type { Fact, HistoryEntry, Proposal } from './shapes.js';
 
@@ -135,89 +136,54 @@ export function Facts({ scope }: { readonly scope: string }): JSX.Element {
 }
 
 export function History({ scope }: { readonly scope: string }): JSX.Element {
-  const words = place.value.more['words'] ?? '';
   const before = place.value.more['before'];
-  const { value, error, again, isAsking } = useAnswer(`history ${scope} ${words} ${before ?? ''}`, (signal) =>
+  const { value, error, again, isAsking } = useAnswer(`history ${scope} ${before ?? ''}`, (signal) =>
     request('get', '/v1/memory/{scope}/history', {
       path: { scope },
-      query: { query: words, limit: 30, ...(before !== undefined && { before: Number(before) }) },
+      query: { limit: 30, ...(before !== undefined && { before: Number(before) }) },
       signal,
     }),
   );
   const entries = (value?.entries ?? []) as unknown as readonly HistoryEntry[];
   return (
     <>
-      <form
-        class="row"
-        role="search"
-        onSubmit={(event) => {
-          event.preventDefault();
-          keep({ words: new FormData(event.currentTarget).get('words')?.toString().slice(0, 200), before: undefined }, { push: true });
-        }}
-      >
-        <input
-          class="field grow"
-          type="search"
-          name="words"
-          defaultValue={words}
-          key={words}
-          maxLength={200}
-          placeholder='Words, or "a phrase"'
-          aria-label="Words in HISTORY"
-        />
-        <button type="submit" class="button">
-          Search
-        </button>
-      </form>
       {error !== undefined && <Problem error={error} again={again} />}
       {value !== undefined && entries.length === 0 && (
-        <p class="note">{words === '' ? 'HISTORY is empty.' : 'No entry has all these words.'}</p>
+        <p class="note">{before === undefined ? 'HISTORY is empty: consolidations write it.' : 'There is nothing older.'}</p>
       )}
-      <ol class="memory-list history" aria-busy={isAsking}>
+      {entries.length > 0 && (
+        <p class="small quiet">
+          The latest first.{' '}
+          <Link view="memory" of={scope} more={{ part: 'search', kind: 'history' }}>
+            Search HISTORY
+          </Link>
+        </p>
+      )}
+      <ol class="memory-list" aria-busy={isAsking}>
         {entries.map((entry) => (
           <li key={`${entry.id} ${entry.ts} ${entry.kind}`}>
             <p class="small quiet">
-              <time dateTime={new Date(entry.ts * 1000).toISOString()}>
-                {new Date(entry.ts * 1000).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })}
-              </time>
+              <time dateTime={new Date(entry.ts * 1000).toISOString()}>{dateTime(entry.ts)}</time>
               {entry.kind === 'raw-fallback' && <span class="pill warn">not summarized</span>}
             </p>
             <p class="memory-text" dir="auto">
-              <Marked text={plainLines(entry.text)} words={words} />
+              {plainLines(entry.text.slice(0, 20_000))}
             </p>
           </li>
         ))}
       </ol>
-      {value?.more === true && (
-        <button type="button" class="button" onClick={() => keep({ before: String(entries.at(-1)?.ts ?? '') }, { push: true })}>
-          Older ones
-        </button>
-      )}
+      <p class="row">
+        {value?.more === true && (
+          <button type="button" class="button" onClick={() => keep({ before: String(entries.at(-1)?.ts ?? '') }, { push: true })}>
+            Older ones
+          </button>
+        )}
+        {before !== undefined && (
+          <button type="button" class="button bare" onClick={() => keep({ before: undefined }, { push: true })}>
+            Latest
+          </button>
+        )}
+      </p>
     </>
   );
-}
-
-/** The words stand out, as text. */
-function Marked({ text, words }: { readonly text: string; readonly words: string }): JSX.Element {
-  const sought = Array.from(words.toLowerCase().matchAll(/"([^"]*)"?|[^\s"]+/g), ([word, phrase]) => (phrase ?? word).trim()).filter(
-    (word) => word !== '',
-  );
-  const lower = text.toLowerCase();
-  if (sought.length === 0 || lower.length !== text.length) return <>{text}</>;
-  const pieces: JSX.Element[] = [];
-  for (let at = 0; at < text.length;) {
-    const next = sought
-      .flatMap((word) => {
-        const found = lower.indexOf(word, at);
-        return found === -1 ? [] : [{ found, length: word.length }];
-      })
-      .sort((a, b) => a.found - b.found || b.length - a.length)[0];
-    if (next === undefined || pieces.length > 400) {
-      pieces.push(<>{text.slice(at)}</>);
-      break;
-    }
-    pieces.push(<>{text.slice(at, next.found)}</>, <mark>{text.slice(next.found, next.found + next.length)}</mark>);
-    at = next.found + next.length;
-  }
-  return <>{pieces}</>;
 }

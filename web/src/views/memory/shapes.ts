@@ -43,6 +43,18 @@ export interface Fact {
   readonly replaced?: { readonly by: string | null; readonly ts: number };
 }
 
+export interface Episode {
+  readonly id: string;
+  readonly ts: number;
+  readonly turn_ids: readonly string[];
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly session: number;
+  readonly supersedes?: readonly string[];
+  readonly fold?: { readonly text: string; readonly through: string };
+  readonly made?: { readonly method: string; readonly model: string; readonly tokensBefore: number; readonly tokensAfter: number };
+}
+
 export interface HistoryEntry {
   readonly id: string;
   readonly kind: 'summary' | 'raw-fallback';

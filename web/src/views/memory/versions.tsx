@@ -5,7 +5,7 @@ import { request } from '../../api/request.js';
 import { plainLines } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, plural } from '../../ui/words.js';
+import { ago, dateTime, plural } from '../../ui/words.js';
 import { causeInWords, type Version } from './shapes.js';
 
 export function Versions({ scope }: { readonly scope: string }): JSX.Element {
@@ -48,10 +48,10 @@ export function Versions({ scope }: { readonly scope: string }): JSX.Element {
           Version {at + 1} of {versions.length}
         </strong>{' '}
         <span class="quiet">
-          {causeInWords(shown.cause)},{' '}
-          <time dateTime={new Date(shown.ts * 1000).toISOString()}>{new Date(shown.ts * 1000).toLocaleString()}</time>
+          {causeInWords(shown.cause)}, <time dateTime={new Date(shown.ts * 1000).toISOString()}>{dateTime(shown.ts)}</time>
         </span>{' '}
-        <span class="came-words num">+{shown.added}</span> <span class="went-words num">−{shown.removed}</span>
+        {shown.added > 0 && <span class="came-words num">+{shown.added}</span>}{' '}
+        {shown.removed > 0 && <span class="went-words num">−{shown.removed}</span>}
       </p>
       <Diff scope={scope} from={shown.from} to={shown.version} />
     </>

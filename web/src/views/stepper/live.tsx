@@ -199,7 +199,7 @@ function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonl
 export function queuedInWords({ event }: Queued): string {
   switch (event.kind) {
     case 'message':
-      return `message of ${bytes(event.bytes)}${event.delivery === 'queue' ? '' : `, ${event.delivery}`}`;
+      return `${event.preview ? `“${plainText(event.preview, 100)}”` : `message of ${bytes(event.bytes)}`}${event.delivery === 'queue' ? '' : `, ${event.delivery}`}`;
     case 'reset':
       return '/new';
     case 'app':

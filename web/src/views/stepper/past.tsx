@@ -16,13 +16,17 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
   const wanted = Number(place.value.more['at'] ?? NaN);
   // The page of events around the one that is looked at; the latest, where none is named.
   const first = Number.isNaN(wanted) ? undefined : Math.floor(wanted / PAGE) * PAGE;
-  const { value, error, again } = useAnswer(`moments ${of} ${first ?? 'latest'} ${marker}`, async (signal) => {
+  const { value, error, again } = useAnswer(`moments ${of} ${first ?? 'latest'}`, async (signal) => {
     const ask = (from: number): Promise<Moments> =>
       request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from, limit: PAGE }, signal });
     if (first !== undefined) return ask(first);
     const { last } = await request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from: 0, limit: 1 }, signal });
     return ask(Math.floor(last / PAGE) * PAGE);
   });
+  // A step adds to what is shown; nothing of it goes away meanwhile.
+  useEffect(() => {
+    if (marker > 0) again();
+  }, [marker]);
   const last = value?.last ?? 0;
   const at = Number.isNaN(wanted) ? last : Math.min(Math.max(0, wanted), last);
   const go = (to: number | undefined): void => {
@@ -69,7 +73,7 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
             Event {at} of {last}
             {turn !== undefined && ` · turn ${Number(turn.slice(5))}`}
           </span>
-          <span class="hint">
+          <span class="hint keys">
             <kbd>←</kbd> <kbd>→</kbd> events, <kbd>T</kbd> <kbd>⇧T</kbd> turns
           </span>
         </p>
@@ -82,7 +86,7 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
       ))}
       <div class="past-sides">
         <Events moments={value.moments} at={at} onGo={go} />
-        <OneMoment of={of} position={at} marker={marker} />
+        <OneMoment of={of} position={at} />
       </div>
     </section>
   );
@@ -110,7 +114,7 @@ function Events({ moments, at, onGo }: EventsProps): JSX.Element {
         <li key={position}>
           <button type="button" class="event" aria-current={position === at ? 'true' : undefined} onClick={() => onGo(position)}>
             <span class="faint num">{position}</span>
-            <span class="event-words">{event === null ? <strong>Run {run} begins</strong> : plainText(words, 240)}</span>
+            <span class="event-words">{event === null ? <strong>Run {run} begins</strong> : plainText(shortIds(words), 240)}</span>
           </button>
         </li>
       ))}
@@ -118,8 +122,8 @@ function Events({ moments, at, onGo }: EventsProps): JSX.Element {
   );
 }
 
-function OneMoment({ of, position, marker }: { readonly of: string; readonly position: number; readonly marker: number }): JSX.Element {
-  const { value, error, again } = useAnswer(`moment ${of} ${position} ${marker}`, async (signal) => {
+function OneMoment({ of, position }: { readonly of: string; readonly position: number }): JSX.Element {
+  const { value, error, again } = useAnswer(`moment ${of} ${position}`, async (signal) => {
     const found = await request('get', '/v1/conversations/{id}/moments/{position}', { path: { id: of, position }, signal });
     return found as unknown as MomentView;
   });
@@ -129,7 +133,7 @@ function OneMoment({ of, position, marker }: { readonly of: string; readonly pos
     <div class="moment" aria-live="polite">
       <header>
         <h2>{event === null ? 'A run begins' : plainText(event.replaceAll('-', ' '), 100)}</h2>
-        <p class="small quiet">{plainText(words, 400)}</p>
+        <p class="small quiet">{plainText(shortIds(words), 400)}</p>
         <p class="small faint">
           <time dateTime={new Date(at).toISOString()}>
             {new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}
@@ -170,6 +174,11 @@ function OneMoment({ of, position, marker }: { readonly of: string; readonly pos
   );
 }
 
+/** An id that nobody reads tells as much by its beginning; the table of fields has all of it. */
+function shortIds(words: string): string {
+  return words.replace(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '$1…');
+}
+
 function Facts({ before, after }: { readonly before: Scene | null; readonly after: Scene }): JSX.Element {
   const was = before === null ? undefined : new Map(factsOf(before));
   return (
@@ -183,10 +192,10 @@ function Facts({ before, after }: { readonly before: Scene | null; readonly afte
             <dd key={name} class={isChanged ? 'is-changed' : ''}>
               {isChanged && (
                 <>
-                  <s>{plainText(old, 200)}</s> <span aria-hidden="true">→</span>{' '}
+                  <s>{plainText(shortIds(old), 200)}</s> <span aria-hidden="true">→</span>{' '}
                 </>
               )}
-              {plainText(value, 200)}
+              {plainText(shortIds(value), 200)}
             </dd>
           </>
         );

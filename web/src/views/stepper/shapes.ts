@@ -61,7 +61,7 @@ export interface Queued {
   readonly id: string;
   readonly queuedAt: number;
   readonly event:
-    | { readonly kind: 'message'; readonly turnId: string; readonly bytes: number; readonly delivery: string }
+    | { readonly kind: 'message'; readonly turnId: string; readonly bytes: number; readonly delivery: string; readonly preview?: string }
     | { readonly kind: 'reset' }
     | { readonly kind: 'app'; readonly type: string }
     | { readonly kind: 'more'; readonly count: number };

@@ -176,7 +176,7 @@ function Drawn({ of, timeline, begin, now }: DrawnProps): JSX.Element {
             Lost attempt
           </span>
         )}
-        <span class="faint">
+        <span class="faint keys">
           <kbd>←</kbd> <kbd>→</kbd> bars, <kbd>[</kbd> <kbd>]</kbd> turns
         </span>
       </p>
@@ -268,16 +268,27 @@ function Detail({
   );
 }
 
-function TemporalLink({ link, event }: { readonly link: string | null; readonly event: number }): JSX.Element {
+interface TemporalLinkProps {
+  readonly link: string | null;
+  readonly event: number;
+  /** What it leads to is said above it. */
+  readonly isShort?: boolean;
+}
+
+function TemporalLink({ link, event, isShort = false }: TemporalLinkProps): JSX.Element {
   if (link === null || !/^https?:\/\//.test(link)) return <span class="faint small num">event {event}</span>;
   return (
     <a class="small num" href={link} target="_blank" rel="noopener noreferrer">
-      Temporal event {event}
+      {isShort ? 'event' : 'Temporal event'} {event}
     </a>
   );
 }
 
 function Table({ timeline, begin, now }: { readonly timeline: Timeline; readonly begin: number; readonly now: number }): JSX.Element {
+  const rows = [
+    ...timeline.bars.map((bar) => ({ at: bar.from, bar, mark: undefined })),
+    ...timeline.marks.map((mark) => ({ at: mark.at, bar: undefined, mark })),
+  ].sort((a, b) => a.at - b.at);
   return (
     <table class="sheet">
       <thead>
@@ -294,37 +305,38 @@ function Table({ timeline, begin, now }: { readonly timeline: Timeline; readonly
         </tr>
       </thead>
       <tbody>
-        {timeline.bars.map((bar) => (
-          <tr key={bar.id}>
-            <td class="end num">{duration(bar.from - begin)}</td>
-            <td>{LANES.find(([lane]) => lane === bar.lane)?.[1]}</td>
-            <td>
-              {labelOf(bar)} <span class="faint">{plainText(bar.detail, 120)}</span>
-            </td>
-            <td class="end num">{duration((bar.to ?? now) - bar.from)}</td>
-            <td>{outcomeOf(bar)}</td>
-            <td class="end num less">{bar.attempt}</td>
-            <td class="end num less">{tokensOf(bar)}</td>
-            <td class="end num less">{costOf(bar)}</td>
-            <td class="less">
-              <TemporalLink link={bar.link} event={bar.event} />
-            </td>
-          </tr>
-        ))}
-        {timeline.marks.map((mark) => (
-          <tr key={`${mark.run}/${mark.event}/${mark.kind}`}>
-            <td class="end num">{duration(Math.max(0, mark.at - begin))}</td>
-            <td>Mark</td>
-            <td>
-              {MARKS[mark.kind]} <span class="faint">{plainText(mark.words, 120)}</span>
-            </td>
-            <td class="end" colSpan={2} />
-            <td class="less" colSpan={3} />
-            <td class="less">
-              <TemporalLink link={mark.link} event={mark.event} />
-            </td>
-          </tr>
-        ))}
+        {rows.map(({ bar, mark }) =>
+          bar !== undefined ? (
+            <tr key={bar.id}>
+              <td class="end num">{duration(bar.from - begin)}</td>
+              <td class="lane">{LANES.find(([lane]) => lane === bar.lane)?.[1]}</td>
+              <td>
+                {labelOf(bar)} <span class="faint">{plainText(bar.detail, 120)}</span>
+              </td>
+              <td class="end num">{duration((bar.to ?? now) - bar.from)}</td>
+              <td>{outcomeOf(bar)}</td>
+              <td class="end num less">{bar.attempt}</td>
+              <td class="end num less">{tokensOf(bar)}</td>
+              <td class="end num less">{costOf(bar)}</td>
+              <td class="less">
+                <TemporalLink link={bar.link} event={bar.event} isShort />
+              </td>
+            </tr>
+          ) : mark !== undefined ? (
+            <tr key={`${mark.run}/${mark.event}/${mark.kind}`} class="mark-row">
+              <td class="end num">{duration(Math.max(0, mark.at - begin))}</td>
+              <td />
+              <td>
+                {MARKS[mark.kind]} <span class="faint">{plainText(mark.words, 120)}</span>
+              </td>
+              <td class="end" colSpan={2} />
+              <td class="less" colSpan={3} />
+              <td class="less">
+                <TemporalLink link={mark.link} event={mark.event} isShort />
+              </td>
+            </tr>
+          ) : null,
+        )}
       </tbody>
     </table>
   );
