@@ -23,7 +23,7 @@ import { createStepping, type SteppingClient } from './client/stepping.js';
 import { createUploads, type UploadsClient } from './client/uploads.js';
 import { createUsage, type UsageClient } from './client/usage.js';
 import { createAskWorker, createUnlessNoWorker } from './client/worker-patience.js';
-import { findUserConfig, temporalConnection, type Config } from './config.js';
+import { findUserConfig, providerSettings, temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
   type ContextIndex,
@@ -41,6 +41,7 @@ import { CHILD_PATTERN } from './conversation/protocol/fields.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
 import type { Recall } from './memory/recall/recall.js';
+import type { Embedder } from './models/embedder.js';
 import { scopeAndTenant } from './records/scope.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
@@ -77,12 +78,17 @@ export type { Standing } from './client/current-status.js';
 export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from './client/fleet.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
+/** What `start` answers. */
 export interface Started {
   readonly id: string;
   /** True when a conversation of that id was already running: nothing was started, `options` were not used. */
   readonly attached: boolean;
 }
 
+/**
+ * The one door to conversations, as `createClient` opens it. Methods that take an `id` throw `ClientError` `not-found` where no
+ * conversation has it.
+ */
 export interface PerduraClient
   extends
     LineageClient,
@@ -105,7 +111,9 @@ export interface PerduraClient
   turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;
   /** Sends a message and does not wait (a signal). Answers its id. */
   message(id: string, message: string | Message): Promise<{ messageId: string }>;
+  /** Stops the running turn; what it has said so far stays. */
   interrupt(id: string, reason?: string): Promise<void>;
+  /** Begins a new session: the context is empty, long-term memory gets what was said. */
   reset(id: string): Promise<ResetResult>;
   /** Makes memory of the older turns now, and waits for it. */
   compact(id: string): Promise<CompactionOutcome>;
@@ -123,8 +131,11 @@ export interface PerduraClient
   cancel(id: string): Promise<void>;
   /** Ends the workflow from outside: nothing of it runs any more. */
   terminate(id: string, reason?: string): Promise<void>;
+  /** Gives it another title. */
   rename(id: string, title: string): Promise<void>;
+  /** How it stands now, by its worker. */
   status(id: string): Promise<Status>;
+  /** What waits in it, in its order. */
   queue(id: string): Promise<QueuedEvent[]>;
   /** What Temporal knows of it, also without a worker and after its end. */
   describe(id: string): Promise<Description>;
@@ -136,6 +147,7 @@ export interface PerduraClient
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
   list(options?: ListOptions): Promise<Listed[]>;
+  /** Closes what the client has opened. Conversations go on. */
   close(): Promise<void>;
 }
 
@@ -154,6 +166,9 @@ export interface ClientOptions {
   readonly store: () => Store | Promise<Store>;
   /** Bytes that indexes of what was said may take in memory, all scopes together. */
   readonly searchCacheBytes?: number;
+  /** Searches by meaning too, as the workers do; asked for at the first search. Default: by words alone. */
+  readonly embedder?: () => Promise<Embedder | undefined>;
+  /** Called by the client's `close`, after its store is closed. */
   readonly close?: () => Promise<void>;
 }
 
@@ -164,11 +179,20 @@ export interface ClientOptions {
  */
 export async function createClient(
   config: Config,
-  { workerPatienceMs = 30_000, replay }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> = {},
+  { workerPatienceMs = 30_000, replay, embedder }: ClientSettings = {},
 ): Promise<PerduraClient> {
-  return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }) });
+  const wanted = () => Promise.resolve(embedder);
+  return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }), embedder: wanted });
 }
 
+/** `embedder`: as perdura.config has it, where searches are to go by meaning too. */
+export interface ClientSettings extends Pick<ClientOptions, 'workerPatienceMs' | 'replay'> {
+  readonly embedder?: Wanted;
+}
+
+type Wanted = string | Embedder | undefined;
+
+/** A connection to Temporal, and the namespace to use on it. */
 export interface Connected {
   readonly connection: Connection;
   readonly namespace: string;
@@ -178,10 +202,11 @@ export interface Connected {
 export function createClientOn(
   config: Config,
   { connection, namespace }: Connected,
-  options: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> = {},
+  { embedder, ...options }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> & { readonly embedder?: () => Promise<Wanted> } = {},
 ): PerduraClient {
   return createClientWith({
     ...options,
+    ...(embedder && { embedder: async () => embedderOf(config, await embedder()) }),
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
@@ -196,6 +221,7 @@ export function createClientOn(
   });
 }
 
+/** Connects to the Temporal server that the settings name. Throws `ClientError` `unreachable`. */
 export async function connectTemporal(config: Config): Promise<Connected> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const connection = await openConnection(connectionOptions).catch((error: unknown) => {
@@ -205,6 +231,7 @@ export async function connectTemporal(config: Config): Promise<Connected> {
   return { connection, namespace };
 }
 
+/** A client from its parts: for programs that have a connection and a store already. */
 export function createClientWith({
   client,
   namespace,
@@ -214,12 +241,13 @@ export function createClientWith({
   replay,
   store: openTheStore,
   searchCacheBytes: cacheBytes,
+  embedder,
   close,
 }: ClientOptions): PerduraClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   let indexes: Promise<Recall> | undefined;
-  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, cacheBytes));
+  const recall = (): Promise<Recall> => (indexes ??= firstRecall(store, { cacheBytes, embedder }));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
@@ -430,7 +458,16 @@ function withId(message: string | Message): Message & { readonly id: string } {
 }
 
 /** Stemmers and lists of words are loaded by the first search, not by every command. */
-async function openRecall(store: () => Promise<Store>, cacheBytes: number | undefined): Promise<Recall> {
-  const { createRecall } = await import('./memory/recall/recall.js');
-  return createRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }) });
+async function firstRecall(
+  store: () => Promise<Store>,
+  { cacheBytes, embedder }: { readonly cacheBytes: number | undefined; readonly embedder: ClientOptions['embedder'] },
+): Promise<Recall> {
+  const { openRecall } = await import('./memory/recall/open-recall.js');
+  return openRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }), embedder: await embedder?.() }).recall;
+}
+
+async function embedderOf(config: Config, wanted: Wanted): Promise<Embedder | undefined> {
+  if (wanted === undefined) return undefined;
+  const { createEmbedder } = await import('./models/providers.js');
+  return createEmbedder(wanted, providerSettings(config));
 }

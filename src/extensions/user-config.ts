@@ -2,15 +2,14 @@
  * The user's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
  * CLI. Every fault is named by where it stands: file and field.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import Module, { createRequire } from 'node:module';
-import { dirname, resolve } from 'node:path';
+import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { ConfigError, findUserConfig } from '../config.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
+import { EMBEDDER_PATTERN, type Embedder } from '../models/embedder.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { DeclaredModels } from '../models/known-models.js';
 import type { Model } from '../models/model.js';
@@ -19,9 +18,11 @@ import { builtinTools } from '../tools/builtin/index.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import type { Tool } from '../tools/tool.js';
+import { installTypeScript } from './typescript.js';
 
 export type { Observed, Observer } from '../telemetry/observer.js';
 
+/** What a project brings: the default export of `perdura.config.*`, and the options of `createWorker`. */
 export interface Extensions {
   /** Beside the built-in ones; made with `defineTool`. */
   readonly tools?: readonly Tool[];
@@ -42,6 +43,8 @@ export interface Extensions {
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
   /** By tool: what stands for its long results once the model has seen them. */
   readonly compactionPlugins?: CompactionPlugins;
+  /** Searches by meaning as well as by words: `ollama/<model>`, `openai/<model>`, or an embedder of your own. Default: by words alone. */
+  readonly embedder?: string | Embedder;
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
 }
@@ -59,6 +62,7 @@ const KNOWN = [
   'mcpServers',
   'compactionPlugins',
   'agentsDir',
+  'embedder',
   'compactors',
   'workflows',
 ];
@@ -144,10 +148,18 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
+  checkEmbedder(own['embedder'], refuse);
   checkOwnCompactors(compactors, refuse);
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
     refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
   return own as Extensions;
+}
+
+function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void {
+  if (embedder === undefined) return;
+  if (typeof embedder === 'string' && EMBEDDER_PATTERN.test(embedder)) return;
+  if (isRecord(embedder) && typeof embedder['embed'] === 'function' && typeof embedder['name'] === 'string') return;
+  refuse('"embedder" must be "ollama/<model>", "openai/<model>", or an object with a name and a function embed');
 }
 
 function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {
@@ -235,48 +247,12 @@ function importFile(file: string): Promise<unknown> {
   return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);
 }
 
-/** What `require` uses and Node does not document: how files are read and how names become files. */
-interface Loader {
-  readonly _extensions: Record<string, ((module: Compiling, file: string) => void) | undefined>;
-  _resolveFilename(request: string, parent: { readonly filename?: string } | undefined, ...rest: unknown[]): string;
-}
-
-interface Compiling {
-  _compile(code: string, file: string): void;
-}
-
 /** Transpiled in memory, types unchecked; so are the `.ts` files that it imports, also as `./x.js`. */
 async function importTypeScript(file: string): Promise<unknown> {
-  const { transformSync } = await import('@swc/core');
-  const loader = Module as unknown as Loader;
-  const { _resolveFilename: resolveFilename } = loader;
-  const before = loader._extensions['.ts'];
-  loader._extensions['.ts'] = (module, filename) => {
-    const { code } = transformSync(readFileSync(filename, 'utf8'), {
-      filename,
-      swcrc: false,
-      configFile: false,
-      sourceMaps: 'inline',
-      jsc: { target: 'es2022', parser: { syntax: 'typescript', decorators: true } },
-      module: { type: 'commonjs' },
-    });
-    module._compile(code, filename);
-  };
-  loader._resolveFilename = (request, parent, ...rest) => {
-    const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? typeScriptOf(request, parent.filename) : undefined;
-    return source ?? resolveFilename.call(loader, request, parent, ...rest);
-  };
+  const restore = installTypeScript((await import('@swc/core')).transformSync);
   try {
     return { default: defaultOf({ default: createRequire(file)(file) }) };
   } finally {
-    loader._resolveFilename = resolveFilename;
-    if (before) loader._extensions['.ts'] = before;
-    else delete loader._extensions['.ts'];
+    restore();
   }
-}
-
-/** `./x.js` and `./x` next to a `.ts` file mean `./x.ts` when there is one. */
-function typeScriptOf(request: string, from: string): string | undefined {
-  const source = resolve(dirname(from), request.replace(/(\.js)?$/, '.ts'));
-  return request.endsWith('.ts') || !existsSync(source) ? undefined : source;
 }

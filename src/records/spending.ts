@@ -2,8 +2,8 @@
 import { tenantOf } from './scope.js';
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
-/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. */
-export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care';
+/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. `embedding`: vectors of what was said, and of questions. */
+export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care' | 'embedding';
 
 export interface Spending {
   /** Epoch milliseconds. */
@@ -29,6 +29,7 @@ export interface Spent extends Spending {
 export const SPENDING_GROUPS = ['agent', 'scope', 'tenant', 'model', 'day', 'conversation', 'kind'] as const;
 export type SpendingGroup = (typeof SPENDING_GROUPS)[number];
 
+/** What calls of models have cost together. */
 export interface SpendingSum {
   /** What they have in common: a name, or a day as `2026-11-24`, in UTC. */
   readonly of: string;

@@ -12,6 +12,10 @@ jest.setTimeout(60_000);
 const script = createScript();
 /** One pixel. */
 const DOT = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+/** Of the least that a reader takes. */
+const PDF = Buffer.from(
+  '%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[]/Count 0>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n',
+);
 let stand: PageWorld;
 beforeAll(async () => {
   if (hasBrowser) stand = await startPage({ answer: script.answer, files: { 'trip.md': '# Oslo\n\nThree days in May.\n' } });
@@ -184,21 +188,31 @@ pageTest('an answer is retried, a turn is said in other words, and what went sta
   await settled(page);
 });
 
-pageTest('a picture is sent before its message, which names it', async () => {
-  script.on('What is on it?', text('A dot.'));
+pageTest('pictures, PDF and text are sent before their message, which names them', async () => {
+  script.on('What is on it?', text('A dot, and a page.'));
   const id = stand.world.id();
   const { page } = await stand.open(`?chat=${id}`);
-  await page
-    .getByLabel('Pictures', { exact: true })
-    .setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no picture') });
-  await page.getByText('notes.txt cannot be sent').waitFor();
-  await page.getByLabel('Pictures', { exact: true }).setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: DOT });
+  const files = page.getByLabel('Files', { exact: true });
+  await files.setInputFiles({ name: 'all.zip', mimeType: 'application/zip', buffer: Buffer.from('PK\u0003\u0004\u0000\u00ff', 'latin1') });
+  await page.locator('.composer .note.bad').waitFor();
+  await files.setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: DOT });
   await page.getByRole('img', { name: 'dot.png' }).waitFor();
+  await files.setInputFiles({ name: 'page.pdf', mimeType: 'application/pdf', buffer: PDF });
+  await page.locator('.pictures .file-name', { hasText: 'page.pdf' }).waitFor();
+  await files.setInputFiles({ name: 'notes.md', mimeType: 'text/markdown', buffer: Buffer.from('# Notes\n\nThree days in May.\n') });
+  await page.locator('.pictures .file-name', { hasText: 'notes.md' }).waitFor();
   await say(page, 'What is on it?');
-  await page.getByText('A dot.').waitFor();
+  await page.getByText('A dot, and a page.').waitFor();
   await settled(page);
   const [first] = await stand.world.client.history(id);
-  expect(first?.message).toMatchObject({ role: 'user', text: 'What is on it?', images: [{ mediaType: 'image/png' }] });
+  expect(first?.message).toMatchObject({
+    role: 'user',
+    images: [{ mediaType: 'image/png' }],
+    documents: [expect.objectContaining({ mediaType: 'application/pdf', name: 'page.pdf' })],
+  });
+  expect(JSON.stringify(first?.message)).toContain('Three days in May.');
+  await page.reload();
+  await page.locator('.documents', { hasText: 'page.pdf' }).waitFor();
 });
 
 pageTest('/new clears the session', async () => {

@@ -46,7 +46,7 @@ function answer(request: ApiRequest): Reply {
     );
   }
   // Outlives a test: what streams is looked at while it does.
-  if (said.includes('slowly')) return { ...text(LONG.slice(0, 600)), chunks: { size: 30, delayMs: 400 } };
+  if (said.includes('slowly')) return { ...text(LONG), chunks: { size: 30, delayMs: 2_000 } };
   return { ...text(said.includes('briefly') ? 'It is all in order.' : `Noted. ${LONG}`), chunks: { size: 90, delayMs: 12 } };
 }
 
@@ -459,7 +459,7 @@ pageTest('200 conversations that stream, in the fleet', async () => {
   );
   const { page } = await opened('?fleet&text=many-');
   await page.locator('.row-link').nth(99).waitFor();
-  await page.locator('.pill.busy', { hasText: 'works' }).first().waitFor();
+  await page.locator('.pill.busy', { hasText: 'works' }).first().waitFor({ timeout: 60_000 });
   // Whoever looks can scroll and write while the list is refreshed under the hand.
   const worst = await page.evaluate<number>(`new Promise((resolve) => {
     const view = document.querySelector('.view');

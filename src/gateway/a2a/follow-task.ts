@@ -91,7 +91,7 @@ async function* updatesOf(
     // One that is told again would look like another question.
     const isNews = waiting.some(({ conversation, callId }) => !told.has(`${conversation} ${callId}`));
     for (const { conversation, callId } of waiting) told.add(`${conversation} ${callId}`);
-    return isNews ? events.ask({ name, entries: [], waiting }) : [];
+    return isNews ? [...events.ask({ name, entries: [], waiting })] : [];
   };
   let pause = FIRST_LOOK_MS;
   let next = batches.next();

@@ -6,6 +6,8 @@ export type Media =
   | { readonly mediaType: string; readonly base64: string }
   | { readonly mediaType: string; readonly ref: string };
 
+export type NamedMedia = Media & { readonly name?: string };
+
 export type AssistantBlock =
   | { readonly kind: 'text'; readonly text: Body }
   | { readonly kind: 'thinking'; readonly text: string }
@@ -26,6 +28,7 @@ export type Said =
       readonly images?: readonly Media[];
       readonly audio?: readonly Media[];
       readonly video?: readonly Media[];
+      readonly documents?: readonly NamedMedia[];
     }
   | { readonly role: 'assistant'; readonly blocks: readonly AssistantBlock[]; readonly model: string; readonly stop: string }
   | { readonly role: 'tool'; readonly callId: string; readonly name: string; readonly outcome: string; readonly text: Body };

@@ -160,7 +160,7 @@ export interface paths {
         put?: never;
         /**
          * Send a file, for messages that will name it
-         * @description The body is the file itself: PNG, JPEG, GIF or WebP, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
+         * @description The body is the file itself: PNG, JPEG, GIF or WebP, PDF, or text in UTF-8, by its content. The answer’s `ref` can stand in a message of any protocol in place of bytes. The same file again is the same `ref`. One that no message names within 24 hours is gone. With `Content-Digest` (RFC 9530, sha-256) a file that came otherwise than it was sent is refused.
          */
         post: {
             parameters: {
@@ -273,7 +273,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "image/*": string;
+                        "*/*": string;
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -582,8 +582,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep a picture with the conversation, for the `images` of a message
-         * @description The body is the file itself: PNG, JPEG, GIF or WebP, by its content, of at most 10 MiB. `images: [answer]` sends it.
+         * Keep a picture or a PDF with the conversation, for the `images` or `documents` of a message
+         * @description The body is the file itself: PNG, JPEG, GIF, WebP or PDF, by its content, of at most 10 MiB. `images: [answer]` sends a picture, `documents: [answer]` a PDF.
          */
         post: {
             parameters: {
@@ -601,7 +601,7 @@ export interface paths {
                 };
             };
             responses: {
-                /** @description Keep a picture with the conversation, for the `images` of a message */
+                /** @description Keep a picture or a PDF with the conversation, for the `images` or `documents` of a message */
                 201: {
                     headers: {
                         [name: string]: unknown;
@@ -3935,6 +3935,25 @@ export interface components {
             };
             /** @enum {string} */
             delivery?: "queue" | "steer" | "interrupt";
+            /** @description PDF, and texts (as base64 or by reference), which become part of the text; what each is says its content */
+            documents?: ({
+                mediaType: string;
+                url: string;
+            } | {
+                base64: string;
+                /** @default application/octet-stream */
+                mediaType: string;
+                name?: string;
+            } | {
+                mediaType: string;
+                name?: string;
+                ref: string;
+            } | {
+                /** @default application/octet-stream */
+                mediaType: string;
+                name?: string;
+                ref: string;
+            })[];
             /** @description the same id twice is one message; `Idempotency-Key` says it too */
             id?: string;
             images?: ({

@@ -1,7 +1,7 @@
 /** What was said before there was a conversation: it is taken along to the view of the new one. */
 import type { Sent } from './outbox.js';
 
-type First = Pick<Sent, 'text' | 'delivery' | 'images' | 'start'>;
+type First = Pick<Sent, 'text' | 'delivery' | 'images' | 'documents' | 'start'>;
 
 const left = new Map<string, First>();
 

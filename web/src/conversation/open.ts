@@ -204,7 +204,8 @@ export function openConversation(id: string): Opened {
 
   const noteTaken = (messageId: string): void => {
     const sent = outbox.taken(messageId);
-    if (sent !== undefined) ownWords.set(messageId, { id: messageId, text: sent.text, images: sent.images, others: 0 });
+    if (sent !== undefined)
+      ownWords.set(messageId, { id: messageId, text: sent.text, images: sent.images, documents: sent.documents ?? [], others: 0 });
   };
 
   const withOwnWords = (turn: Turn): Turn => ({ ...turn, said: turn.said.map((words) => wordsOf(words.id) ?? words) });

@@ -3,7 +3,7 @@
  * has said something of it; it outlives a reload of the tab.
  */
 import { signal, type Signal } from '@preact/signals';
-import type { Media } from '../api/entries.js';
+import type { Media, NamedMedia } from '../api/entries.js';
 import { request, RequestError } from '../api/request.js';
 import { messageOf } from '../ui/words.js';
 
@@ -14,6 +14,7 @@ export interface Sent {
   readonly text: string;
   readonly delivery: Delivery;
   readonly images: readonly Media[];
+  readonly documents?: readonly NamedMedia[];
   readonly start?: { readonly agent?: string };
   readonly state: 'sending' | 'accepted' | 'refused';
   /** What became of it, in words. */
@@ -23,7 +24,7 @@ export interface Sent {
 
 export interface Outbox {
   readonly all: Signal<readonly Sent[]>;
-  send(message: Pick<Sent, 'text' | 'delivery' | 'images' | 'start'>): void;
+  send(message: Pick<Sent, 'text' | 'delivery' | 'images' | 'documents' | 'start'>): void;
   /** Its turn has begun. */
   taken(messageId: string): Sent | undefined;
   remove(messageId: string): void;
@@ -52,8 +53,13 @@ export function createOutbox(
   const update = (id: string, what: Partial<Sent>): void => change(all.value.map((one) => (one.id === id ? { ...one, ...what } : one)));
   const remove = (id: string): void => change(all.value.filter((one) => one.id !== id));
 
-  const deliver = async ({ id, text, delivery, images, start }: Sent): Promise<void> => {
-    const body = { id, text, delivery, ...(images.length > 0 && { images: [...images] }), ...(start && { start }) };
+  const deliver = async ({ id, text, delivery, images, documents = [], start }: Sent): Promise<void> => {
+    const body = {
+      ...{ id, text, delivery },
+      ...(images.length > 0 && { images: [...images] }),
+      ...(documents.length > 0 && { documents: [...documents] }),
+      ...(start && { start }),
+    };
     while (!leaving.signal.aborted && all.value.some((one) => one.id === id)) {
       try {
         const taken = await request('post', '/v1/conversations/{id}/messages', {

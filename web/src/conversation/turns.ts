@@ -5,7 +5,7 @@
  * T2  A turn that runs is its live events from its beginning; where they were lost, what is recorded, and live events after that.
  * T3  What an attempt said that failed is taken back (`reset`).
  */
-import { textOf, type Entry, type Media } from '../api/entries.js';
+import { textOf, type Entry, type Media, type NamedMedia } from '../api/entries.js';
 import type { TurnEvent, TurnResult, Usage } from '../api/events.js';
 
 export interface Call {
@@ -34,6 +34,7 @@ export interface Words {
   readonly id: string | undefined;
   readonly text: string;
   readonly images: readonly Media[];
+  readonly documents: readonly NamedMedia[];
   /** Beside images: how many sounds and videos came along. */
   readonly others: number;
 }
@@ -78,8 +79,8 @@ function toTurn(entries: readonly Entry[]): Turn {
   let model: string | undefined;
   for (const { message, slot, messageId, ts } of entries) {
     if (message.role === 'user' && message.from === undefined) {
-      const { images = [], audio = [], video = [] } = message;
-      said.push({ id: messageId, text: textOf(message.text), images, others: audio.length + video.length });
+      const { images = [], audio = [], video = [], documents = [] } = message;
+      said.push({ id: messageId, text: textOf(message.text), images, documents, others: audio.length + video.length });
     } else if (message.role === 'user') parts.push({ kind: 'notice', key: `n${slot}`, text: textOf(message.text) });
     else if (message.role === 'assistant') {
       model = message.model;
@@ -123,7 +124,7 @@ export function withEvent(turn: Turn, event: TurnEvent): Turn {
   switch (event.kind) {
     case 'message':
       if (turn.said.some(({ id }) => id === event.messageId)) return turn;
-      return { ...turn, said: [...turn.said, { id: event.messageId, text: event.preview, images: [], others: 0 }] };
+      return { ...turn, said: [...turn.said, { id: event.messageId, text: event.preview, images: [], documents: [], others: 0 }] };
     case 'text':
     case 'thinking':
       return { ...turn, waits: undefined, parts: withText(turn.parts, event.kind, `${event.kind}:${event.call}`, event.text) };

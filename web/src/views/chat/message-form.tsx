@@ -2,15 +2,16 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Media } from '../../api/entries.js';
+import type { Media, NamedMedia } from '../../api/entries.js';
 import type { Delivery } from '../../conversation/outbox.js';
 import { Icon } from '../../ui/icon.js';
 import { messageOf } from '../../ui/words.js';
-import { fromFiles, type Picture } from './pictures.js';
+import { fromFiles, isPicture, OFFERED, type Attachment } from './attachments.js';
 
 export interface Message {
   readonly text: string;
   readonly images: readonly Media[];
+  readonly documents: readonly NamedMedia[];
   readonly delivery: Delivery;
 }
 
@@ -32,7 +33,7 @@ const DELIVERIES: readonly (readonly [Delivery, string, string])[] = [
 export function MessageForm({ label, isBusy, onSend, onStop, children }: MessageFormProps): JSX.Element {
   const text = useSignal('');
   const delivery = useSignal<Delivery>('queue');
-  const pictures = useSignal<readonly Picture[]>([]);
+  const attached = useSignal<readonly Attachment[]>([]);
   const problem = useSignal('');
   const area = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
@@ -46,16 +47,17 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
   }, [text.value]);
 
   const send = (): void => {
-    if (text.value.trim() === '' && pictures.value.length === 0) return;
-    const images = pictures.value.map(({ media }) => media);
-    onSend({ text: text.value, images, delivery: isBusy ? delivery.value : 'queue' });
+    if (text.value.trim() === '' && attached.value.length === 0) return;
+    const media = attached.value.map((one) => one.media);
+    const [images, documents] = [media.filter(isPicture), media.filter((one) => !isPicture(one))];
+    onSend({ text: text.value, images, documents, delivery: isBusy ? delivery.value : 'queue' });
     text.value = '';
-    pictures.value = [];
+    attached.value = [];
     problem.value = '';
   };
   const add = async (list: readonly File[]): Promise<void> => {
     try {
-      pictures.value = await fromFiles(list, pictures.value);
+      attached.value = await fromFiles(list, attached.value);
       problem.value = '';
     } catch (error) {
       problem.value = messageOf(error);
@@ -75,16 +77,20 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
       }}
     >
       <div class="composer-box">
-        {pictures.value.length > 0 && (
+        {attached.value.length > 0 && (
           <ul class="pictures">
-            {pictures.value.map((picture, at) => (
+            {attached.value.map((picture, at) => (
               <li key={picture.key}>
-                <img src={picture.shown} alt={picture.name} />
+                {picture.shown === undefined ? (
+                  <span class="file-name small">{picture.name}</span>
+                ) : (
+                  <img src={picture.shown} alt={picture.name} />
+                )}
                 <button
                   type="button"
                   class="button square tight"
                   aria-label={`Remove ${picture.name}`}
-                  onClick={() => (pictures.value = pictures.value.filter((_, index) => index !== at))}
+                  onClick={() => (attached.value = attached.value.filter((_, index) => index !== at))}
                 >
                   <Icon name="close" size={12} />
                 </button>
@@ -117,10 +123,10 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
             ref={files}
             class="unseen"
             type="file"
-            accept="image/png,image/jpeg,image/gif,image/webp"
+            accept={OFFERED}
             multiple
             tabIndex={-1}
-            aria-label="Pictures"
+            aria-label="Files"
             onChange={(event) => {
               void add([...(event.currentTarget.files ?? [])]);
               event.currentTarget.value = '';
@@ -129,8 +135,8 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
           <button
             type="button"
             class="button bare square"
-            aria-label="Attach pictures"
-            title="Attach pictures"
+            aria-label="Attach files"
+            title="Attach pictures, PDF or text"
             onClick={() => files.current?.click()}
           >
             <Icon name="attach" />
@@ -157,7 +163,7 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
             type="submit"
             class="button main square"
             aria-label="Send"
-            disabled={text.value.trim() === '' && pictures.value.length === 0}
+            disabled={text.value.trim() === '' && attached.value.length === 0}
           >
             <Icon name="send" />
           </button>

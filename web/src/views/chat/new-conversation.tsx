@@ -26,9 +26,9 @@ export function NewConversation(): JSX.Element {
       <MessageForm
         label="First message"
         isBusy={false}
-        onSend={({ text, images }) => {
+        onSend={({ text, images, documents }) => {
           const id = `conv-${crypto.randomUUID()}`;
-          leaveFirst(id, { text, images, delivery: 'queue', start: agent.value === '' ? {} : { agent: agent.value } });
+          leaveFirst(id, { text, images, documents, delivery: 'queue', start: agent.value === '' ? {} : { agent: agent.value } });
           go('chat', id);
         }}
       >

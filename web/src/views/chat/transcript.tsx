@@ -12,7 +12,7 @@ import { Icon } from '../../ui/icon.js';
 import { plainLines } from '../../ui/plain-text.js';
 import { VirtualList } from '../../ui/virtual-list.js';
 import { BranchTurns } from './branch-turns.js';
-import { TurnView } from './turn-view.js';
+import { Documents, TurnView } from './turn-view.js';
 
 export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element {
   const goTo = useSignal<{ readonly key: string } | undefined>(undefined);
@@ -81,6 +81,7 @@ function SentMessage({ sent, opened }: { readonly sent: Sent; readonly opened: O
     <article class="turn sent" aria-label="Sent">
       <div class="said" dir="auto">
         {plainLines(sent.text.slice(0, 20_000))}
+        <Documents of={sent.documents ?? []} />
       </div>
       <p class={`receipt small ${sent.state === 'refused' ? 'is-bad' : 'faint'}`} role="status">
         <Icon name={sent.state === 'refused' ? 'warn' : 'wait'} size={14} />

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep } from '../../address.js';
 import { addressOf, request } from '../../api/request.js';
-import type { Media } from '../../api/entries.js';
+import type { Media, NamedMedia } from '../../api/entries.js';
 import type { Opened } from '../../conversation/open.js';
 import type { Part, Turn, Words } from '../../conversation/turns.js';
 import { Icon } from '../../ui/icon.js';
@@ -125,8 +125,33 @@ function SaidWords({ words }: { readonly words: Words }): JSX.Element {
         </div>
       )}
       {plainLines(words.text.length > 100_000 ? `${words.text.slice(0, 100_000)}…` : words.text)}
+      <Documents of={words.documents} />
       {words.others > 0 && <p class="small faint">and {words.others} of sound or video</p>}
     </div>
+  );
+}
+
+/** By their names; those that were sent once can be opened. */
+export function Documents({ of }: { readonly of: readonly NamedMedia[] }): JSX.Element | null {
+  if (of.length === 0) return null;
+  return (
+    <ul class="documents small">
+      {of.map((document, at) => (
+        <li key={at}>
+          <Icon name="attach" size={14} />
+          {'ref' in document && document.ref.startsWith('att_') ? (
+            <a
+              href={addressOf('/v1/attachments/{ref}/content', { ref: document.ref }).href}
+              download={plainText(document.name ?? 'file', 80)}
+            >
+              {plainText(document.name ?? document.mediaType, 80)}
+            </a>
+          ) : (
+            plainText(document.name ?? document.mediaType, 80)
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }
 
