@@ -4,6 +4,7 @@
  *
  * A few hundred things, and the corpus of what was once too much; with PERDURA_LONG=1 tens of thousands. PERDURA_SEED says the same again.
  */
+import { setMaxListeners } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -180,4 +181,9 @@ async function memoryAnswer(id: string, until: number): Promise<string | undefin
   return `${id} does not answer: ${last}`;
 }
 
-const within = <T>(call: () => Promise<T>): Promise<T> => world.temporal.withAbortSignal(timeoutSignal(10_000), call);
+/** Temporal's client leaves a listener on the signal for each request, and a call makes many. */
+function within<T>(call: () => Promise<T>): Promise<T> {
+  const signal = timeoutSignal(10_000);
+  setMaxListeners(0, signal);
+  return world.temporal.withAbortSignal(signal, call);
+}

@@ -192,7 +192,11 @@ describe.each(Object.entries(PROTOCOLS))('%s', (protocol, send) => {
   test('what is neither by its content is refused, whatever it says that it is', async () => {
     const answer = await send({ bytes: SOUND, type: 'application/pdf', name: 'paper.pdf' });
     expect(answer.text).toMatch(/by its content the file .* is no PNG, JPEG, GIF or WebP picture, PDF, or text in UTF-8/);
-    expect([answer.status, answer.text]).toEqual(protocol === 'a2a' ? [200, expect.stringContaining('-32005')] : [415, expect.any(String)]);
+    // A stream that has begun by then, since the machine is busy, says it as its event.
+    const isStreamed = answer.text.startsWith('data: ');
+    expect([answer.status, answer.text]).toEqual(
+      protocol === 'a2a' ? [200, expect.stringContaining('-32005')] : [isStreamed ? 200 : 415, expect.any(String)],
+    );
     expect(seen).toEqual([]);
   });
 });

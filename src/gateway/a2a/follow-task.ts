@@ -85,7 +85,6 @@ async function* updatesOf(
   batches: Batches,
   events: TaskEvents,
 ): AsyncGenerator<Update, void> {
-  const open = new Set<string>();
   const told = new Set<string>();
   const asksOf = async (): Promise<readonly Update[]> => {
     const waiting = await waitingIn(core, name.conversation, signal);
@@ -98,7 +97,7 @@ async function* updatesOf(
   let next = batches.next();
   try {
     for (;;) {
-      const item = open.size > 0 ? await within(pause, next) : await next;
+      const item = await within(pause, next);
       if (item === undefined) {
         pause = Math.min(LAST_LOOK_MS, 2 * pause);
         const asked = await asksOf();
@@ -108,16 +107,12 @@ async function* updatesOf(
       }
       if (item.done === true) return;
       next = batches.next();
+      pause = FIRST_LOOK_MS;
       for (const event of item.value) {
         if (event.kind === 'finished') {
           yield* events.end(await endedTask(core, name, event.result));
           return;
         }
-        if (event.kind === 'tool-started' && event.name === DELEGATE) {
-          open.add(event.callId);
-          pause = FIRST_LOOK_MS;
-        }
-        if (event.kind === 'tool-finished') open.delete(event.callId);
         if (event.kind !== 'asked') {
           yield* events.take(event);
           continue;
@@ -132,7 +127,6 @@ async function* updatesOf(
   }
 }
 
-const DELEGATE = 'delegate';
-/** The feed of a conversation does not say what its sub-agents ask: while one works, it is looked for. */
-const FIRST_LOOK_MS = 500;
-const LAST_LOOK_MS = 8_000;
+/** The feed of a conversation does not say what its sub-agents ask: where it is silent, that is looked for, less and less often. */
+const FIRST_LOOK_MS = 1_000;
+const LAST_LOOK_MS = 30_000;

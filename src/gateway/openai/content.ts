@@ -1,24 +1,24 @@
 /** What clients of OpenAI's API say: texts, and pictures and files in the newest message. */
 import { z } from 'zod';
 import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
-import { attachmentIn, attachmentNamed } from '../core/attachments.js';
+import { attachmentIn, attachmentNamed, type NamedSource } from '../core/attachments.js';
 import { fileOf } from '../core/media-source.js';
-import { invalid, unsupported } from '../core/read-body.js';
+import { invalid, optional, unsupported } from '../core/read-body.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const imageUrl = z.looseObject({ url: z.string() });
 const file = {
-  file_id: z.string().max(500).nullish(),
-  file_data: z.string().nullish(),
-  file_url: z.string().max(8_192).nullish(),
-  filename: z.string().max(500).nullish(),
+  file_id: optional(z.string().max(500)),
+  file_data: optional(z.string()),
+  file_url: optional(z.string().max(8_192)),
+  filename: optional(z.string().max(500)),
 };
 const part = z.looseObject({
   type: z.string(),
   text: z.string().optional(),
   refusal: z.string().optional(),
-  image_url: z.union([z.string(), imageUrl]).nullish(),
+  image_url: optional(z.union([z.string(), imageUrl])),
   /** Of the Responses API, and within `file` of Chat Completions. */
   ...file,
   file: z.looseObject(file).optional(),
@@ -92,7 +92,7 @@ function textOf(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap((one, at) => {
-      if (one.image_url != null || isFile(one)) return [];
+      if (one.image_url !== undefined || isFile(one)) return [];
       const text = one.text ?? one.refusal;
       if (text === undefined) throw unsupported(`content of the type ${JSON.stringify(one.type.slice(0, 40))}`, `${where}.content.${at}`);
       return [text];
@@ -101,7 +101,7 @@ function textOf(given: Content, where: string): string {
 }
 
 function isFile({ type, file: of, file_id: id }: Part): boolean {
-  return type === 'input_file' || type === 'file' || (of?.file_id ?? id) != null;
+  return type === 'input_file' || type === 'file' || (of?.file_id ?? id) !== undefined;
 }
 
 function mediaOf(given: Content, where: string): Media {
@@ -112,22 +112,21 @@ function mediaOf(given: Content, where: string): Media {
     if (isFile(one)) {
       const { kind, source } = suppliedFile(one, param);
       (media[kind] ??= []).push(source);
-    } else if (one.image_url != null) (media.images ??= []).push(pictureOf(one.image_url, param));
+    } else if (one.image_url !== undefined) (media.images ??= []).push(pictureOf(one.image_url, param));
   }
   return media;
 }
 
-function suppliedFile(given: Part, param: string): { readonly kind: MediaKind; readonly source: MediaSource } {
+function suppliedFile(given: Part, param: string): { readonly kind: MediaKind; readonly source: NamedSource } {
   const { file_id: id, file_data: data, file_url: url, filename: name } = given.file ?? given;
-  if (id != null) {
+  if (id !== undefined) {
     const source = attachmentNamed(id, `${param}.${given.file === undefined ? 'file_id' : 'file.file_id'}`);
-    return { kind: 'documents', source: { ...source, ...(name != null && { name }) } as MediaSource };
+    return { kind: 'documents', source: { ...source, name } as NamedSource };
   }
-  const named = { name: name ?? undefined };
   // Some clients leave the beginning of the data URL out.
-  if (data != null)
-    return fileOf({ mediaType: typeIn(data), url: data.startsWith('data:') ? data : `data:;base64,${data}`, ...named }, param);
-  if (url != null) return fileOf({ mediaType: 'application/pdf', url, ...named }, param);
+  if (data !== undefined)
+    return fileOf({ mediaType: typeIn(data), url: data.startsWith('data:') ? data : `data:;base64,${data}`, name }, param);
+  if (url !== undefined) return fileOf({ mediaType: 'application/pdf', url, name }, param);
   throw invalid('a file needs one of file_id, file_data and file_url', param);
 }
 

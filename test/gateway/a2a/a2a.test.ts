@@ -36,6 +36,8 @@ function answer(request: Parameters<typeof saidIn>[0]): Reply {
   const said = saidIn(request).at(-1) ?? '';
   const [result] = latestResults(request);
   if (said.startsWith('write') && !result) return { ...callTool('write_file', { path: 'note.txt', content: said }), text: 'I write it.' };
+  if (said === 'delegate' && !result) return callTool('delegate', { task: 'write by another', title: 'write' });
+  if (said.includes('write by another') && !result) return callTool('write_file', { path: 'sub.txt', content: 'of another' });
   if (said === 'ask' && !result) return callTool('ask_user', { question: 'Which colour?', options: ['blue', 'red'] });
   if (said === 'page' && !result) return callTool('client__page', {});
   if (said === 'work' && held) return { ...callTool('read_file', { path: 'none.txt' }), hold: held };
@@ -157,6 +159,19 @@ test.each([
   expect(stateIn(done)).toBe('TASK_STATE_COMPLETED');
   const entries = await world.client.history(asked.contextId);
   expect(entries.flatMap(({ message: said }) => (said.role === 'tool' ? [said.outcome] : []))).toEqual([outcome]);
+});
+
+test('a stream ends at what a sub-agent asks, which is answered as the task’s own', async () => {
+  const events = await collect(client.sendMessageStream(request(message('delegate'))));
+  const task = events[0]?.payload?.$case === 'task' ? events[0].payload.value : undefined;
+  expect(events.at(-1)?.payload).toMatchObject({ $case: 'statusUpdate', value: { taskId: task?.id, status: { state: 6 } } });
+  const [asked] = await world.client.approvals(task?.contextId ?? '');
+  expect([asked?.conversation, asked?.tool]).toEqual([`${task?.contextId}:turn_0001:1`, 'write_file']);
+  const decision = { content: { $case: 'data' as const, value: { decision: 'approve', hash: asked?.hash } } };
+  const parts = [{ ...decision, metadata: undefined, filename: '', mediaType: '' }];
+  const rest = await collect(client.sendMessageStream(request(message('', { taskId: task?.id ?? '', parts }))));
+  expect(artifactsAfter(rest).at(-1)).toMatch(/^Result: /);
+  expect(rest.at(-1)?.payload).toMatchObject({ $case: 'statusUpdate', value: { status: { state: 3 } } });
 });
 
 test('a task that waits for a tool of another client requires input, says which, and takes it as data alone', async () => {
@@ -292,8 +307,8 @@ test('an answer of a schema is data; a picture reaches the model; the agent is c
   const pictured = await send(message('', { parts: [...message('look').parts, picture] }));
   expect(textsOf(pictured)).toEqual(['You said: look']);
   expect(JSON.stringify((await world.client.history(pictured.contextId))[0])).toContain('image/png');
-  const file = { ...picture, mediaType: 'application/pdf' };
-  await expect(send(message('', { parts: [file] }))).rejects.toThrow(/application\/pdf/);
+  const sound = { ...picture, content: { $case: 'raw' as const, value: Buffer.from('ID3\x03\x00') }, mediaType: 'application/pdf' };
+  await expect(send(message('', { parts: [sound] }))).rejects.toThrow(/by its content the file "a.png" is no PNG/);
   const other = await send(message('who', { metadata: { agent: 'other' } }));
   expect(await world.client.describe(other.contextId)).toMatchObject({ agent: 'other' });
   await expect(send(message('who', { metadata: { agent: 'nobody' } }))).rejects.toThrow(/there is no agent nobody/);

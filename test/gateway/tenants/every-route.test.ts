@@ -207,6 +207,19 @@ test('a user of no tenant sees nothing of tenants, and its own', async () => {
   expect((await ask(app, '/user', 'GET', `/v1/conversations/${operators}/entries`)).text).toContain(SECRET);
 });
 
+test('a fork of a tenant’s conversation that its tenant could not reach is refused, with what to say', async () => {
+  const body = { at: 'turn_0001' };
+  const blind = await ask(app, '/admin', 'POST', `/v1/conversations/${hidden}/fork`, { body });
+  expect([blind.status, blind.json]).toMatchObject([
+    409,
+    { detail: expect.stringContaining(`?tenant=acme and the id that it has there, ${acme}`) },
+  ]);
+  const seeing = await ask(app, '/admin', 'POST', `/v1/conversations/${acme}/fork?tenant=acme`, { body });
+  expect(seeing.status).toBeLessThan(300);
+  const { id } = seeing.json as { id: string };
+  expect((await ask(app, 'acme', 'GET', `/v1/conversations/${id}/entries`)).status).toBe(200);
+});
+
 test('it takes as long to find nothing, whether another has it or nobody', async () => {
   const never = `no-${randomUUID()}`;
   const took = new Map<string, number[]>([never, acme, hidden, operators].map((id) => [id, []]));
