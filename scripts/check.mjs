@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types, who imports whom, what nobody uses, and README's settings, side by side. */
+/** `npm run check`: format, lint, types, who imports whom, what nobody uses, and the generated tables of docs, side by side. */
 import { join } from 'node:path';
 import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
@@ -19,7 +19,7 @@ await run(async () => {
       join(root, 'test', 'architecture', 'check.ts'),
     ]),
     check('Dead code', 'delete it, or name what uses it in knip.json', [bin(['knip', 'bin', 'knip.js']), '--no-progress']),
-    check('README', '`node scripts/readme.mjs --write` repairs it', [join(root, 'scripts', 'readme.mjs')]),
+    check('Tables', '`node scripts/readme.mjs --write` repairs it', [join(root, 'scripts', 'readme.mjs')]),
   ]);
   return results.every(Boolean) ? 0 : 1;
 });

@@ -23,7 +23,7 @@ import { createStepping, type SteppingClient } from './client/stepping.js';
 import { createUploads, type UploadsClient } from './client/uploads.js';
 import { createUsage, type UsageClient } from './client/usage.js';
 import { createAskWorker, createUnlessNoWorker } from './client/worker-patience.js';
-import { findUserConfig, temporalConnection, type Config } from './config.js';
+import { findUserConfig, providerSettings, temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
   type ContextIndex,
@@ -41,6 +41,7 @@ import { CHILD_PATTERN } from './conversation/protocol/fields.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
 import type { Recall } from './memory/recall/recall.js';
+import type { Embedder } from './models/embedder.js';
 import { scopeAndTenant } from './records/scope.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
@@ -154,6 +155,8 @@ export interface ClientOptions {
   readonly store: () => Store | Promise<Store>;
   /** Bytes that indexes of what was said may take in memory, all scopes together. */
   readonly searchCacheBytes?: number;
+  /** Searches by meaning too, as the workers do; asked for at the first search. Default: by words alone. */
+  readonly embedder?: () => Promise<Embedder | undefined>;
   readonly close?: () => Promise<void>;
 }
 
@@ -164,10 +167,18 @@ export interface ClientOptions {
  */
 export async function createClient(
   config: Config,
-  { workerPatienceMs = 30_000, replay }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> = {},
+  { workerPatienceMs = 30_000, replay, embedder }: ClientSettings = {},
 ): Promise<PerduraClient> {
-  return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }) });
+  const wanted = () => Promise.resolve(embedder);
+  return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }), embedder: wanted });
 }
+
+/** `embedder`: as perdura.config has it, where searches are to go by meaning too. */
+export interface ClientSettings extends Pick<ClientOptions, 'workerPatienceMs' | 'replay'> {
+  readonly embedder?: Wanted;
+}
+
+type Wanted = string | Embedder | undefined;
 
 export interface Connected {
   readonly connection: Connection;
@@ -178,10 +189,11 @@ export interface Connected {
 export function createClientOn(
   config: Config,
   { connection, namespace }: Connected,
-  options: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> = {},
+  { embedder, ...options }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> & { readonly embedder?: () => Promise<Wanted> } = {},
 ): PerduraClient {
   return createClientWith({
     ...options,
+    ...(embedder && { embedder: async () => embedderOf(config, await embedder()) }),
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
@@ -214,12 +226,13 @@ export function createClientWith({
   replay,
   store: openTheStore,
   searchCacheBytes: cacheBytes,
+  embedder,
   close,
 }: ClientOptions): PerduraClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   let indexes: Promise<Recall> | undefined;
-  const recall = (): Promise<Recall> => (indexes ??= openRecall(store, cacheBytes));
+  const recall = (): Promise<Recall> => (indexes ??= firstRecall(store, { cacheBytes, embedder }));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
@@ -430,7 +443,16 @@ function withId(message: string | Message): Message & { readonly id: string } {
 }
 
 /** Stemmers and lists of words are loaded by the first search, not by every command. */
-async function openRecall(store: () => Promise<Store>, cacheBytes: number | undefined): Promise<Recall> {
-  const { createRecall } = await import('./memory/recall/recall.js');
-  return createRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }) });
+async function firstRecall(
+  store: () => Promise<Store>,
+  { cacheBytes, embedder }: { readonly cacheBytes: number | undefined; readonly embedder: ClientOptions['embedder'] },
+): Promise<Recall> {
+  const { openRecall } = await import('./memory/recall/open-recall.js');
+  return openRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }), embedder: await embedder?.() }).recall;
+}
+
+async function embedderOf(config: Config, wanted: Wanted): Promise<Embedder | undefined> {
+  if (wanted === undefined) return undefined;
+  const { createEmbedder } = await import('./models/providers.js');
+  return createEmbedder(wanted, providerSettings(config));
 }

@@ -30,12 +30,12 @@ import {
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
-import { createRecall } from './memory/recall/recall.js';
+import { openRecall } from './memory/recall/open-recall.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits } from './models/circuit-breaker.js';
 import { writeCircuits } from './models/circuit-file.js';
-import { createModels } from './models/providers.js';
+import { createEmbedder, createModels } from './models/providers.js';
 import { createNotify } from './extensions/notify.js';
 import { createWebhooks } from './extensions/webhooks.js';
 import {
@@ -149,11 +149,19 @@ async function runUntil(
     whyNotStart: trust?.whyNotStart,
   });
   const reportCircuits = createCircuitReport(runtimeLog());
+  const { recall, embedding } = openRecall({
+    store,
+    cacheBytes: config.searchCacheBytes,
+    embedder: createEmbedder(own.embedder, providerSettings(config)),
+    log: (line) => runtimeLog().warn(line),
+  });
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
+      recall,
+      ...(embedding && { embedding }),
       trust,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
@@ -196,6 +204,7 @@ async function runUntil(
     writeCircuits(config.cwd, []);
     await observation.close();
     await serverTools.close();
+    await embedding?.close();
     await store.close();
     await connection.close();
   }
@@ -227,14 +236,13 @@ async function activitiesOf(
     trust,
     ...more
   }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
-    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks'> &
+    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks' | 'recall' | 'embedding'> &
     Pick<CreateWorkerOptions, 'trust'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   const agentsDir = agentsFolder(config, own.agentsDir);
   return createActivities({
     store,
-    recall: createRecall({ store, cacheBytes: config.searchCacheBytes, log: (line) => runtimeLog().warn(line) }),
     models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models }),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),

@@ -2,7 +2,7 @@
 import { search, type Query } from '../../src/search/rank.js';
 import { SearchIndex } from '../../src/search/search-index.js';
 import { WEIGHTS, type Weights } from '../../src/search/weights.js';
-import type { Question, Said, Talk } from './talk.js';
+import type { DoubleQuestion, Question, Said, Talk } from './talk.js';
 
 export interface Step {
   readonly name: string;
@@ -39,6 +39,15 @@ export function recallOf(index: SearchIndex, questions: readonly Question[], wei
   const ranks = questions.map((question) => rankOf(index, question, weights));
   const share = (most: number): number => ranks.filter((rank) => rank <= most).length / Math.max(1, ranks.length);
   return { at5: share(5), at10: share(10), at20: share(20) };
+}
+
+/** Of the things that questions for two at once ask for, the share that is among the first ten. */
+export function partsFound(index: SearchIndex, questions: readonly DoubleQuestion[]): number {
+  const shares = questions.map(({ text, answers, now }) => {
+    const found = new Set(search(index, { question: text, now, limit: 10 }).map(({ at }) => at));
+    return answers.filter((any) => any.some((at) => found.has(at))).length / answers.length;
+  });
+  return shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length);
 }
 
 /** 1 for the first; Infinity where none of the first twenty answers it. */

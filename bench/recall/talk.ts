@@ -20,9 +20,16 @@ export interface Question {
   readonly now: number;
 }
 
+/** Asks for two things at once, which were said far from each other. */
+export interface DoubleQuestion extends Pick<Question, 'language' | 'text' | 'now'> {
+  /** Of each thing, the messages that say it. */
+  readonly answers: readonly (readonly number[])[];
+}
+
 export interface Talk {
   readonly said: readonly Said[];
   readonly questions: readonly Question[];
+  readonly doubles: readonly DoubleQuestion[];
 }
 
 type Random = () => number;
@@ -304,6 +311,7 @@ export function talkOf(turns: number, questions: number, seed: number): Talk {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const said: Said[] = [];
   const asked: Question[] = [];
+  const doubles: DoubleQuestion[] = [];
   for (let conversation = 0; said.length < turns; conversation += 1) {
     const language = conversation % 5 === 3 ? 'de' : conversation % 5 === 4 ? 'es' : 'en';
     const words = LANGUAGES[language];
@@ -368,9 +376,27 @@ export function talkOf(turns: number, questions: number, seed: number): Talk {
       const last = said[answers.at(-1) ?? 0]?.ts ?? BEGIN;
       asked.push({ kind, language, text, answers, now: last + 100 * DAY });
     }
+    for (const speaker of named) {
+      // Without chance: the questions above stay the same.
+      const own = [...facts].filter(([key]) => key.startsWith(`${speaker} `));
+      for (const [[oneKey, one], [otherKey, other]] of pairsOf(own)) {
+        const [ask, and] = [oneKey, otherKey].map((key) => words.patterns[key.slice(speaker.length + 1)]?.ask[0] ?? '');
+        const text = `${ask} ${and}`.replaceAll('{who}', speaker);
+        doubles.push({ language, text, answers: [one, other], now: BEGIN + 600 * DAY });
+      }
+    }
   }
-  const step = Math.max(1, Math.floor(asked.length / questions));
-  return { said, questions: asked.filter((_, i) => i % step === 0).slice(0, questions) };
+  return { said, questions: someOf(asked, questions), doubles: someOf(doubles, questions) };
+}
+
+function someOf<T>(all: readonly T[], most: number): T[] {
+  const step = Math.max(1, Math.floor(all.length / most));
+  return all.filter((_, i) => i % step === 0).slice(0, most);
+}
+
+/** The first with the second, the third with the fourth, and so on. */
+function pairsOf<T>(all: readonly T[]): [T, T][] {
+  return all.flatMap((one, i) => (i % 2 === 1 && all[i - 1] !== undefined ? [[all[i - 1] as T, one] as [T, T]] : []));
 }
 
 function chatter({ chatter: lines, subjects, distractors }: Words, random: Random, pick: <T>(list: readonly T[]) => T): string {

@@ -1,11 +1,12 @@
 /** Whether what was said is found again by a question in other words, how fast, and in how much memory; and what each ingredient adds. */
-import { indexOf, recallOf, STEPS, timesOf } from '../recall/measure.js';
+import { indexOf, partsFound, recallOf, STEPS, timesOf } from '../recall/measure.js';
 import { talkOf } from '../recall/talk.js';
 import type { Measured, Row } from '../row.js';
 
 const QUESTIONS = 400;
 const SEED = 1;
 const MIN_FOUND = 0.85;
+const MIN_PARTS = 0.45;
 const MAX_INDEXING_MS = 1;
 const MAX_BYTES = 300;
 /** Milliseconds by messages: of the middle question, and of the one in twenty that takes longest. */
@@ -43,6 +44,13 @@ function measureTalk(turns: number): Measured[] {
         const { at5, at10, at20 } = recallOf(index, talk.questions, weights);
         return `${name}: @5 ${at5.toFixed(3)}, @10 ${at10.toFixed(3)}, @20 ${at20.toFixed(3)}`;
       }),
+    },
+    {
+      row: `${row}: of what a question for two things asks, in the first ten`,
+      product: 100 * partsFound(index, talk.doubles),
+      unit: '%',
+      toHold: `≥ ${100 * MIN_PARTS} %`,
+      holds: partsFound(index, talk.doubles) >= MIN_PARTS,
     },
     { row: `${row}: a question, p50`, product: p50, unit: 'ms', toHold: `≤ ${most50}`, holds: p50 <= most50 },
     { row: `${row}: a question, p95`, product: p95, unit: 'ms', toHold: `≤ ${most95}`, holds: p95 <= most95 },

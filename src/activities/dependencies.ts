@@ -11,6 +11,7 @@ import type { WebhookDelivery } from '../conversation/activity-io/webhook-effect
 import type { WebhookEventType } from '../records/webhooks.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
+import type { BackgroundEmbedding } from '../memory/recall/background-embedding.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
@@ -22,6 +23,8 @@ export interface ActivityDependencies {
   readonly store: Store;
   /** The indexes of what was said, shared by all of a worker's tools. Default: one of its own, of the default size. */
   readonly recall?: Recall;
+  /** Makes vectors of what is said. Without it none are made, and searches go by words. */
+  readonly embedding?: Pick<BackgroundEmbedding, 'note' | 'takeOwed'>;
   readonly models: Models;
   readonly agents: AgentLoader;
   readonly tools: ToolRegistry;

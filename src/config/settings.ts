@@ -1,6 +1,6 @@
 /**
  * Every setting: its name, what it may be, what it is without being set, and what it means. `loadConfig`, `doctor` and
- * README's table follow. The words of a schema's check end the sentence "cannot be used: write …".
+ * the table of docs follow. The words of a schema's check end the sentence "cannot be used: write …".
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { isIP } from 'node:net';

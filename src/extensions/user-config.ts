@@ -11,6 +11,7 @@ import { ConfigError, findUserConfig } from '../config.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
+import { EMBEDDER_PATTERN, type Embedder } from '../models/embedder.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { DeclaredModels } from '../models/known-models.js';
 import type { Model } from '../models/model.js';
@@ -42,6 +43,8 @@ export interface Extensions {
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
   /** By tool: what stands for its long results once the model has seen them. */
   readonly compactionPlugins?: CompactionPlugins;
+  /** Searches by meaning as well as by words: `ollama/<model>`, `openai/<model>`, or an embedder of your own. Default: by words alone. */
+  readonly embedder?: string | Embedder;
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
 }
@@ -59,6 +62,7 @@ const KNOWN = [
   'mcpServers',
   'compactionPlugins',
   'agentsDir',
+  'embedder',
   'compactors',
   'workflows',
 ];
@@ -144,10 +148,18 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
+  checkEmbedder(own['embedder'], refuse);
   checkOwnCompactors(compactors, refuse);
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
     refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
   return own as Extensions;
+}
+
+function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void {
+  if (embedder === undefined) return;
+  if (typeof embedder === 'string' && EMBEDDER_PATTERN.test(embedder)) return;
+  if (isRecord(embedder) && typeof embedder['embed'] === 'function' && typeof embedder['name'] === 'string') return;
+  refuse('"embedder" must be "ollama/<model>", "openai/<model>", or an object with a name and a function embed');
 }
 
 function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {

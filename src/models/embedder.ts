@@ -20,9 +20,12 @@ export interface Embedded {
   readonly tokens: number;
 }
 
+/** `ollama/<model>` or `openai/<model>`, as `embedder` names a built-in one. */
+export const EMBEDDER_PATTERN = /^(ollama|openai)\/[\w.:/-]{1,100}$/;
+
 /** Characters of one text that are looked at: what any of today's models takes, of any language. */
 export const MAX_TEXT_CHARS = 8_000;
-const MAX_DIMENSIONS = 8_192;
+export const MAX_DIMENSIONS = 8_192;
 /** As it takes to embed 64 texts on a computer without a graphics card. */
 export const EMBED_MS = 120_000;
 

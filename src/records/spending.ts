@@ -2,8 +2,8 @@
 import { tenantOf } from './scope.js';
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
-/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. */
-export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care';
+/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. `embedding`: vectors of what was said, and of questions. */
+export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care' | 'embedding';
 
 export interface Spending {
   /** Epoch milliseconds. */

@@ -21,6 +21,8 @@ export interface Query {
   readonly kinds?: readonly Kind[];
   readonly lines?: (name: string) => boolean;
   readonly weights?: Weights;
+  /** How like the question each passage is, from -1 to 1; NaN where that is not known. */
+  readonly likeness?: Float32Array;
 }
 
 export interface Hit {
@@ -57,6 +59,7 @@ export function search(index: SearchIndex, query: Query): Hit[] {
   if (index.size === 0 || limit < 1) return [];
   const scores = scoreWords(index, plan.words, weights);
   const times = scoreTimes(index, plan, weights);
+  const meanings = query.likeness && scoreMeanings(query.likeness, scores.possible, weights);
   const speakers = namedSpeakers(index, plan);
   const best = createBest(index, limit);
   const { kind, ts, session, flags, speaker, window } = index.table.columns;
@@ -69,7 +72,7 @@ export function search(index: SearchIndex, query: Query): Hit[] {
       const passage = line.passages[position] ?? 0;
       const near = finds ? ofNeighbours(line, position, { own: scores.own, session, weights }) : 0;
       const time = times?.[passage] ?? 0;
-      let score = (scores.own[passage] ?? 0) + near + time;
+      let score = (scores.own[passage] ?? 0) + near + time + (meanings?.[passage] ?? 0);
       if (score <= 0) continue;
       if (kinds && !kinds.has(kind[passage] ?? 0)) continue;
       const at = ts[passage] ?? 0;
@@ -189,6 +192,31 @@ function scoreTimes(index: SearchIndex, plan: Plan, weights: Weights): Float32Ar
   }
   return scores;
 }
+
+/** By how much more they are like the question than all are. Undefined where too few are known to tell, or all are alike. */
+function scoreMeanings(likeness: Float32Array, possible: number, weights: Weights): Float32Array | undefined {
+  let [count, sum, squares] = [0, 0, 0];
+  for (const one of likeness) {
+    if (Number.isNaN(one)) continue;
+    count += 1;
+    sum += one;
+    squares += one * one;
+  }
+  const mean = sum / count;
+  const deviation = Math.sqrt(Math.max(0, squares / count - mean * mean));
+  if (!(deviation > LEAST_DEVIATION)) return undefined;
+  const { likeFrom, likeFully } = weights;
+  // Few cannot be far from their mean.
+  const reach = Math.min(likeFully, Math.sqrt(count - 1)) / likeFully;
+  const most = weights.meaning * Math.max(1, possible);
+  return likeness.map((one) => {
+    const far = ((one - mean) / deviation - likeFrom * reach) / ((likeFully - likeFrom) * reach);
+    return far > 0 ? most * Math.min(1, far) : 0;
+  });
+}
+
+/** Of likenesses that are all one. */
+const LEAST_DEVIATION = 1e-4;
 
 function namedSpeakers({ speakers }: SearchIndex, { spoken }: Plan): ReadonlySet<number> {
   const named = speakers.flatMap((name, i) => (wordsOf(name).some(({ text }) => spoken.has(folded(text))) ? [i + 1] : []));

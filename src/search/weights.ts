@@ -20,6 +20,18 @@ export const WEIGHTS = {
   dated: 1.3,
   /** The question names a time, and the turn was said then, or mentions it. */
   time: 1,
+  /**
+   * Where there are vectors: of the question's own words, how much the passage that is most like it is worth. They are added to the words,
+   * each scaled by itself, since that has one number to choose and keeps how much better the best is, which ranks alone do not (Bruch and
+   * others, An Analysis of Fusion Functions for Hybrid Retrieval, 2023).
+   */
+  meaning: 0.5,
+  /**
+   * A passage is like a question only as far as it is more like it than others are, in standard deviations: from the first number on, and
+   * fully at the second. What is near in one model is far in another; and among many that have nothing to do with it, some come to three.
+   */
+  likeFrom: 2,
+  likeFully: 6,
 } as const;
 
 export type Weights = { readonly [name in keyof typeof WEIGHTS]: number };

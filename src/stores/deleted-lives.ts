@@ -9,7 +9,10 @@
 import { deletedAt } from './collections/lives.js';
 import { LifeDeleted, type ConversationKey, type Lives, type Store } from './store.js';
 
-type Guarded = Pick<Store, 'entries' | 'bodies' | 'items' | 'effects' | 'writes' | 'lives' | 'feed' | 'episodes' | 'turnEnds' | 'budgets'>;
+type Guarded = Pick<
+  Store,
+  'entries' | 'bodies' | 'items' | 'effects' | 'writes' | 'lives' | 'feed' | 'episodes' | 'turnEnds' | 'budgets' | 'vectors'
+>;
 
 /** Makes of a method that writes to a life one that throws LifeDeleted, and leaves nothing, where the life was deleted. */
 type Guard = <Args extends readonly unknown[], Result>(
@@ -65,7 +68,7 @@ export function withDeletedGuarded<S extends Guarded>(
   { after, onFailure }: DeletedGuard,
   { byItself }: { readonly byItself: boolean },
 ): S {
-  const { entries, bodies, items, effects, writes, lives, feed, episodes, turnEnds, budgets } = store;
+  const { entries, bodies, items, effects, writes, lives, feed, episodes, turnEnds, budgets, vectors } = store;
   const often = byItself ? onFailure : after;
   return {
     ...store,
@@ -102,6 +105,7 @@ export function withDeletedGuarded<S extends Guarded>(
       remove: after((key, id) => episodes.remove(key, id)),
     },
     turnEnds: { ...turnEnds, add: after((key, ends) => turnEnds.add(key, ends)) },
+    vectors: { ...vectors, add: after((key, given) => vectors.add(key, given)) },
     budgets: {
       reserve: after((key, claim) => budgets.reserve(key, claim)),
       settle: after((key, id, amount, member) => budgets.settle(key, id, amount, member)),

@@ -20,6 +20,7 @@ import type { Spending, Spent } from '../records/spending.js';
 import type { Upload, UploadUse } from '../records/uploads.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner } from './names.js';
 
+export type { LifeName };
 export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner };
 export { DocumentRefused, LifeDeleted, StoreUnavailable } from './errors.js';
 
@@ -44,6 +45,7 @@ export interface Store {
   readonly documents: Documents;
   readonly pins: Pins;
   readonly scopes: Scopes;
+  readonly vectors: Vectors;
   readonly uploads: Uploads;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
@@ -375,20 +377,49 @@ export interface Documents {
   redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
 }
 
-/** A life in which something was written, with a mark that changes when its entries, its cuts or its episodes do. */
+/** A life in which something was written, with a mark that changes when its entries, its cuts, its episodes or its vectors do. */
 export interface MarkedLife {
   readonly key: ConversationKey;
   readonly mark: string;
 }
 
+export interface Marks {
+  /** Changes when MEMORY.md, HISTORY, facts or tombstones do. */
+  readonly documents: string;
+  /** Lives that have entries, in no order: all, or those of `changed`. */
+  readonly lives: readonly MarkedLife[];
+  /** Those that were written to since the cursor; of what is not among `lives` nothing is there any more. Absent: any may be. */
+  readonly changed?: readonly LifeName[];
+  readonly cursor: string;
+}
+
 /** What a scope has, seen from far: for an index of all that was said in it. */
 export interface Scopes {
-  /** Every life whose entries were written, in no order; `documents` changes when MEMORY.md, HISTORY, facts or tombstones do. */
-  marks(key: ScopeKey): Promise<{ readonly documents: string; readonly lives: readonly MarkedLife[] }>;
+  /** `since`: the cursor of an earlier answer, for what has changed from then on alone. */
+  marks(key: ScopeKey, since?: string): Promise<Marks>;
   /** As it was written; undefined where there is none. It is derived: what is lost or damaged is made again from the rest. */
   readIndex(key: ScopeKey): Promise<Uint8Array | undefined>;
   /** In the place of the one before, which a reader sees whole until then. */
   writeIndex(key: ScopeKey, bytes: Uint8Array): Promise<void>;
+}
+
+/** What one text means, as an embedder has said: a vector, each of whose numbers is one byte. */
+export interface StoredVector {
+  /** `provider/model`. Vectors of another one say nothing about these. */
+  readonly model: string;
+  /** Hash of the text, as the index of a scope has it. */
+  readonly text: number;
+  readonly values: Int8Array;
+}
+
+/** Vectors of texts of one life, which go with it. They are derived: what is lost is made again. */
+export interface Vectors {
+  /** Each once per model, size and text: the first one counts. */
+  add(key: ConversationKey, vectors: readonly StoredVector[]): Promise<void>;
+  /** Those of a model, of whatever size, in no order. */
+  read(key: ConversationKey, model: string): Promise<readonly StoredVector[]>;
+  /** Takes away those of all models whose text is none of `texts`, which is asked only where there are some: of what was forgotten. */
+  keep(key: ConversationKey, texts: () => Promise<ReadonlySet<number>>): Promise<void>;
 }
 
 /** What has been accepted of one tool of a server: its words, and their SHA-256. */

@@ -34,7 +34,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   // The ranking: pure, it knows no store and no clock.
-  { place: 'search/', may: [], packages: ['snowball-stemmers', 'stopword'] },
+  { place: 'search/', may: [], packages: ['snowball-stemmers', 'stopword', 'node:timers/promises'] },
   { place: 'models/', may: ['records/', 'platform/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
   {
     // Words, counts and what must not be said: no work on import.
@@ -45,7 +45,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'memory/',
-    may: ['records/', 'conversation/', 'platform/', 'search/', 'stores/store.ts', 'models/model.ts'],
+    may: ['records/', 'conversation/', 'platform/', 'search/', 'stores/store.ts', 'models/model.ts', 'models/embedder.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
   {
@@ -86,7 +86,7 @@ export const ARROWS: readonly Row[] = [
   {
     // What a user's own code may bring, checked; it names no worker.
     place: 'extensions/user-config.ts',
-    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts'],
+    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts', 'models/embedder.ts'],
     mayTypes: [
       'records/',
       'conversation/',
@@ -141,6 +141,8 @@ export const ARROWS: readonly Row[] = [
       'stores/',
       'memory/',
       'heal/fetch-runs.ts',
+      'models/embedder.ts',
+      'models/providers.ts',
       'workflows/messages.ts',
       'client/',
       'agents/agents-folder.ts',

@@ -79,6 +79,12 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     { 'perdura.config.mjs': 'export default { reducers: {} };' },
     /"reducers" run inside the workflow: .* name it as "workflows"/,
   ],
+  [
+    'an embedder that nobody knows',
+    { 'perdura.config.mjs': "export default { embedder: 'gemini/x' };" },
+    /"embedder" must be "ollama\/<model>"/,
+  ],
+  ['no embedder', { 'perdura.config.mjs': "export default { embedder: { name: 'x' } };" }, /"embedder" must be .* a function embed/],
   ['no list of compactors', { 'perdura.config.mjs': 'export default { compactors: {} };' }, /"compactors" must be an array/],
   [
     'no compactor',

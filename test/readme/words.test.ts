@@ -28,9 +28,12 @@ const NOT_AGAIN: readonly RegExp[] = [
   /\bmends?\b/i,
 ];
 
-/** Outside of code, tables of other people's words and generated regions count too: they are read. */
+/** What is read: code, titles of tests (in italics) and what the bench writes are left out. */
 function wordsOf(markdown: string): string {
-  return markdown.replace(/^```[^]*?^```$/gm, '').replace(/<!-- peers -->[^]*<!-- \/peers -->/, '');
+  return markdown
+    .replace(/^```[^]*?^```$/gm, '')
+    .replace(/(?<!\w)_[^_|\n]+_(?!\w)/g, '')
+    .replace(/<!-- peers -->[^]*<!-- \/peers -->/, '');
 }
 
 test.each(pages)('%s has none of the words that were hard to read', (page) => {

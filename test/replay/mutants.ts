@@ -39,6 +39,13 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ['recalled-for-a-turn'],
   },
   {
+    name: 'does not count what vectors cost',
+    file: 'conversation/turn/model-step.ts',
+    from: '[citationsUsage(output.citations), output.embedded]',
+    to: '[citationsUsage(output.citations), state.now > 0 ? undefined : output.embedded]',
+    caughtBy: ['vectors-that-cost'],
+  },
+  {
     name: 'never has a model make a title',
     file: 'conversation/views/title.ts',
     from: 'if (!betterTitle || betterTitle.isAsked ||',

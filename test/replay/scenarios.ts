@@ -1187,6 +1187,26 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'vectors-that-cost',
+    world: () => ({
+      embedder: {
+        name: 'test/one',
+        price: 1_000,
+        embed: (texts) => Promise.resolve({ vectors: texts.map((one) => Float32Array.from([1, one.length])), tokens: texts.length }),
+      },
+      answer: () => text('Noted.'),
+    }),
+    has: [MODEL, '"embedded":{'],
+    async play({ world, id, until }) {
+      await world.client.send(id, 'In Kiel I go to the dentist Brandt.', START);
+      await until('vectors are made', async () => {
+        const [key] = await world.store.lives.list({ namespace: 'default', conversation: id });
+        return key !== undefined && (await world.store.vectors.read(key, 'test/one')).length === 2;
+      });
+      await world.client.send(id, 'Thanks.');
+    },
+  },
+  {
     name: 'truncated',
     world: () => {
       const { agent, ...rest } = small();

@@ -23,6 +23,7 @@ import { movesContract } from './moves-contract.js';
 import { spendingOf, spendingsContract } from './spendings-contract.js';
 import { scopesContract } from './scopes-contract.js';
 import { uploadsContract } from './uploads-contract.js';
+import { vectorsContract } from './vectors-contract.js';
 import { writesContract } from './writes-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
@@ -77,6 +78,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     budgetsContract(() => open());
     uploadsContract(() => open());
     scopesContract(() => open());
+    vectorsContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {

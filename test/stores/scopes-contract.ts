@@ -1,6 +1,6 @@
 /** What an index of a scope stands on: which lives have entries, and whether anything in them is new. */
 import type { ConversationKey, Store } from '../../src/stores/store.js';
-import { aConversation, aScope, userEntry } from './builders.js';
+import { aConversation, aScope, episode, userEntry } from './builders.js';
 import type { OpenStore } from './contract.js';
 
 const ofFreshScope = (): ConversationKey => aConversation(aScope());
@@ -51,6 +51,48 @@ export function scopesContract(open: OpenStore): void {
       await store.entries.record(key, [userEntry(1)]);
       await store.lives.delete(key);
       expect((await marksOf(store, key)).size).toBe(0);
+    });
+
+    test('what was written since an earlier look is told, by whichever process, and nothing else', async () => {
+      const [store, other] = [open(), open()];
+      const key = ofFreshScope();
+      const lives = [1, 2, 3].map((n) => ({ ...key, conversation: `conv_${n}`, life: `life_${n}` }));
+      const [first = key, second = key, third = key] = lives;
+      const look = async (since?: string) => {
+        const { changed, cursor, lives: there } = await store.scopes.marks(key, since);
+        return {
+          changed: changed && [...new Set(changed.map(({ life }) => life))].sort(),
+          there: there.map(({ key: of }) => of.life).sort(),
+          cursor,
+        };
+      };
+      for (const of of lives) await other.entries.record(of, [userEntry(1)]);
+      const all = await look();
+      expect(all).toMatchObject({ changed: undefined, there: ['life_1', 'life_2', 'life_3'] });
+      expect(await look(all.cursor)).toMatchObject({ changed: [], there: [], cursor: all.cursor });
+      const writes: [ConversationKey, () => Promise<unknown>][] = [
+        [first, () => other.entries.append(first, [userEntry(2)])],
+        [second, () => store.writes.apply(second, { append: [userEntry(2)] })],
+        [first, () => other.effects.commit(first, { id: 'e', hash: 'h' }, 'done', [userEntry(3)])],
+        [
+          third,
+          () =>
+            other.lives.cut(third, { v: 1, id: 'c', branch: 1, to: 1, begun: 1, since: 1, slot: 3, at: 2, session: 1, slots: [[3, 3]] }),
+        ],
+        [second, () => store.episodes.add(second, episode(1))],
+        [second, () => other.vectors.add(second, [{ model: 'm/m', text: 1, values: Int8Array.of(1) }])],
+      ];
+      let { cursor } = all;
+      for (const [{ life }, write] of writes) {
+        await write();
+        const now = await look(cursor);
+        expect(now).toMatchObject({ changed: [life], there: [life] });
+        cursor = now.cursor;
+      }
+      await other.lives.delete(third);
+      expect(await look(cursor)).toMatchObject({ changed: ['life_3'], there: [] });
+      // What no note is left of is looked at whole.
+      for (const bad of ['', 'x', '99999999999', '1.2@3']) expect(await look(bad)).toMatchObject({ there: ['life_1', 'life_2'] });
     });
 
     test('documents change the other mark', async () => {

@@ -24,6 +24,8 @@ import type { ModelHook } from '../../src/models/hooks.js';
 import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
+import { openRecall } from '../../src/memory/recall/open-recall.js';
+import type { Embedder } from '../../src/models/embedder.js';
 import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
@@ -59,6 +61,8 @@ export interface WorldOptions extends MessagesApiOptions {
   /** Where a server that speaks as OpenAI does is, for models named `openai/…`. */
   readonly openai?: string;
   readonly circuits?: ActivityDependencies['circuits'];
+  /** Searches go by meaning too. */
+  readonly embedder?: Embedder;
   readonly processors?: Processors;
   /** Temporal's page has first words of what is said. */
   readonly showsWords?: boolean;
@@ -145,7 +149,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const taskQueue = `test-${randomUUID()}`;
   const replay: Replay = async (id, histories) =>
     replayHere({ workflowBundle: await workflowBundle(), dataConverter: converterOf(options.stateKeys) }, id, histories);
-  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay });
+  const embedder = () => Promise.resolve(options.embedder);
+  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay, embedder });
 
   const world = makeStore();
   let workers = 0;
@@ -157,7 +162,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(options.stateKeys) };
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
     const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
+    const { recall, embedding } = openRecall({ store, embedder: options.embedder });
     const activities = createActivities({
+      recall,
+      ...(embedding && { embedding }),
       serverTools,
       rememberedBy,
       statusOf: createStatusOf(native, 'default'),
@@ -193,6 +201,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       worker.shutdown();
       await running;
       await serverTools.close();
+      await embedding?.close();
       await native.close();
       if (store !== world) await store.close();
     };

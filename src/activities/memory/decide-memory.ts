@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Forgotten, Reviewed } from '../../conversation/protocol/memory-contract.js';
 import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../../memory/documents/forgetting.js';
-import { dropIndex } from '../../memory/recall/drop-index.js';
+import { dropIndex, dropVectors } from '../../memory/recall/drop-index.js';
 import type { LineSource } from '../../records/memory/documents.js';
 import { linesOf } from '../../records/memory/memory-lines.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
@@ -47,6 +47,7 @@ export async function forget(store: Store, { scope, text, at }: ForgetInput): Pr
   for (const proposal of open) await documents.settleProposal(key, proposal, 'rejected');
   await documents.redact(key, redactor([tombstone], scope));
   await dropIndex(store, key);
+  await dropVectors(store, key);
   return { lines: lines.removed, facts: factIds, proposals: open };
 }
 

@@ -98,7 +98,16 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     const tools = await runTools(dependencies, input, activity);
     const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
     await sharedBudgets(dependencies, input.shares, call.id).settle(answer.usage);
-    return { ...result, ...withAnswer(dependencies, words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
+    return {
+      ...result,
+      ...withAnswer(dependencies, words, answer),
+      ...found,
+      ...foundThen,
+      ...embeddedBy(dependencies),
+      tools,
+      kind: 'answered',
+      answer,
+    };
   }
   const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = [], usedUp?: TurnError): ModelStepResult => {
     if (reason === 'stopped') throwOnShutdown(activity);
@@ -166,11 +175,27 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     });
     const { answer, persisted: _, ...foundThen } = done;
     await shared.settle(answer.usage);
-    return { ...result, ...withAnswer(dependencies, words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
+    return {
+      ...result,
+      ...withAnswer(dependencies, words, answer),
+      ...found,
+      ...foundThen,
+      ...embeddedBy(dependencies),
+      tools,
+      kind: 'answered',
+      answer,
+    };
   } catch (error) {
     await shared.release();
     return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
   }
+}
+
+/** What vectors have cost since the last step; those of this step's texts begin now, and nothing waits for them. */
+function embeddedBy({ embedding, key, identity }: ConversationDependencies): Pick<ModelStepResult, 'embedded'> {
+  const usage = embedding?.takeOwed(key);
+  embedding?.note({ key, agent: identity.agent });
+  return usage ? { embedded: usage } : {};
 }
 
 /** The workflow derives them by itself where no input processor may have changed the message (`showsWords` of its settings). */

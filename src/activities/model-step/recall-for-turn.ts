@@ -19,6 +19,8 @@ const HITS = 20;
 const LINE = 0.5;
 /** Milliseconds: a worker that has just begun may have to make the index, and a turn does not wait for that. */
 const PATIENCE_MS = 2_000;
+/** Of that for a vector of the question. */
+const EMBED_MS = 1_000;
 /** Slots from the end of the context in which the turn's messages are looked for. */
 const LOOKED_AT = 16;
 /** No results of tools, and nothing that an agent has put away. MEMORY.md and the first facts stand in the prompt anyway. */
@@ -59,7 +61,8 @@ async function noticeFor(
   const question = (await Promise.all(asked.map((text) => textOf(store, key, text)))).join('\n');
   if (!recall || question.trim() === '') return undefined;
   const except = { conversation: key.conversation, life: key.life, turn };
-  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, now: new Date() });
+  const payer = { key, agent: dependencies.identity.agent };
+  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, payer, embedMs: EMBED_MS, now: new Date() });
   const here = new Set(shown.map((slot) => `${lifeMark(key)}/${slot}`));
   // Summaries of its own older turns stand before the messages.
   const isKnown = ({ address, kind }: Recalled): boolean =>

@@ -26,7 +26,7 @@ interface Surroundings {
 }
 
 export function toolContext(
-  { workspace, store, key, recall = createRecall({ store }) }: ConversationDependencies,
+  { workspace, store, key, identity, recall = createRecall({ store }) }: ConversationDependencies,
   { input, memory, shared, signal }: Surroundings,
 ): ToolContext {
   const { namespace, scope, conversation, life } = key;
@@ -43,7 +43,8 @@ export function toolContext(
     context: shared,
     history: () => store.documents.history({ namespace, scope }),
     recall: {
-      search: (query) => recall.search({ namespace, scope }, { ...query, except: { conversation, life, turn } }),
+      search: (query) =>
+        recall.search({ namespace, scope }, { ...query, except: { conversation, life, turn }, payer: { key, agent: identity.agent } }),
       open: (address, around) => recall.open({ namespace, scope }, address, around),
     },
     episodes: () => readEpisodes(store, key, input.session),

@@ -31,14 +31,17 @@ export function searchMemory(context: CliContext, question: string | undefined, 
     const { scope } = memory;
     const conversation = wanted.in === undefined ? undefined : await findConversation(desk, wanted.in);
     const began = performance.now();
-    const search = memory.search(question, { after, before, conversation, kinds: wanted.kind, limit: wanted.limit });
+    const notes: string[] = [];
+    const onNote = (note: string): unknown => notes.push(note);
+    const search = memory.search(question, { after, before, conversation, kinds: wanted.kind, limit: wanted.limit, onNote });
     const hits = await withSlowNotice(`searching what was said in ${scope}`, search);
     const ms = Math.round(performance.now() - began);
     print(desk, {
-      data: { scope, hits, ms },
+      data: { scope, hits, ms, ...(notes.length > 0 && { notes }) },
       records: hits,
       lines: renderFound(hits, look),
       notes: [
+        ...notes,
         hits.length === 0
           ? `nothing that was said in ${scope} fits; ask in other words, or with fewer options`
           : `best first, in ${ms} ms; \`perdura search --scope ${scope} --open ADDRESS\` prints what stands around one`,

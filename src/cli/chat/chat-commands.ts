@@ -1,4 +1,4 @@
-/** What a line that begins with `/` means in the chat: one table for the terminal, for piped lines, for `/help`, for Tab and for README. */
+/** What a line that begins with `/` means in the chat: one table for the terminal, for piped lines, for `/help`, for Tab and for docs. */
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { knownModels } from '../../models/known-models.js';
 import { nearest } from '../args/nearest.js';

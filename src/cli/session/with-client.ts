@@ -101,7 +101,9 @@ export async function connectClient(config: Config, output: Output, options: { r
       );
     }
     const { createClientOn } = await import('../../client.js');
-    return createClientOn(config, { connection, namespace: temporal.namespace }, { replay: createReplay(config) });
+    // A folder's own code runs for a search alone.
+    const embedder = async () => (await (await import('../../extensions/user-config.js')).loadUserConfig(config.cwd)).embedder;
+    return createClientOn(config, { connection, namespace: temporal.namespace }, { replay: createReplay(config), embedder });
   } catch (error) {
     await connection.close();
     throw error;

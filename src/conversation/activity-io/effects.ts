@@ -218,6 +218,8 @@ export type ModelStepResult = {
   readonly base?: { readonly ref: string; readonly text: string };
   /** What a model has made to be shown for long results, by the item of each. */
   readonly citations?: readonly MadeCitation[];
+  /** What vectors of its texts and questions have cost since its last step; absent where none were made. */
+  readonly embedded?: Usage;
 } & (
   | { readonly kind: 'answered'; readonly answer: ModelAnswer }
   /** The model failed; what it had cost is unknown. */

@@ -13,7 +13,7 @@ import { citationsUsage, payOnce, sharesOf } from './budget.js';
 import type { ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../effect.js';
-import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
+import { type AssistantBlock, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
 import { acceptWritten, asksAttributes } from '../outbox/pending-writes.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
@@ -113,7 +113,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
   const found = acceptWords(acceptTitle(acceptFound(written, input, output), output.title), input, output);
-  const state = payCitations(output.tools.reduce(acceptToolResult, found), input, output);
+  const state = payMade(output.tools.reduce(acceptToolResult, found), input, output);
   if (!state.turn) return state;
   switch (output.kind) {
     case 'answered':
@@ -125,14 +125,14 @@ export function acceptModelStep(before: ConversationState, { input, output }: Co
   }
 }
 
-/** Each was made once: a step that comes again finds them made, and brings none. */
-function payCitations(
+/** Citations and vectors. Each was made once: a step that comes again finds them made, and brings none. */
+function payMade(
   state: ConversationState,
   { turn }: Completed<'model-step'>['input'],
   output: Completed<'model-step'>['output'],
 ): ConversationState {
-  const usage = citationsUsage(output.citations);
-  if (!usage) return state;
+  const usage = [citationsUsage(output.citations), output.embedded].flatMap((one) => one ?? []).reduce(addUsage, NO_USAGE);
+  if (usage === NO_USAGE) return state;
   const paid = { ...state, usage: addUsage(state.usage, usage) };
   return state.turn && turnId(state.turn.number) === turn ? spend(paid, usage) : paid;
 }

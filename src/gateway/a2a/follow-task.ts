@@ -87,7 +87,7 @@ async function* updatesOf(
 ): AsyncGenerator<Update, void> {
   const open = new Set<string>();
   const told = new Set<string>();
-  const asksOf = async (): Promise<Update[]> => {
+  const asksOf = async (): Promise<readonly Update[]> => {
     const waiting = await waitingIn(core, name.conversation, signal);
     // One that is told again would look like another question.
     const isNews = waiting.some(({ conversation, callId }) => !told.has(`${conversation} ${callId}`));

@@ -25,7 +25,9 @@ export function addMemory(server: McpServer, client: PerduraClient, template: Re
     },
     async ({ scope: of, ...asked }) => {
       const { question, ...query } = queryOf(asked, new Date());
-      return { content: [{ type: 'text', text: answerOf(await client.scope(of).search(question, query)) }] };
+      const notes: string[] = [];
+      const hits = await client.scope(of).search(question, { ...query, onNote: (note) => notes.push(note) });
+      return { content: [{ type: 'text', text: answerOf(hits, notes) }] };
     },
   );
   server.registerTool(

@@ -70,10 +70,12 @@ export function addMemory(app: GatewayApp): void {
     summary: 'What was said and is remembered in a scope, by a question, the best first',
     role: 'operator',
     body: z.strictObject({ scope: scopeName, ...questionShape }),
-    answer: z.object({ scope: z.string(), hits: z.array(recalled) }),
+    answer: z.object({ scope: z.string(), hits: z.array(recalled), notes: z.array(z.string()).optional() }),
     act: async ({ client }, { body: { scope, ...asked } }) => {
       const { question, ...query } = queryOf(asked, new Date());
-      return { scope, hits: await client.scope(scope).search(question, query) };
+      const notes: string[] = [];
+      const hits = await client.scope(scope).search(question, { ...query, onNote: (note) => notes.push(note) });
+      return { scope, hits, ...(notes.length > 0 && { notes }) };
     },
   });
   add(app, {

@@ -23,6 +23,14 @@ export interface Told extends Source {
   readonly text: string;
 }
 
+/** UTF-16 units of a tool's result that can be found: a long page must not outweigh what was said. */
+const MAX_TOOL_TEXT = 64 * 1024;
+
+/** As it stands in an index. */
+export function foundText({ kind, text }: Pick<Told, 'kind' | 'text'>, redact: (text: string) => string): string {
+  return redact(text).slice(0, kind === 'tool' ? MAX_TOOL_TEXT : Infinity);
+}
+
 /** Undefined for what is not to be found: notices, tools' arguments, and what was read from memory. */
 export async function textOfEntry(store: Store, key: ConversationKey, { message }: Entry): Promise<Told | undefined> {
   switch (message.role) {

@@ -16,6 +16,8 @@ import { redactor } from '../documents/forgetting.js';
 import { documentTexts, textOfEntry, type NamedText, type Source } from './indexed-texts.js';
 import { episodesOf, itemsOf, slotsThatCount } from './life-texts.js';
 import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
+import { fillVectors, MAX_FILLED, unfilledIn } from './fill-vectors.js';
+import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { ScopeIndex } from './scope-index.js';
 
 export interface RecallQuery {
@@ -34,6 +36,12 @@ export interface RecallQuery {
   readonly now: Date;
   /** The turn that asks: its question is not its answer. */
   readonly except?: { readonly conversation: string; readonly life: string; readonly turn: string };
+  /** Whose budget a vector of the question counts to; absent: nobody's. */
+  readonly payer?: Payer | undefined;
+  /** Milliseconds that an embedder may take for the question; QUESTION_MS without it. */
+  readonly embedMs?: number;
+  /** Told what a reader should know of how it was found: that the embedder did not answer. */
+  readonly onNote?: (note: string) => void;
 }
 
 export interface Recalled {
@@ -65,6 +73,11 @@ export interface Recall {
   search(key: ScopeKey, query: RecallQuery): Promise<readonly Recalled[]>;
   /** What was said at an address and around it, in its order; empty where nothing is there, or no longer. */
   open(key: ScopeKey, address: string, around?: number): Promise<readonly Recalled[]>;
+  /**
+   * Makes vectors of a bounded part of what has none: what `payer` has said first. How many were made; 0 where none is missing, and without
+   * an embedder. Throws where it or the store does not answer.
+   */
+  fill(payer: Payer, signal: AbortSignal): Promise<number>;
   /** Bytes of the indexes that are in memory. */
   bytes(): number;
 }
@@ -73,6 +86,8 @@ export interface RecallOptions {
   readonly store: Store;
   /** Of the indexes that are kept in memory, together. */
   readonly cacheBytes?: number;
+  /** Searches by meaning too. */
+  readonly embedder?: PaidEmbedder | undefined;
   readonly log?: (line: string) => void;
 }
 
@@ -85,14 +100,20 @@ const CACHE_BYTES = 256 * 1024 * 1024;
 /** Slots that are looked at on each side for one message that can be read: tools' calls and notices lie between. */
 const SLOTS_FOR_ONE = 6;
 const SHORT_QUESTION = 8;
+const BY_WORDS_ALONE = 'found by words alone: the embedder did not answer';
+/** Milliseconds that an embedder may take for a question: its vector is not worth more waiting. */
+const QUESTION_MS = 3_000;
 /** Those of an episode that are shown with it. */
 const EPISODE_SLOTS = 2 * MAX_AROUND;
 
-export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOptions): Recall {
+export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }: RecallOptions): Recall {
   /** The longest unused first. */
   const scopes = new Map<string, { readonly scope: ScopeIndex; bytes: number }>();
   const turns = new Map<string, Promise<unknown>>();
   const analyzer = createAnalyzer();
+  /** Scopes whose index alone is larger than all may be: it is read for each search, one at a time. */
+  const tooLarge = new Set<string>();
+  let lastLarge: Promise<unknown> = Promise.resolve();
   let total = 0;
 
   const forget = (name: string): void => {
@@ -103,12 +124,17 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOpt
   /** Searches of one scope come one after the other. */
   const inTurn = async <T>(key: ScopeKey, work: (scope: ScopeIndex) => Promise<T> | T): Promise<T> => {
     const name = JSON.stringify([key.namespace, key.scope]);
-    const before = turns.get(name) ?? Promise.resolve();
+    const isLarge = tooLarge.has(name);
+    const before = Promise.all([turns.get(name), isLarge && lastLarge]);
     const mine = before.then(async () => {
-      const scope = scopes.get(name)?.scope ?? new ScopeIndex(store, key, log);
+      const scope = scopes.get(name)?.scope ?? new ScopeIndex(store, key, log, embedder?.name);
       try {
         const done = await work(scope);
-        const bytes = scope.index.bytes();
+        const bytes = scope.bytes();
+        if (bytes > cacheBytes && !tooLarge.has(name)) {
+          tooLarge.add(name);
+          log?.(tooLargeWarning(key, bytes, cacheBytes));
+        }
         forget(name);
         scopes.set(name, { scope, bytes });
         total += bytes;
@@ -129,19 +155,58 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOpt
       () => undefined,
     );
     turns.set(name, settled);
+    if (isLarge) lastLarge = settled;
     void settled.then(() => (turns.get(name) === settled ? turns.delete(name) : undefined));
     return mine;
+  };
+
+  /** Undefined without an embedder, and where it does not answer. */
+  const vectorOf = async (
+    text: string,
+    key: ScopeKey,
+    { payer, embedMs = QUESTION_MS, onNote }: RecallQuery,
+  ): Promise<Float32Array | undefined> => {
+    if (!embedder || text.trim() === '') return undefined;
+    try {
+      const [vector] = await embedder.embed([text], { of: key, payer, totalMs: embedMs });
+      return vector;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      log?.(`searched ${key.scope} by words alone: ${why}`);
+      onNote?.(BY_WORDS_ALONE);
+      return undefined;
+    }
   };
 
   return {
     bytes: () => total,
 
-    async search(key, { question, limit = DEFAULT_HITS, now, conversation, after, before, kinds, except }) {
+    async fill(payer, signal) {
+      if (!embedder) return 0;
+      const scope: ScopeKey = { namespace: payer.key.namespace, scope: payer.key.scope };
+      const wanted = await inTurn(scope, async (index) => {
+        await index.update();
+        return unfilledIn(index.index, scope, { first: payer.key, most: MAX_FILLED, has: (text) => index.hasVector(text) });
+      });
+      if (wanted.length === 0) return 0;
+      const filled = await fillVectors({ store, scope, embedder, payer, signal }, wanted);
+      await inTurn(scope, (index) => {
+        index.addVectors(filled);
+        if (!signal.aborted) index.leaveOut(wanted.map(({ hash }) => hash));
+      });
+      return filled.length;
+    },
+
+    async search(key, query) {
+      const { question, limit = DEFAULT_HITS, now, conversation, after, before, kinds, except } = query;
       const most = Math.max(1, Math.min(limit, MAX_HITS));
       const asked = question.slice(0, BOUNDS.questionCharacters).toWellFormed();
       const at = now.getTime() / 1000;
+      const vector = await vectorOf(asked, key, query);
       const hits = await inTurn(key, async (scope) => {
+        if (vector) scope.expectSize(vector.length);
         await scope.update();
+        const likeness = vector && (await scope.likeness(vector));
         const lines = conversation === undefined ? undefined : (line: string) => isOf(key, line, conversation);
         // Some may be gone by the time they are read.
         const found = search(scope.index, {
@@ -152,8 +217,11 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOpt
           ...(before !== undefined && { before }),
           ...(kinds && { kinds }),
           ...(lines && { lines }),
+          ...(likeness && { likeness }),
         });
-        await scope.write().catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
+        await scope
+          .write({ isKept: !tooLarge.has(JSON.stringify([key.namespace, key.scope])) })
+          .catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
       const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));
@@ -172,6 +240,17 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, log }: RecallOpt
       return place.startsWith('ep_') ? readEpisode(store, life, place) : readItem(store, life, place);
     },
   };
+}
+
+function tooLargeWarning({ scope }: ScopeKey, bytes: number, cacheBytes: number): string {
+  return (
+    `the search index of ${scope} takes ${megabytes(bytes)} MB, and all of them together may take ${megabytes(cacheBytes)}: ` +
+    `each search reads it anew, which takes seconds; set PERDURA_SEARCH_CACHE_BYTES to ${2 * bytes} or more`
+  );
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(1);
 }
 
 function isOf(scope: ScopeKey, line: string, conversation: string): boolean {

@@ -5,6 +5,7 @@
  *     were read last. A slot that was empty then is looked at again, since writes may come out of order.
  * I2  What a rewind has cut, what was deleted, and MEMORY.md's and the facts' old words go out of the index in the same step.
  * I3  With another set of tombstones the index is made anew, without what they forget: it keeps no trace of it, not even as a hash.
+ * I4  Where there is an embedder its vectors are read beside: those of its model alone, and of the size that it gives now.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { slotsIn, currentLine } from '../prefix.js';
@@ -12,9 +13,10 @@ import { readPages } from '../past-life.js';
 import { redactor } from '../documents/forgetting.js';
 import type { Entry } from '../../records/message.js';
 import { SearchIndex, type Text } from '../../search/search-index.js';
+import { Meanings } from '../../search/meanings.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
-import type { ConversationKey, MarkedLife, ScopeKey, Store } from '../../stores/store.js';
-import { DOCUMENTS, documentTexts, textOfEntry } from './indexed-texts.js';
+import type { ConversationKey, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
+import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
 import { episodesOf, itemsOf } from './life-texts.js';
 import { lineOf } from './lines.js';
 
@@ -35,12 +37,13 @@ interface Extra {
 const PAGE = 500;
 /** A slot that stays empty for so many others belongs to an effect that never wrote. */
 const MAX_EMPTY = 256;
-/** UTF-16 units of a tool's result that can be found: a long page must not outweigh what was said. */
-const MAX_TOOL_TEXT = 64 * 1024;
 /** Messages indexed before others of this process have their turn. */
 const AT_ONCE = 100;
 /** New passages after which it is worth writing the index down. */
 const WRITTEN_AFTER = 1_000;
+
+/** Milliseconds after which all lives are looked at, whatever was noted: another program may have put some there, or taken some away. */
+const LOOKED_EVERY_MS = 600_000;
 
 export class ScopeIndex {
   index = new SearchIndex();
@@ -49,14 +52,55 @@ export class ScopeIndex {
   #forgotten: string | undefined;
   #unwritten = 0;
   #hasLooked = false;
+  /** Of the store's notes of what has changed; absent: all lives are looked at. */
+  #cursor: string | undefined;
+  #lookedAt = -Infinity;
+  #meanings: Meanings | undefined;
+  readonly #leftOut = new Set<number>();
+  /** By line: the mark of its life when its vectors were read. */
+  #vectorsOf = new Map<string, string>();
 
   constructor(
     readonly store: Store,
     readonly key: ScopeKey,
     readonly log?: (line: string) => void,
+    /** Of the embedder. */
+    readonly model?: string,
   ) {}
 
-  /** I1–I3. */
+  bytes(): number {
+    return this.index.bytes() + (this.#meanings?.bytes() ?? 0);
+  }
+
+  /** I4. How many numbers the embedder's vectors have now. */
+  expectSize(dimensions: number): void {
+    if (this.#meanings?.dimensions === dimensions) return;
+    this.#meanings = new Meanings(dimensions);
+    this.#vectorsOf.clear();
+    this.#cursor = undefined;
+  }
+
+  /** What was just made. */
+  addVectors(vectors: readonly StoredVector[]): void {
+    if (vectors[0]) this.expectSize(vectors[0].values.length);
+    for (const { text, values } of vectors) this.#meanings?.add(text, values);
+  }
+
+  hasVector(text: number): boolean {
+    return (this.#meanings?.has(text) ?? false) || this.#leftOut.has(text);
+  }
+
+  /** Of these no vector can be made: they are not asked for again. */
+  leaveOut(texts: readonly number[]): void {
+    for (const text of texts) if (!this.#meanings?.has(text)) this.#leftOut.add(text);
+  }
+
+  /** How like a question each passage is. */
+  async likeness(question: Float32Array): Promise<Float32Array | undefined> {
+    return this.#meanings?.likeness(question, this.index.table.columns.hash.subarray(0, this.index.size));
+  }
+
+  /** I1–I4. */
   async update(): Promise<void> {
     const [tombstones, name] = await Promise.all([this.store.documents.forgotten(this.key), this.#name()]);
     const forgotten = tombstones.map(({ id }) => id).join(' ');
@@ -64,23 +108,27 @@ export class ScopeIndex {
     this.#hasLooked = true;
     if (this.#forgotten !== forgotten) this.#clear(forgotten);
     const redact = redactor(tombstones, this.key.scope);
-    const { documents, lives } = await this.store.scopes.marks(this.key);
+    const isDue = performance.now() - this.#lookedAt > LOOKED_EVERY_MS;
+    if (isDue) this.#lookedAt = performance.now();
+    const { documents, lives, changed, cursor } = await this.store.scopes.marks(this.key, isDue ? undefined : this.#cursor);
     const there = new Set(lives.map(({ key }) => lineOf(key)));
-    const gone = new Set([...this.#lives.keys()].filter((line) => !there.has(line)));
+    const maybe = changed?.map((life) => lineOf(life)) ?? [...this.#lives.keys()];
+    const gone = new Set(maybe.filter((line) => this.#lives.has(line) && !there.has(line)));
     for (const line of gone) this.#removeLife(line);
     for (const life of lives) {
       if (this.#lives.get(lineOf(life.key))?.mark === life.mark) continue;
       await this.#read(life, redact);
       await this.#readBeside(life.key, redact);
     }
-    if (this.#documents === documents) return;
-    await this.#readDocuments(redact);
+    await this.#readVectors(lives);
+    if (this.#documents !== documents) await this.#readDocuments(redact);
     this.#documents = documents;
+    this.#cursor = cursor;
   }
 
-  /** Where enough is new. What fails to be written is written the next time. */
-  async write(): Promise<void> {
-    if (this.#unwritten < Math.max(WRITTEN_AFTER, this.index.size / 10)) return;
+  /** Where enough is new: less of one that is not kept in memory, since each search reads it. What fails to be written is written the next time. */
+  async write({ isKept }: { readonly isKept: boolean }): Promise<void> {
+    if (this.#unwritten < Math.max(WRITTEN_AFTER, isKept ? this.index.size / 10 : 0)) return;
     const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives] };
     this.#unwritten = 0;
     await this.store.scopes.writeIndex(this.key, toSnapshot(this.index, await this.#name(), extra));
@@ -106,9 +154,24 @@ export class ScopeIndex {
     this.index = new SearchIndex(this.index.analyzer);
     this.#lives = new Map();
     this.#documents = '';
+    this.#meanings &&= new Meanings(this.#meanings.dimensions);
+    this.#vectorsOf.clear();
+    this.#cursor = undefined;
     // What is written down has what is forgotten now.
     if (this.#forgotten !== undefined) this.#unwritten = Infinity;
     this.#forgotten = forgotten;
+  }
+
+  async #readVectors(lives: readonly MarkedLife[]): Promise<void> {
+    if (this.model === undefined) return;
+    for (const { key, mark } of lives) {
+      if (this.#vectorsOf.get(lineOf(key)) === mark) continue;
+      const vectors = await this.store.vectors.read(key, this.model);
+      // Of which size the embedder's are now shows when it is asked.
+      if (vectors[0]) this.#meanings ??= new Meanings(vectors[0].values.length);
+      for (const { text, values } of vectors) this.#meanings?.add(text, values);
+      this.#vectorsOf.set(lineOf(key), mark);
+    }
   }
 
   /** Its words go from what is written down too. */
@@ -170,10 +233,8 @@ export class ScopeIndex {
     for (const [i, entry] of entries.entries()) {
       const told = await textOfEntry(this.store, key, entry);
       if (told) {
-        const { kind, text } = told;
         const { slot: at, session, ts } = entry;
-        const found = redact(text).slice(0, kind === 'tool' ? MAX_TOOL_TEXT : Infinity);
-        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind, text: found });
+        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind: told.kind, text: foundText(told, redact) });
       }
       if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
     }

@@ -32,6 +32,8 @@ import { createFileLifeStorage } from './lives.js';
 import { createFileBudgets } from './budgets.js';
 import { createFileScopes } from './scopes.js';
 import { createFileSpendings } from './spendings.js';
+import { noteChange } from './changes.js';
+import { createFileVectors } from './vectors.js';
 import { createFileUploads } from './uploads.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
@@ -44,6 +46,7 @@ import { createPins } from '../collections/pins.js';
 import { createTurnEnds } from '../collections/turn-ends.js';
 import { freshStoreId, isStoreId } from '../store-id.js';
 import { createDeletedGuard, withDeletedGuarded } from '../deleted-lives.js';
+import { withChangesNoted } from '../noted-changes.js';
 import { withShared, type OwnItems, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
 import type { ConversationKey, Effects, Entries, Feed, LiveEvent, Store, Writes } from '../store.js';
@@ -74,7 +77,10 @@ export function createFileStore(options: FileStoreOptions): Store {
   const collections = createFileCollections(dir);
   const storage = createFileLifeStorage(dir, handles);
   const guard = createDeletedGuard(createTombstones(collections), {
-    remove: (key) => storage.remove(key, `delete ${key.conversation}`),
+    async remove(key) {
+      await storage.remove(key, `delete ${key.conversation}`);
+      noteChange(dir, key);
+    },
   });
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
   // What is published beside a write is not waited for, so it looks itself.
@@ -90,15 +96,17 @@ export function createFileStore(options: FileStoreOptions): Store {
     feed,
     episodes: createEpisodes(collections),
     turnEnds: createTurnEnds(collections),
+    vectors: createFileVectors(dir, locks.withLock),
     budgets: createFileBudgets(async (key, attempt, line) => {
       await inWords(dir, key, `${attempt} of ${key.conversation}`, () => open(key).write(({ budget }) => line(budget)));
     }),
   };
+  const noted = withChangesNoted(ofLives, (key) => noteChange(dir, key), { byItself: false });
   return {
     kind: 'file',
     where: dir,
     id: () => storeId(dir),
-    ...withDeletedGuarded(ofLives, guard, { byItself: false }),
+    ...withDeletedGuarded(noted, guard, { byItself: false }),
     spendings: createFileSpendings(dir),
     facts: createFacts(collections),
     documents: createFileDocuments(dir),

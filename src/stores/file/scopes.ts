@@ -3,14 +3,16 @@ import { readdirSync, statSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { changesSince } from './changes.js';
 import { isAbsent, isForeign, toUnavailable } from './errors.js';
 import { replaceFile } from './lists.js';
 import { namesIn } from './lives.js';
-import { conversationsDir, scopeDir } from './paths.js';
-import type { MarkedLife, ScopeKey, Scopes } from '../store.js';
+import { conversationDir, conversationsDir, scopeDir } from './paths.js';
+import { VECTORS } from './vectors.js';
+import type { LifeName, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const INDEX = 'search-index.bin';
-const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl'];
+const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', VECTORS];
 const OF_SCOPE = /^(?:MEMORY\.md|HISTORY.*\.md|semantic\.jsonl|forgotten\.jsonl)$/;
 const ABSENT = '-';
 /** Conversations that are looked at before others of this process have their turn. To wait for each of so many small looks costs more than they do. */
@@ -18,13 +20,17 @@ const AT_ONCE = 32;
 
 export function createFileScopes(dir: string): Scopes {
   return {
-    async marks(key) {
+    async marks(key, since) {
       const folder = scopeDir(dir, key);
       try {
+        // Before the lives (C1).
+        const { cursor, lives: changed } = changesSince(dir, key, since);
         const names = (await namesIn(folder)).filter((name) => OF_SCOPE.test(name));
         return {
           documents: names.map((name) => markOf(join(folder, name))).join(' '),
-          lives: await livesIn(dir, key),
+          lives: changed === undefined ? await livesIn(dir, key) : await livesOf(dir, key, changed),
+          ...(changed && { changed }),
+          cursor,
         };
       } catch (error) {
         throw toUnavailable(`look what was said in ${key.scope}`, folder, error);
@@ -53,6 +59,23 @@ export function createFileScopes(dir: string): Scopes {
   };
 }
 
+async function livesOf(dir: string, key: ScopeKey, names: readonly LifeName[]): Promise<MarkedLife[]> {
+  const keys = new Map(names.map(({ conversation, life }) => [JSON.stringify([conversation, life]), { ...key, conversation, life }]));
+  const found: MarkedLife[] = [];
+  for (const [i, of] of [...keys.values()].entries()) {
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
+    const mark = markOfLife(conversationDir(dir, of));
+    if (mark !== undefined) found.push({ key: of, mark });
+  }
+  return found;
+}
+
+/** Undefined where there are no entries. */
+function markOfLife(folder: string): string | undefined {
+  const marks = OF_LIFE.map((name) => markOf(join(folder, name)));
+  return marks[0] === ABSENT ? undefined : marks.join(' ');
+}
+
 async function livesIn(dir: string, key: ScopeKey): Promise<MarkedLife[]> {
   const folder = conversationsDir(dir, key);
   const conversations = (await namesIn(folder)).filter(isReadable);
@@ -60,12 +83,9 @@ async function livesIn(dir: string, key: ScopeKey): Promise<MarkedLife[]> {
   for (const [i, conversation] of conversations.entries()) {
     if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
     for (const life of unlessGone(() => readdirSync(join(folder, conversation)), []).filter(isReadable)) {
-      const marks = OF_LIFE.map((name) => markOf(join(folder, conversation, life, name)));
-      if (marks[0] === ABSENT) continue;
-      found.push({
-        key: { ...key, conversation: decodeURIComponent(conversation), life: decodeURIComponent(life) },
-        mark: marks.join(' '),
-      });
+      const mark = markOfLife(join(folder, conversation, life));
+      if (mark === undefined) continue;
+      found.push({ key: { ...key, conversation: decodeURIComponent(conversation), life: decodeURIComponent(life) }, mark });
     }
   }
   return found;

@@ -17,6 +17,7 @@ import { openRedisLink, type RedisLink } from './link.js';
 import { createRedisBudgets } from './budgets.js';
 import { createRedisScopes, noteLife } from './scopes.js';
 import { createRedisSpendings } from './spendings.js';
+import { createRedisVectors } from './vectors.js';
 import { createRedisUploads } from './uploads.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
@@ -24,6 +25,7 @@ import { createPins } from '../collections/pins.js';
 import { createTurnEnds } from '../collections/turn-ends.js';
 import { createRedisCollections } from './collections.js';
 import { createDeletedGuard, withDeletedGuarded } from '../deleted-lives.js';
+import { withChangesNoted } from '../noted-changes.js';
 import { withShared, describeBatch, toRanges } from '../shared-entries.js';
 import {
   StoreUnavailable,
@@ -66,6 +68,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     async remove(key) {
       await storage.remove(key, `delete ${key.conversation}`);
       cache.forget(keyOf(key, 'entries'));
+      await noteLife(link, key);
     },
     isRefusal: (error) => error instanceof StoreUnavailable && error.message.includes(DELETED),
   });
@@ -85,6 +88,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     feed,
     episodes: createEpisodes(open),
     turnEnds: createTurnEnds(open),
+    vectors: createRedisVectors(link),
   };
   return {
     kind: 'redis',
@@ -94,7 +98,11 @@ export function createRedisStore(options: RedisStoreOptions): Store {
         await redis.setnx(STORE_KEY, freshStoreId());
         return (await redis.get(STORE_KEY)) ?? '';
       }),
-    ...withDeletedGuarded(ofLives, guard, { byItself: true }),
+    ...withDeletedGuarded(
+      withChangesNoted(ofLives, (key) => noteLife(link, key), { byItself: true }),
+      guard,
+      { byItself: true },
+    ),
     facts: createFacts(open),
     documents: createRedisDocuments(link),
     pins: createPins(open),
@@ -115,7 +123,6 @@ function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writ
       const attempt = `${describeBatch(batch)} of ${key.conversation}`;
       const messages = toArguments(record);
       const others = toArguments(append);
-      const noted = messages.length + others.length > 0 ? noteLife(link, key) : undefined;
       const written = link.ask(attempt, (redis) =>
         redis.perduraWrite(
           keyOf(key, 'entries'),
@@ -132,6 +139,8 @@ function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writ
           ...toEventArguments(publish),
         ),
       );
+      // C1: Redis does one after the other what comes on one connection.
+      const noted = messages.length + others.length > 0 ? noteLife(link, key) : undefined;
       const [[recorded, fenced, [status, detail], added, all]] = await Promise.all([written, noted]);
       remember(cache, keyOf(key, 'entries'), [...messages, ...others], { added, all });
       return {
@@ -268,7 +277,6 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
     async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
       const values = toArguments(entries);
-      const noted = values.length > 0 ? noteLife(link, key) : undefined;
       const committed = link.ask(attempted, (redis) =>
         redis.perduraCommit(
           keyOf(key, 'entries'),
@@ -290,6 +298,7 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
           ...toEventArguments(publish),
         ),
       );
+      const noted = values.length + items.length > 0 ? noteLife(link, key) : undefined;
       const [[status, first, added, all]] = await Promise.all([committed, noted]);
       if (status !== 'committed') return { status };
       remember(cache, keyOf(key, 'entries'), values, { added, all });

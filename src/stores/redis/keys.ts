@@ -17,6 +17,7 @@
  *   cuts      hash, id -> what a rewind has cut
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
+ *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (codecs/vector-codec.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -32,6 +33,7 @@
  *   proposals   hash, id -> proposal
  *   forgotten   hash, id -> tombstone
  *   lives       set of lives that have entries, each `[conversation, life]` as JSON
+ *   changes     sorted set of those that were written to, by the number of their last write
  *   search-index
  *               hash, number -> a piece of the index of all that was said (derived), `pieces` how many; the next one is written beside it
  *
@@ -72,10 +74,21 @@ export const KEY_NAMES = [
   'cuts',
   'forks',
   'turn-ends',
+  'vectors',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export type ScopeKeyName =
-  'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten' | 'lives' | 'search-index';
+  | 'facts'
+  | 'removed-facts'
+  | 'memory'
+  | 'changes'
+  | 'history'
+  | 'history-order'
+  | 'proposals'
+  | 'forgotten'
+  | 'lives'
+  | 'changes'
+  | 'search-index';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {

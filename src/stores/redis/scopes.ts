@@ -5,6 +5,7 @@ import { keyOf, scopeKeyOf } from './keys.js';
 import type { ConversationKey, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const PIECE_BYTES = 1024 * 1024;
+const OF_LIFE = ['entries', 'cuts', 'episodes', 'vectors'] as const;
 /** Of one round trip. */
 const LIVES_AT_ONCE = 500;
 /** A piece that a dead process left is gone after that. */
@@ -12,9 +13,11 @@ const UNFINISHED_SECONDS = 600;
 
 export function createRedisScopes(link: RedisLink): Scopes {
   return {
-    async marks(key) {
+    async marks(key, since) {
       const attempt = `look what was said in ${key.scope}`;
-      const members = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKeyOf(key, 'lives')))) ?? [];
+      // Before the lives (C1).
+      const { cursor, members: changed } = await changesSince(link, key, since);
+      const members = changed ?? (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKeyOf(key, 'lives')))) ?? [];
       const known = members.flatMap((member) => toKey(key, member) ?? []);
       const lives: MarkedLife[] = [];
       for (let at = 0; at < known.length; at += LIVES_AT_ONCE)
@@ -29,7 +32,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
           .hlen(scopeKeyOf(key, 'forgotten'))
           .exec(),
       );
-      return { documents: markIn(documents ?? []), lives };
+      return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor };
     },
 
     async readIndex(key) {
@@ -63,23 +66,38 @@ export function createRedisScopes(link: RedisLink): Scopes {
   };
 }
 
-/** With every write of entries: a life that has some is found. The same again changes nothing. */
+/** After a write (C1): a life that has entries is found, and that it has changed. */
 export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
   await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
-    redis.sadd(scopeKeyOf(key, 'lives'), JSON.stringify([key.conversation, key.life])),
+    redis.perduraNote(scopeKeyOf(key, 'lives'), scopeKeyOf(key, 'changes'), JSON.stringify([key.conversation, key.life])),
   );
+}
+
+/** `members` undefined: not known. */
+async function changesSince(
+  link: RedisLink,
+  key: ScopeKey,
+  since: string | undefined,
+): Promise<{ readonly cursor: string; readonly members: readonly string[] | undefined }> {
+  const where = scopeKeyOf(key, 'changes');
+  const attempt = `look what has changed in ${key.scope}`;
+  const [, last = ''] = (await link.askUnlessForeign(attempt, (redis) => redis.zrevrange(where, 0, 0, 'WITHSCORES'))) ?? [];
+  // A Redis that has lost its notes counts anew.
+  if (since === undefined || since === '' || !(Number(last) >= Number(since))) return { cursor: last, members: undefined };
+  if (last === since) return { cursor: last, members: [] };
+  return { cursor: last, members: await link.ask(attempt, (redis) => redis.zrangebyscore(where, `(${since}`, '+inf')) };
 }
 
 async function marksOf(link: RedisLink, attempt: string, keys: readonly ConversationKey[]): Promise<MarkedLife[]> {
   const answers = await link.ask(attempt, (redis) => {
     const pipeline = redis.pipeline();
     for (const key of keys) {
-      pipeline.hlen(keyOf(key, 'entries')).hlen(keyOf(key, 'cuts')).hlen(keyOf(key, 'episodes'));
+      for (const what of OF_LIFE) pipeline.hlen(keyOf(key, what));
     }
     return pipeline.exec();
   });
   return keys.flatMap((key, i) => {
-    const own = (answers ?? []).slice(3 * i, 3 * i + 3);
+    const own = (answers ?? []).slice(OF_LIFE.length * i, OF_LIFE.length * (i + 1));
     // Deleted, or lost.
     if (own[0]?.[1] === 0) return [];
     return [{ key, mark: markIn(own) }];

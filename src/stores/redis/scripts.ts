@@ -259,6 +259,14 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return ''
 `;
 
+/** KEYS: set of a scope's lives, sorted set of those that were written to. ARGV: a life. Each write has a number of its own. */
+const NOTE = `
+redis.call('SADD', KEYS[1], ARGV[1])
+local last = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+redis.call('ZADD', KEYS[2], (tonumber(last[2]) or 0) + 1, ARGV[1])
+return 1
+`;
+
 /**
  * KEYS[1] hash. ARGV: field, what it was, what it becomes, and so on; '' where there is nothing. All of it, or nothing and 0 when one has
  * become something else by now.
@@ -284,6 +292,7 @@ export const SCRIPTS = {
   perduraMove: { lua: MOVE, numberOfKeys: 3 },
   perduraPutBody: { lua: PUT_BODY, numberOfKeys: 2 },
   perduraChange: { lua: CHANGE, numberOfKeys: 1 },
+  perduraNote: { lua: NOTE, numberOfKeys: 2 },
   ...DOCUMENT_SCRIPTS,
   ...BUDGET_SCRIPTS,
 } as const;
@@ -304,4 +313,5 @@ export interface ScriptAnswers extends DocumentScriptAnswers, BudgetScriptAnswer
   readonly perduraMove: string;
   readonly perduraPutBody: string;
   readonly perduraChange: number;
+  readonly perduraNote: number;
 }

@@ -202,6 +202,25 @@ test('10,000 scopes take no more memory than they may', async () => {
   expect((await recall.search(scopes[0] ?? key, { question: 'dentist', now }))[0]?.text).toBe(TALK[2]);
 }, 120_000);
 
+test('a scope whose index alone is larger than all may be is searched all the same, within the limit afterwards, and what to set is said once', async () => {
+  await say([...TALK, ...log(6_000)]);
+  const most = 100_000;
+  const recall = createRecall({ store, cacheBytes: most, log: (line) => lines.push(line) });
+  for (let i = 0; i < 3; i += 1) {
+    const asked = ['who are the dentists', 'how is the boat called', 'where do we sail'];
+    const answers = await Promise.all(asked.map((question) => found(question, recall)));
+    expect(answers.map(([first]) => first)).toEqual([TALK[2], TALK[1], TALK[0]]);
+    expect(recall.bytes()).toBeLessThanOrEqual(most);
+  }
+  expect(lines).toEqual([expect.stringMatching(/search index of .* takes \d\.\d MB.* set PERDURA_SEARCH_CACHE_BYTES to \d+ or more$/)]);
+  // What is new is written down soon, so that the next search need not read it again.
+  await say(log(1_100), key, 6_005);
+  await found('dentist', recall);
+  const written = await store.scopes.readIndex(key);
+  await found('dentist', recall);
+  expect(Buffer.from((await store.scopes.readIndex(key)) ?? []).equals(Buffer.from(written ?? []))).toBe(true);
+});
+
 test('a worker that is killed while it indexes leaves what the next one can use', async () => {
   for (let n = 0; n < 4; n += 1) await say(log(3_000), { ...key, conversation: `conv_${n}` });
   await say(TALK);

@@ -1,0 +1,141 @@
+/**
+ * Vectors of what people and agents have said, made where there are none yet: what one conversation has said first, then what is older. A
+ * bounded part each time, and what it brings is written before anything is made of it.
+ *
+ * V1  Only texts that are found are sent: none that was forgotten, rewound or deleted, and nothing that only a tool said.
+ * V2  What is forgotten while its vector is made does not keep one: tombstones come first, and are looked for again after the write.
+ */
+import type { Entry } from '../../records/message.js';
+import { toBytes } from '../../search/meanings.js';
+import { passagesOf } from '../../search/passages.js';
+import { KINDS } from '../../search/passage-table.js';
+import { textHash, type SearchIndex } from '../../search/search-index.js';
+import { LifeDeleted, type ConversationKey, type ScopeKey, type Store, type StoredVector } from '../../stores/store.js';
+import { redactor } from '../documents/forgetting.js';
+import { readPages } from '../past-life.js';
+import { foundText, textOfEntry } from './indexed-texts.js';
+import { lineOf, readLine } from './lines.js';
+import { TEXTS_AT_ONCE, type PaidEmbedder, type Payer } from './paid-embedder.js';
+
+/** Passages of one part of the work. */
+export const MAX_FILLED = 256;
+const KINDS_WITH_VECTORS = new Set((['user', 'assistant'] as const).map((kind) => KINDS.indexOf(kind)));
+
+/** A passage that has no vector yet. */
+export interface Unfilled {
+  readonly key: ConversationKey;
+  readonly slot: number;
+  readonly start: number;
+  readonly end: number;
+  /** Of its text, as in the index. */
+  readonly hash: number;
+}
+
+/** V1. At most `most`, those of the life `first` before others, each text once. */
+export function unfilledIn(
+  { table }: SearchIndex,
+  scope: ScopeKey,
+  { first, most, has }: { readonly first: ConversationKey | undefined; readonly most: number; readonly has: (text: number) => boolean },
+): Unfilled[] {
+  const { at, start, end, hash, kind } = table.columns;
+  const own = first && table.lineOf(lineOf(first));
+  const found = new Map<number, Unfilled>();
+  for (const line of own ? [own, ...table.lines.filter((one) => one !== own)] : table.lines) {
+    const of = readLine(scope, line.name);
+    if (of === undefined || of.beside !== undefined) continue;
+    for (let position = line.count - 1; position >= 0; position -= 1) {
+      if (found.size >= most) return [...found.values()];
+      const passage = line.passages[position] ?? 0;
+      const text = hash[passage] ?? 0;
+      if (!KINDS_WITH_VECTORS.has(kind[passage] ?? -1) || has(text) || found.has(text)) continue;
+      found.set(text, { key: of.key, slot: at[passage] ?? 0, start: start[passage] ?? 0, end: end[passage] ?? 0, hash: text });
+    }
+  }
+  return [...found.values()];
+}
+
+export interface Filling {
+  readonly store: Store;
+  readonly scope: ScopeKey;
+  readonly embedder: PaidEmbedder;
+  readonly payer: Payer | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What was written down of what was asked for. Throws where the embedder or the store fails; what was written before stays. */
+export async function fillVectors(
+  { store, scope, embedder, payer, signal }: Filling,
+  wanted: readonly Unfilled[],
+): Promise<StoredVector[]> {
+  const before = await store.documents.forgotten(scope);
+  const redact = redactor(before, scope.scope);
+  const filled: StoredVector[] = [];
+  for (let from = 0; from < wanted.length && !signal.aborted; from += TEXTS_AT_ONCE) {
+    const texts = await textsOf(store, wanted.slice(from, from + TEXTS_AT_ONCE), redact);
+    const vectors = await embedder.embed(
+      texts.map(({ text }) => text),
+      { of: scope, payer, signal },
+    );
+    const made = texts.map(({ of }, i) => ({
+      key: of.key,
+      vector: { model: embedder.name, text: of.hash, values: toBytes(vectors[i] ?? new Float32Array(0)) },
+    }));
+    for (const [key, ones] of byLife(made)) {
+      await store.vectors.add(key, ones).then(
+        () => filled.push(...ones),
+        (error: unknown) => {
+          if (!(error instanceof LifeDeleted)) throw error;
+        },
+      );
+    }
+    const after = await store.documents.forgotten(scope);
+    if (after.length === before.length) continue;
+    for (const [key] of byLife(made)) await keepVectorsOf(store, key);
+    return [];
+  }
+  return filled;
+}
+
+/** V2. Also what a rewind has cut keeps its vector, as it keeps its entry. */
+export async function keepVectorsOf(store: Store, key: ConversationKey): Promise<void> {
+  await store.vectors.keep(key, async () => {
+    const redact = redactor(await store.documents.forgotten(key), key.scope);
+    const { entries } = await readPages(store, key);
+    const texts = new Set<number>();
+    for (const entry of entries) {
+      const whole = await indexedText(store, key, entry, redact);
+      for (const { start, end } of passagesOf(whole ?? '')) texts.add(textHash((whole ?? '').slice(start, end)));
+    }
+    return texts;
+  });
+}
+
+async function textsOf(store: Store, wanted: readonly Unfilled[], redact: (text: string) => string) {
+  const read = wanted.map(async (of): Promise<{ readonly of: Unfilled; readonly text: string }[]> => {
+    const [entry] = await store.entries.read(of.key, [of.slot]);
+    const text = entry && (await indexedText(store, of.key, entry, redact))?.slice(of.start, of.end);
+    // Another text by now, or forgotten.
+    return text === undefined || text.trim() === '' || textHash(text) !== of.hash ? [] : [{ of, text }];
+  });
+  return (await Promise.all(read)).flat();
+}
+
+async function indexedText(
+  store: Store,
+  key: ConversationKey,
+  entry: Entry,
+  redact: (text: string) => string,
+): Promise<string | undefined> {
+  const told = await textOfEntry(store, key, entry);
+  return told && foundText(told, redact);
+}
+
+function byLife(made: readonly { readonly key: ConversationKey; readonly vector: StoredVector }[]): [ConversationKey, StoredVector[]][] {
+  const lives = new Map<string, [ConversationKey, StoredVector[]]>();
+  for (const { key, vector } of made) {
+    const known = lives.get(lineOf(key));
+    if (known) known[1].push(vector);
+    else lives.set(lineOf(key), [key, [vector]]);
+  }
+  return [...lives.values()];
+}
