@@ -232,7 +232,7 @@ test('acp', async () => {
     await ask('session/prompt', { sessionId: id, prompt });
     await world.client.decide(id, { callId: 'turn_0001/c1', decision: 'approve', output: RESULT });
     await waitFor(
-      () => world.client.turn(id, { turn: 'turn_0001' }).catch(() => undefined),
+      () => world.client.turn(id, 'turn_0001').catch(() => undefined),
       (ended) => ended !== undefined,
     );
     await ask('session/load', { sessionId: id, cwd: '/', mcpServers: [] });

@@ -23,7 +23,7 @@ async function begin({ url, token }: GatewayProcess): Promise<Socket> {
   return socket;
 }
 
-async function upload({ url, token }: GatewayProcess, body: BodyInit): Promise<Kept> {
+async function upload({ url, token }: GatewayProcess, body: NonNullable<RequestInit['body']>): Promise<Kept> {
   const init = { method: 'POST', headers: { authorization: `Bearer ${token}` }, body, duplex: 'half' };
   const answer = await fetch(`${url}/v1/attachments`, init as RequestInit);
   expect(answer.status).toBe(201);
