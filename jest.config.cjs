@@ -15,7 +15,7 @@ module.exports = {
   transformIgnorePatterns: [`/node_modules/(?!(${ESM_ONLY})/)`],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', '^fast-check$': '<rootDir>/test/support/seeded-fast-check.cjs' },
   runtime: '<rootDir>/test/support/runtime.cjs',
-  globalSetup: '<rootDir>/test/support/global-setup.ts',
+  globalSetup: '<rootDir>/test/support/global-setup.cjs',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   testTimeout: 60000,
   testSequencer: '<rootDir>/test/support/longest-first.cjs',

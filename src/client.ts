@@ -78,12 +78,17 @@ export type { Standing } from './client/current-status.js';
 export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from './client/fleet.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
+/** What `start` answers. */
 export interface Started {
   readonly id: string;
   /** True when a conversation of that id was already running: nothing was started, `options` were not used. */
   readonly attached: boolean;
 }
 
+/**
+ * The one door to conversations, as `createClient` opens it. Methods that take an `id` throw `ClientError` `not-found` where no
+ * conversation has it.
+ */
 export interface PerduraClient
   extends
     LineageClient,
@@ -106,7 +111,9 @@ export interface PerduraClient
   turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;
   /** Sends a message and does not wait (a signal). Answers its id. */
   message(id: string, message: string | Message): Promise<{ messageId: string }>;
+  /** Stops the running turn; what it has said so far stays. */
   interrupt(id: string, reason?: string): Promise<void>;
+  /** Begins a new session: the context is empty, long-term memory gets what was said. */
   reset(id: string): Promise<ResetResult>;
   /** Makes memory of the older turns now, and waits for it. */
   compact(id: string): Promise<CompactionOutcome>;
@@ -124,8 +131,11 @@ export interface PerduraClient
   cancel(id: string): Promise<void>;
   /** Ends the workflow from outside: nothing of it runs any more. */
   terminate(id: string, reason?: string): Promise<void>;
+  /** Gives it another title. */
   rename(id: string, title: string): Promise<void>;
+  /** How it stands now, by its worker. */
   status(id: string): Promise<Status>;
+  /** What waits in it, in its order. */
   queue(id: string): Promise<QueuedEvent[]>;
   /** What Temporal knows of it, also without a worker and after its end. */
   describe(id: string): Promise<Description>;
@@ -137,6 +147,7 @@ export interface PerduraClient
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
   list(options?: ListOptions): Promise<Listed[]>;
+  /** Closes what the client has opened. Conversations go on. */
   close(): Promise<void>;
 }
 
@@ -157,6 +168,7 @@ export interface ClientOptions {
   readonly searchCacheBytes?: number;
   /** Searches by meaning too, as the workers do; asked for at the first search. Default: by words alone. */
   readonly embedder?: () => Promise<Embedder | undefined>;
+  /** Called by the client's `close`, after its store is closed. */
   readonly close?: () => Promise<void>;
 }
 
@@ -180,6 +192,7 @@ export interface ClientSettings extends Pick<ClientOptions, 'workerPatienceMs' |
 
 type Wanted = string | Embedder | undefined;
 
+/** A connection to Temporal, and the namespace to use on it. */
 export interface Connected {
   readonly connection: Connection;
   readonly namespace: string;
@@ -208,6 +221,7 @@ export function createClientOn(
   });
 }
 
+/** Connects to the Temporal server that the settings name. Throws `ClientError` `unreachable`. */
 export async function connectTemporal(config: Config): Promise<Connected> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const connection = await openConnection(connectionOptions).catch((error: unknown) => {
@@ -217,6 +231,7 @@ export async function connectTemporal(config: Config): Promise<Connected> {
   return { connection, namespace };
 }
 
+/** A client from its parts: for programs that have a connection and a store already. */
 export function createClientWith({
   client,
   namespace,

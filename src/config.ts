@@ -1,7 +1,9 @@
 /// <reference path="../types/ms.d.ts" preserve="true" />
 /**
- * Settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
+ * `import … from 'perdura/config'`: settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
  * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
+ *
+ * @packageDocumentation
  */
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -13,6 +15,7 @@ import { isSecretSetting } from './platform/known-secrets.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 export { webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
+/** @internal */
 export { findUserConfig } from './config/user-config-file.js';
 
 /**
@@ -39,7 +42,7 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
   });
 }
 
-/** What a person chose for this folder, where another one's worker has the usual task queue. */
+/** @internal What a person chose for this folder, where another one's worker has the usual task queue. */
 export function queueFile(cwd: string): string {
   return join(cwd, '.perdura', 'task-queue');
 }
@@ -52,12 +55,12 @@ function queueOfFolder(cwd: string): Environment {
   }
 }
 
-/** All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
+/** @internal All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
 export function loadVariables(cwd: string, env: Environment = process.env): Environment {
   return withoutEmpty({ ...readDotEnv(cwd), ...env });
 }
 
-/** What only the folder's `.env` says, and what was there without it. Throws `ConfigError`. */
+/** @internal What only the folder's `.env` says, and what was there without it. Throws `ConfigError`. */
 export function variablesOfFolder(cwd: string, env: Environment = process.env): { readonly own: Named; readonly real: Environment } {
   const real = withoutEmpty(env);
   const own = Object.entries(withoutEmpty(readDotEnv(cwd))).filter(([name]) => real[name] === undefined);
@@ -66,14 +69,14 @@ export function variablesOfFolder(cwd: string, env: Environment = process.env): 
 
 type Named = Readonly<Record<string, string>>;
 
-/** Of a variable in a folder's `.env`: it is not read, or it is harmless. */
+/** @internal Of a variable in a folder's `.env`: it is not read, or it is harmless. */
 export function isTakenUnasked(name: string): boolean {
   if (TEMPORAL_NAMES.test(name) || TEMPORAL_FILE_NAMES.has(name) || name.startsWith('OTEL_')) return false;
   const setting = settingNamed(name);
   return setting === undefined || setting.isHarmless === true || setting.isFromEnvironment === true;
 }
 
-/** A value as it may be shown: of a secret that is an address, where it leads to. */
+/** @internal A value as it may be shown: of a secret that is an address, where it leads to. */
 export function shownSetting(name: string, value: string): string {
   const isPlain = TEMPORAL_NAMES.test(name) ? TEMPORAL_PLAIN.has(name) : settingNamed(name)?.secret !== true && !SECRET_NAMES.test(name);
   if (isPlain) return value.replace(/\/\/[^/@\s]*@/g, '//***@');
@@ -87,22 +90,22 @@ function settingNamed(name: string): Setting | undefined {
   return SETTINGS.find((setting) => setting.name === name);
 }
 
-/** Where a person's yes to a folder is remembered: outside of all folders, by what the environment alone says. */
+/** @internal Where a person's yes to a folder is remembered: outside of all folders, by what the environment alone says. */
 export function trustFile(env: Environment = process.env): string {
   return join(env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state'), 'perdura', 'trust.json');
 }
 
-/** The person who starts this process trusts the folder. */
+/** @internal The person who starts this process trusts the folder. */
 export function isTrustedByEnvironment(env: Environment = process.env): boolean {
   return env['PERDURA_TRUST'] === '1';
 }
 
-/** A yes for this command is one for the worker that it starts. */
+/** @internal A yes for this command is one for the worker that it starts. */
 export function trustForThisProcess(): void {
   process.env['PERDURA_TRUST'] = '1';
 }
 
-/** Every secret that the settings hold, for those who must not show one. */
+/** @internal Every secret that the settings hold, for those who must not show one. */
 export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey, config.gatewayToken];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
@@ -122,17 +125,17 @@ export function secretsOf(config: Config): string[] {
   ];
 }
 
-/** What the environment holds in confidence besides our own settings, for the tools of others. */
+/** @internal What the environment holds in confidence besides our own settings, for the tools of others. */
 export function secretVariables(variables: Environment): string[] {
   return Object.entries(variables).flatMap(([name, value = '']) => (isSecretSetting(name, value) ? [value] : []));
 }
 
-/** Who has no key, no other address and names no other provider gets the scripted stand-in. */
+/** @internal Who has no key, no other address and names no other provider gets the scripted stand-in. */
 export function needsStandIn({ anthropicApiKey, anthropicBaseUrl, model }: Config): boolean {
   return anthropicApiKey === undefined && anthropicBaseUrl === undefined && model.startsWith('anthropic/');
 }
 
-/** What each provider of models is to be given, by its name. */
+/** @internal What each provider of models is to be given, by its name. */
 export function providerSettings(config: Config) {
   return {
     anthropic: { apiKey: config.anthropicApiKey, baseURL: config.anthropicBaseUrl },
@@ -153,6 +156,7 @@ function passwordsIn(url: string | undefined): string[] {
   }
 }
 
+/** A setting as it counts now. */
 export interface SettingInUse {
   readonly name: string;
   /** Undefined when it is not set; `set` in place of a secret. */
@@ -181,8 +185,10 @@ export function describeSettings(env: Environment = process.env, cwd: string = p
 /** Those of Temporal's that may be shown. */
 const TEMPORAL_PLAIN = new Set(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE', 'TEMPORAL_TLS']);
 
+/** Where a server of our own listens. */
 export const DEFAULT_TEMPORAL_ADDRESS = '127.0.0.1:7233';
 
+/** Where the Temporal server is, and how to connect to it. */
 export interface TemporalConnection {
   readonly connectionOptions: ClientConnectConfig['connectionOptions'] & { readonly address: string };
   readonly namespace: string;
@@ -207,12 +213,12 @@ export async function temporalConnection(config: Config): Promise<TemporalConnec
   }
 }
 
-/** The settings with other `TEMPORAL_*` in place of those of the environment, as the flags of a command say them. */
+/** @internal The settings with other `TEMPORAL_*` in place of those of the environment, as the flags of a command say them. */
 export function withTemporalEnv(config: Config, temporal: Readonly<Record<string, string>>): Config {
   return Object.freeze({ ...config, temporalEnv: Object.freeze({ ...config.temporalEnv, ...temporal }) });
 }
 
-/** What NO_COLOR and FORCE_COLOR ask for, by their own rules: the first counts when it is not empty, the second may say 0. */
+/** @internal What NO_COLOR and FORCE_COLOR ask for, by their own rules: the first counts when it is not empty, the second may say 0. */
 export function readColorWish(env: Environment = process.env): 'always' | 'never' | undefined {
   if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return 'never';
   const forced = env['FORCE_COLOR'];
@@ -220,7 +226,7 @@ export function readColorWish(env: Environment = process.env): 'always' | 'never
   return env['TERM'] === 'dumb' ? 'never' : undefined;
 }
 
-/** What the machine offers to the programs that we look for and start. */
+/** @internal What the machine offers to the programs that we look for and start. */
 export interface Machine {
   readonly path: readonly string[];
   readonly cacheDir: string;
@@ -229,6 +235,7 @@ export interface Machine {
   readonly arch: string;
 }
 
+/** @internal */
 export function loadMachine(env: Environment = process.env): Machine {
   const home = env['HOME'] || homedir();
   return Object.freeze({
@@ -238,6 +245,12 @@ export function loadMachine(env: Environment = process.env): Machine {
     platform: process.platform,
     arch: process.arch,
   });
+}
+
+/** @internal The program that has started this one by `npx`, `npm create` or the like, which is the one that a person uses. */
+export function packageManager(env: Environment = process.env): 'npm' | 'pnpm' | 'yarn' | 'bun' {
+  const [, name] = /^(npm|pnpm|yarn|bun)\//.exec(env['npm_config_user_agent'] ?? '') ?? [];
+  return (name as ReturnType<typeof packageManager> | undefined) ?? 'npm';
 }
 
 /** Any of these asks for OpenTelemetry; the other `OTEL_*` say how. */
@@ -258,7 +271,7 @@ function otelOf(all: Environment): Config['otel'] {
   return Object.freeze({ env: Object.freeze(env), captureContent });
 }
 
-/** OpenTelemetry's SDK reads the environment and knows no `.env`. */
+/** @internal OpenTelemetry's SDK reads the environment and knows no `.env`. */
 export function offerOtelSettings({ otel }: Config): void {
   for (const [name, value] of Object.entries(otel?.env ?? {})) process.env[name] ??= value;
   // Anthropic's SDK would report each call a second time, and send our trace ids along; a setting turns that on.
@@ -277,12 +290,12 @@ function headerValues(headers: string): string[] {
   });
 }
 
-/** Our own environment with a few more variables, for a child process. */
+/** @internal Our own environment with a few more variables, for a child process. */
 export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...extra };
 }
 
-/** All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
+/** @internal All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
 export function commandEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
   const passed = Object.entries(env).filter(([name, value]) => value !== undefined && (COMMAND_NAMES.has(name) || name.startsWith('LC_')));
   // No person looks at a screen.

@@ -1,5 +1,9 @@
 /// <reference path="../types/ms.d.ts" preserve="true" />
-/** `import … from 'perdura'`: talking to conversations, and making tools. The worker is `perdura/worker`, settings are `perdura/config`. */
+/**
+ * `import … from 'perdura'`: talking to conversations, and making tools. The worker is `perdura/worker`, settings are `perdura/config`.
+ *
+ * @packageDocumentation
+ */
 export * from './client.js';
 export { defineTool } from './tools/define-tool.js';
 export { z } from 'zod';
@@ -85,3 +89,75 @@ export type { MemoryChunk, TokenThresholds, TokenUsage } from './records/token-u
 export type { IdentityFiles, RuntimeInfo } from './agents/system-prompt.js';
 export type { QueuedEvent } from './conversation/protocol/contract.js';
 export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from './conversation/protocol/stepping.js';
+// What the signatures above name.
+export type { Dispatch, DispatchOptions } from './client/dispatch.js';
+export type { StepRequest } from './client/stepping.js';
+export type { AppContextRef, WorkflowAction } from './conversation/activity-io/tool-effects.js';
+export type {
+  AgentStatus,
+  CompactionOutcome,
+  Consolidation,
+  ContextIndex,
+  ConversationOutcome,
+  Delegation,
+  Delivery,
+  Enqueued,
+  Fallback,
+  Phase,
+  QueueEdit,
+  RejectedInput,
+  TurnError,
+  WaitKind,
+  Waiting,
+  Withdrawn,
+} from './conversation/protocol/contract.js';
+export type { Approval, ChildReport, Decided, Decision } from './conversation/protocol/human-input.js';
+export type { Origin, RewindResult } from './conversation/protocol/lineage.js';
+export type { Cared, Forgotten, MemoryStatus, Reviewed } from './conversation/protocol/memory-contract.js';
+export type {
+  AppEventOutcome,
+  Breakpoints,
+  ControlOrder,
+  ControlStatus,
+  ControlView,
+  DispatchedEvent,
+  StepKind,
+  StepOfChild,
+  StepScope,
+  SubAgent,
+} from './conversation/protocol/stepping.js';
+export type { FetchedRuns } from './heal/fetch-runs.js';
+export type { Earlier } from './memory/compaction/fold.js';
+export type { FlatTurn } from './memory/compaction/recent-turns.js';
+export type { Ask } from './memory/long-record.js';
+export type { RecallQuery } from './memory/recall/recall.js';
+export type { DeclaredModel } from './models/known-models.js';
+export type { CompactionRecord, Episode, EpisodeFold, Fact, Task } from './records/episodes.js';
+export type { ItemRecord, TransformUnit } from './records/memory/agent-memory.js';
+export type {
+  ChangeCause,
+  HistoryEntry,
+  LineSource,
+  MemoryChange,
+  MemoryText,
+  Proposal,
+  SourcedLine,
+  Trust,
+} from './records/memory/documents.js';
+export type { ItemRef } from './records/message.js';
+export type { Budget } from './records/shared-budget.js';
+export type { SlotRange } from './records/slots.js';
+export type { SpendingSum } from './records/spending.js';
+export type { ChunkType } from './records/token-usage.js';
+export type { Mark } from './search/marks.js';
+export type { ConversationKey } from './stores/names.js';
+export type { EpisodeRecord, FactRecord, FactSource } from './stores/store.js';
+export type { ApprovalPolicy, ExamineContext, Examined, OpenEpisode, Verified, WorkflowActionContext } from './tools/tool.js';
+export type { QueueLoad, WorkerLoad } from './client/fleet.js';
+export type { ContextChange } from './insight/compactions.js';
+export type { KnownTurns } from './insight/known-turns.js';
+export type { MomentPage, MomentView } from './insight/moments.js';
+export type { DebugChunk } from './insight/scene.js';
+export type { TurnTimeline } from './insight/timeline/shape.js';
+export type { InspectedTurn } from './insight/turns.js';
+export type { WhyAnswer } from './insight/why.js';

@@ -1,7 +1,9 @@
 /// <reference path="../types/ms.d.ts" preserve="true" />
 /**
- * Composition root of the worker: settings -> store, models, tools, agents -> activities -> Temporal worker. Closed in
- * reverse order.
+ * `import … from 'perdura/worker'`: a worker in a program of your own. Here it is put together: settings -> store, models, tools, agents ->
+ * activities -> Temporal worker; and closed in reverse order.
+ *
+ * @packageDocumentation
  */
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
@@ -35,6 +37,8 @@ import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits } from './models/circuit-breaker.js';
 import { writeCircuits } from './models/circuit-file.js';
+import type { Model } from './models/model.js';
+import { modelsAnsweredBy } from './models/known-models.js';
 import { createEmbedder, createModels } from './models/providers.js';
 import { createNotify } from './extensions/notify.js';
 import { createWebhooks } from './extensions/webhooks.js';
@@ -66,11 +70,13 @@ import type { ActivityDependencies } from './activities/dependencies.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
-export type { Notification, StateChange, StateSummary } from './conversation/views/observation.js';
+export type { AgentTrust } from './agents/load-agent.js';
+export type { Notification, StateChange, StateSummary, TurnNews } from './conversation/views/observation.js';
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
 
+/** What `createWorker` is given: extensions, and how it runs. */
 export interface CreateWorkerOptions extends Extensions {
   /** Default: the environment and `.env`, by `loadConfig`. */
   readonly config?: Config;
@@ -80,6 +86,7 @@ export interface CreateWorkerOptions extends Extensions {
   readonly trust?: AgentTrust;
 }
 
+/** A worker of this process: it runs the conversations of its task queue. */
 export interface PerduraWorker {
   /** Takes work until `shutdown`, SIGTERM or SIGINT; then running turns finish or move within a grace. Once. */
   run(): Promise<void>;
@@ -89,6 +96,11 @@ export interface PerduraWorker {
 
 /** A worker with custom tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
+  return createWorkerWith(options, {});
+}
+
+/** @internal For `perdura/testing`. `answering` answers in place of every model that an agent or a setting names. */
+export function createWorkerWith(options: CreateWorkerOptions, { answering }: { readonly answering?: Model }): PerduraWorker {
   const { config = loadConfig(), onReady, trust, ...given } = options;
   const own = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
@@ -97,7 +109,7 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, own, { onReady, trust });
+      await runUntil(stop.signal, config, own, { onReady, trust, answering });
     },
     shutdown: () => stop.abort(),
   };
@@ -112,7 +124,7 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   own: Extensions,
-  { onReady, trust }: Pick<CreateWorkerOptions, 'onReady' | 'trust'>,
+  { onReady, trust, answering }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & { readonly answering?: Model },
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
@@ -163,6 +175,7 @@ async function runUntil(
       recall,
       ...(embedding && { embedding }),
       trust,
+      answering,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       circuits: createCircuits({
@@ -234,16 +247,20 @@ async function activitiesOf(
   store: Store,
   {
     trust,
+    answering,
     ...more
   }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
     Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks' | 'recall' | 'embedding'> &
-    Pick<CreateWorkerOptions, 'trust'>,
+    Pick<CreateWorkerOptions, 'trust'> & { readonly answering?: Model },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   const agentsDir = agentsFolder(config, own.agentsDir);
   return createActivities({
     store,
-    models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models }),
+    models:
+      answering === undefined
+        ? createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
+        : modelsAnsweredBy(answering, own.models),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
@@ -265,7 +282,7 @@ async function activitiesOf(
   });
 }
 
-/** What the built-in tools of a worker go by. */
+/** @internal What the built-in tools of a worker go by. */
 export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
   return {
     fetchAllow,
@@ -282,7 +299,7 @@ export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: 
  */
 const WORKFLOW_TASK_TIME = { isolateExecutionTimeout: '10s' } as object;
 
-/** Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
+/** @internal Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
 export function workerOptions(own: {
   readonly connection: NativeConnection;
   readonly namespace: string;
@@ -319,19 +336,20 @@ export function workerOptions(own: {
   };
 }
 
-/** The bundle that the build made, or the sources when there was none; to run it and to replay it. */
+/** @internal The bundle that the build made, or the sources when there was none; to run it and to replay it. */
 export function workflowCode(): WorkflowCode {
   const codePath = join(__dirname, 'workflow-bundle.js');
   const code = existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
   return { ...code, dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') } };
 }
 
+/** @internal */
 export interface Code extends WorkflowCode {
   /** Of custom workflows. */
   readonly hash?: string;
 }
 
-/** The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
+/** @internal The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
   { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,

@@ -71,6 +71,8 @@ export interface ActivityDependencies {
   readonly showsWords?: boolean;
   /** Values that no title shows. */
   readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
+  /** Epoch milliseconds, as tools and models see the time. Default: the machine's clock. */
+  readonly now?: () => number;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

@@ -34,6 +34,7 @@ export async function dev(config: Config, options: DevOptions, output: Output, c
   try {
     const services = await startServices(config, output, leave.signal, { place, hasWorker });
     for (const line of banner(services)) output.line(line);
+    output.note('to talk: perdura chat, in this folder and another terminal; Ctrl+C ends what was started here');
     await ended(leave.signal);
     output.note('ending what was started …');
     const hurry = new AbortController();

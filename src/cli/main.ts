@@ -29,6 +29,7 @@ import {
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { acpCommand } from './commands/acp.js';
 import { serveCommand, tokenCommand } from './commands/gateway.js';
+import { initCommand } from './commands/init.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand, searchCommand } from './commands/memory.js';
 import {
@@ -59,6 +60,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
   ['Move and repair', exportCommand, importCommand, healCommand],
   [
     'Run',
+    initCommand,
     devCommand,
     workerCommand,
     serveCommand,
@@ -75,7 +77,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
 ];
 
 /** They use nothing of the folder. */
-const OUTSIDE = new Set(['trust', 'completion']);
+const OUTSIDE = new Set(['init', 'trust', 'completion']);
 
 /** Runs one command and answers its exit code. Never throws: every error is said on stderr. */
 export async function main(args: readonly string[]): Promise<number> {

@@ -17,12 +17,14 @@ export interface AnsweredAgain extends TurnResult {
   readonly branch: number | null;
 }
 
+/** How an answer is asked for again. */
 export interface AnswerAgainOptions {
   /** Id of the message that is said; one is made. */
   readonly messageId?: string;
   readonly signal?: AbortSignal;
 }
 
+/** Answers of a last turn, anew or of another question. */
 export interface AnswerAgainClient {
   /** Answers the last turn anew: its message is said again, and the old answer becomes a branch. A running turn is stopped. */
   retry(id: string, options?: AnswerAgainOptions): Promise<AnsweredAgain>;

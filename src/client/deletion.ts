@@ -17,6 +17,7 @@ import { ClientError, toClientError } from './errors.js';
 import { findMemory } from './memory-workflow.js';
 import { deliveriesOf } from './webhook-deliveries.js';
 
+/** What was deleted of a conversation. */
 export interface Deleted {
   /** Lives that the store had of it and of its sub-agents, and runs that Temporal is asked to delete: it does so in the background. */
   readonly lives: number;

@@ -11,6 +11,7 @@ import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 /** `ended`: by itself, after `close`. */
 export type RunState = 'running' | 'ended' | 'failed' | 'canceled' | 'terminated' | 'timed-out' | 'continued' | 'unknown';
 
+/** An activity that runs or waits to be tried again. */
 export interface PendingActivity {
   readonly id: string;
   readonly type: string;
@@ -26,6 +27,7 @@ export interface PendingActivity {
   readonly worker: string | null;
 }
 
+/** What Temporal knows of a conversation. */
 export interface Description {
   readonly id: string;
   readonly runId: string;

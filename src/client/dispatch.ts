@@ -7,6 +7,7 @@ import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 
+/** An event of the application's own. */
 export interface AppEventToDispatch {
   /** The same twice is one event; one is made where there is none. */
   readonly id?: string;
@@ -14,11 +15,13 @@ export interface AppEventToDispatch {
   readonly payload?: JsonValue;
 }
 
+/** A receipt for an event, with what its reducer has made of it where that was waited for. */
 export type Dispatched = DispatchedEvent;
 
 /** `wait`: for what its reducer makes of it, which is the `result`. */
 export type Dispatch = (id: string, event: AppEventToDispatch, options?: DispatchOptions) => Promise<Dispatched>;
 
+/** How an event is handed over. */
 export interface DispatchOptions {
   readonly wait?: boolean;
   readonly signal?: AbortSignal;

@@ -2,6 +2,7 @@
 import { isGrpcServiceError, QueryNotRegisteredError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 
+/** What went wrong, by what a program does next. */
 export type ClientErrorKind =
   /** No conversation of that id runs. */
   | 'not-found'
@@ -29,6 +30,7 @@ export type ClientErrorKind =
   | 'unavailable'
   | 'failed';
 
+/** What a client could not do. `kind` is for programs; the message says what was attempted, on what, and what to do. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
   constructor(

@@ -7,6 +7,7 @@ import type { Listed } from './describe.js';
 import type { ListOptions } from './listing.js';
 import { askedOnce, hasLiveWorker } from './worker-place.js';
 
+/** A worker, as Temporal has seen it. */
 export interface WorkerSeen {
   /** `4711@host#store.agents`. */
   readonly identity: string;
@@ -19,6 +20,7 @@ export interface WorkerSeen {
   readonly load: WorkerLoad | null;
 }
 
+/** How busy a worker is. */
 export interface WorkerLoad {
   readonly activities: Slots;
   readonly decisions: Slots;
@@ -34,6 +36,7 @@ export interface Slots {
   readonly failed: number;
 }
 
+/** How much waits on a task queue. */
 export interface QueueLoad {
   readonly of: 'decisions' | 'activities';
   /** Tasks that no worker has taken yet, about. */
@@ -45,12 +48,14 @@ export interface QueueLoad {
   readonly goes: number;
 }
 
+/** Who takes work, and how much waits. */
 export interface Workers {
   readonly taskQueue: string;
   readonly workers: readonly WorkerSeen[];
   readonly queues: readonly QueueLoad[];
 }
 
+/** Failures of one kind. */
 export interface FailureGroup {
   /** Stable, for programs: `auth`, `rate-limit`, `StoreUnavailable`, …; a workflow's own end as Temporal names it. */
   readonly kind: string;
@@ -63,6 +68,7 @@ export interface FailureGroup {
   readonly conversations: readonly string[];
 }
 
+/** What has failed lately. */
 export interface Failures {
   readonly failures: readonly FailureGroup[];
   /** Conversations that were looked at. */
@@ -72,6 +78,7 @@ export interface Failures {
   readonly more: boolean;
 }
 
+/** Looks at all conversations and workers at once. */
 export interface FleetClient {
   /** As `list`, each as it stands now where it answers in time: what Temporal's list says of turns, cost and status is older. */
   standing(options?: ListOptions): Promise<Standing[]>;

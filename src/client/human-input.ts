@@ -45,6 +45,7 @@ export interface Pending extends Approval {
   readonly altered?: true;
 }
 
+/** What waits for people, in all conversations that were asked. */
 export interface AllPending {
   /** Those that expire first come first. */
   readonly approvals: readonly Pending[];
@@ -54,6 +55,7 @@ export interface AllPending {
   readonly more: boolean;
 }
 
+/** What people say to conversations beside messages. */
 export interface HumanInputClient {
   /** What waits for a person in a conversation and in its sub-agents, oldest first, with the arguments whole. */
   approvals(id: string): Promise<Pending[]>;

@@ -28,6 +28,7 @@ export type Replay = (
   histories: readonly History[],
 ) => Promise<{ readonly runs: readonly (Run | undefined)[]; readonly problems: readonly string[] }>;
 
+/** Some of the turns of a conversation. */
 export interface TurnPage {
   /** Oldest first. */
   readonly turns: readonly InspectedTurn[];
@@ -35,6 +36,7 @@ export interface TurnPage {
   readonly more: boolean;
 }
 
+/** The context at a moment, piece by piece. */
 export interface ContextView {
   readonly index: ContextIndex;
   /** null until the first turn. */
@@ -43,6 +45,7 @@ export interface ContextView {
   readonly turns: KnownTurns;
 }
 
+/** The text of a piece of the context. */
 export interface ChunkText {
   readonly id: string;
   readonly kind: DebugChunk['kind'];
@@ -55,6 +58,7 @@ export interface ChunkText {
   readonly next: number | null;
 }
 
+/** What has changed the context, in its order. */
 export interface ContextChanges {
   /** Oldest first; what stood before the messages, before and after, as far as the store has it. */
   readonly changes: readonly (ContextChange & { readonly beforeText: string | null; readonly afterText: string | null })[];
@@ -62,6 +66,7 @@ export interface ContextChanges {
   readonly problems: readonly string[];
 }
 
+/** Looks into a conversation: its turns, moments and context, and why it is what it is. */
 export interface InsightClient {
   /** Turns as they stand, latest page first: `before` names the turn before which the page ends. */
   turns(id: string, options?: { readonly limit?: number; readonly before?: string }): Promise<TurnPage>;

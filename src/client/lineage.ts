@@ -21,6 +21,7 @@ import { withRetries } from './with-retries.js';
 import type { AskWorker } from './worker-patience.js';
 import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
+/** A conversation that has begun with turns of another one. */
 export interface Begun extends Opened {
   readonly id: string;
 }
@@ -28,6 +29,7 @@ export interface Begun extends Opened {
 /** Where Temporal and the store no longer know whose it was, and the id that its tenant knows it by. */
 type Owned = Pick<StartOptions, 'tenant' | 'publicId'>;
 
+/** Forks, rewinds, resumes and deletion. */
 export interface LineageClient {
   /**
    * Starts a conversation with the turns of `id` up to `at`: no effect is run again, nothing is copied. Resolves once it has them. Without

@@ -4,6 +4,7 @@ import { WORKFLOW_TYPE } from '../workflows/messages.js';
 import { toListed, type Listed } from './describe.js';
 import { toClientError, type ClientError } from './errors.js';
 
+/** Which conversations are listed. */
 export interface ListOptions {
   readonly limit?: number;
   readonly query?: string;

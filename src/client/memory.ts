@@ -22,6 +22,7 @@ import { ClientError, toClientError } from './errors.js';
 import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
 import { withRetries } from './with-retries.js';
 
+/** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in what was said. */
 export interface ScopeMemory {
   readonly scope: string;
   /** MEMORY.md as it is. */
@@ -32,7 +33,7 @@ export interface ScopeMemory {
   textOf(version: string): Promise<string | undefined>;
   /** HISTORY, newest first. */
   history(): Promise<AsyncIterable<HistoryEntry>>;
-  /** With `all`, those too that others have replaced. */
+  /** All facts of the scope; with `all`, those too that others have replaced. */
   facts(options?: { readonly all?: boolean }): Promise<readonly FactRecord[]>;
   /** Finds what was said and is remembered, by a whole question; best first. */
   search(question: string, options?: SearchOptions): Promise<readonly Recalled[]>;

@@ -15,12 +15,14 @@ import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
 import { beginningOf } from '../records/text.js';
 
+/** A live event, and where it stands in the feed. */
 export interface WatchEvent {
   /** Hand it to the next `watch` to go on where this one ended. */
   readonly cursor: string;
   readonly event: FeedEvent;
 }
 
+/** What is remembered of a conversation and its scope. */
 export interface Remembered {
   /** Of this conversation, newest first. */
   readonly episodes: EpisodeRecord[];
@@ -30,6 +32,7 @@ export interface Remembered {
   readonly skipped: number;
 }
 
+/** What the store has of a conversation. */
 export interface ReadingClient {
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
@@ -74,6 +77,7 @@ export interface ReadingClient {
 /** An item of the memory channel: what a tool found, or an agent or an application stored. */
 export type StoredItem = Omit<ItemRecord, 'v'>;
 
+/** The items of a memory channel. */
 export interface StoredItems {
   readonly items: readonly StoredItem[];
   /** Records in the store that cannot be read. */

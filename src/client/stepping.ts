@@ -23,6 +23,7 @@ import { withRetries } from './with-retries.js';
 import type { AskWorker } from './worker-patience.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
 
+/** The step engine: one thing at a time, breakpoints, the queue by hand. */
 export interface SteppingClient {
   /** `auto` drains the queue; `stepping` lets what is under way end, and does the rest one step at a time. */
   setMode(id: string, mode: ControlMode): Promise<ControlStatus>;
@@ -50,6 +51,7 @@ export interface SteppingClient {
   control(id: string): Promise<ControlView>;
 }
 
+/** Which step is asked for. */
 export interface StepRequest {
   readonly id?: string;
   readonly scope?: StepScope;

@@ -30,6 +30,7 @@ const WRITTEN_BYTES = 256 * 1024;
 /** Of two uses at once one may take the bytes away from where the other looks; then they are where the first has put them. */
 const LOOKS = 3;
 
+/** A file that waits to be named in a message. */
 export interface UploadedFile {
   /** The reference. */
   readonly ref: string;
@@ -43,11 +44,13 @@ export interface UploadedFile {
   readonly used: boolean;
 }
 
+/** Whose upload it is. */
 export interface OfTenant {
   /** Default: of no tenant. */
   readonly tenant?: string;
 }
 
+/** What an upload must be. */
 export interface UploadOptions extends OfTenant {
   /** Default: DEFAULT_UPLOAD_BYTES. */
   readonly maxBytes?: number;
@@ -57,6 +60,7 @@ export interface UploadOptions extends OfTenant {
   readonly keepMs?: number;
 }
 
+/** Pictures for messages, uploaded ahead of them. */
 export interface UploadsClient {
   /**
    * Keeps a picture (PNG, JPEG, GIF, WebP), a PDF or a text, by its content, for a message that will name it. The same bytes again are the same reference,
@@ -65,6 +69,7 @@ export interface UploadsClient {
   upload(parts: AsyncIterable<Uint8Array>, options?: UploadOptions): Promise<UploadedFile>;
   /** Fails with `not-found`. */
   uploaded(ref: string, options?: OfTenant): Promise<UploadedFile>;
+  /** The bytes as they came. Fails with `not-found`. */
   uploadedBytes(ref: string, options?: OfTenant): Promise<Buffer>;
   /** Makes it a body of the conversation, for the `images` or `documents` of a message to it. */
   attachUploaded(id: string, ref: string, options?: OfTenant): Promise<MediaSource & { readonly ref: string }>;

@@ -3,6 +3,7 @@ import { tenantOf } from '../records/scope.js';
 import { sumOf, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
 import type { Store } from '../stores/store.js';
 
+/** What is summed up. */
 export interface UsageOptions {
   /** Default: by model. */
   readonly by?: SpendingGroup;
@@ -12,6 +13,7 @@ export interface UsageOptions {
   readonly tenant?: string | null;
 }
 
+/** Sums of what was spent. */
 export interface UsageReport {
   readonly by: SpendingGroup;
   /** ISO 8601; null: all that the store has. */
@@ -20,6 +22,7 @@ export interface UsageReport {
   readonly total: SpendingSum;
 }
 
+/** What models were paid for. */
 export interface UsageClient {
   /** What all conversations of the namespace have spent, failed calls and those that came too late too; what was deleted is not in it. */
   usage(options?: UsageOptions): Promise<UsageReport>;

@@ -10,8 +10,10 @@ import { WEBHOOK_EVENTS } from '../records/webhooks.js';
 import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+/** How much a worker logs. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** Variables by their names. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A setting has a value that cannot be used; the message names it and says what to write instead. */

@@ -10,6 +10,7 @@ import type { ChosenChunks } from './state/compaction-state.js';
 import type { SentOrder } from './state/turn-state.js';
 import type { Approval, ChildReport, Decision } from './protocol/human-input.js';
 
+/** What happens to a conversation, as observers are told. Kinds and fields may be added in any version. */
 export type ConversationEvent =
   // Someone said something.
   | {

@@ -2,9 +2,7 @@
  * The user's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
  * CLI. Every fault is named by where it stands: file and field.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import Module, { createRequire } from 'node:module';
-import { dirname, resolve } from 'node:path';
+import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { ConfigError, findUserConfig } from '../config.js';
@@ -20,9 +18,11 @@ import { builtinTools } from '../tools/builtin/index.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import type { Tool } from '../tools/tool.js';
+import { installTypeScript } from './typescript.js';
 
 export type { Observed, Observer } from '../telemetry/observer.js';
 
+/** What a project brings: the default export of `perdura.config.*`, and the options of `createWorker`. */
 export interface Extensions {
   /** Beside the built-in ones; made with `defineTool`. */
   readonly tools?: readonly Tool[];
@@ -247,48 +247,12 @@ function importFile(file: string): Promise<unknown> {
   return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);
 }
 
-/** What `require` uses and Node does not document: how files are read and how names become files. */
-interface Loader {
-  readonly _extensions: Record<string, ((module: Compiling, file: string) => void) | undefined>;
-  _resolveFilename(request: string, parent: { readonly filename?: string } | undefined, ...rest: unknown[]): string;
-}
-
-interface Compiling {
-  _compile(code: string, file: string): void;
-}
-
 /** Transpiled in memory, types unchecked; so are the `.ts` files that it imports, also as `./x.js`. */
 async function importTypeScript(file: string): Promise<unknown> {
-  const { transformSync } = await import('@swc/core');
-  const loader = Module as unknown as Loader;
-  const { _resolveFilename: resolveFilename } = loader;
-  const before = loader._extensions['.ts'];
-  loader._extensions['.ts'] = (module, filename) => {
-    const { code } = transformSync(readFileSync(filename, 'utf8'), {
-      filename,
-      swcrc: false,
-      configFile: false,
-      sourceMaps: 'inline',
-      jsc: { target: 'es2022', parser: { syntax: 'typescript', decorators: true } },
-      module: { type: 'commonjs' },
-    });
-    module._compile(code, filename);
-  };
-  loader._resolveFilename = (request, parent, ...rest) => {
-    const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? typeScriptOf(request, parent.filename) : undefined;
-    return source ?? resolveFilename.call(loader, request, parent, ...rest);
-  };
+  const restore = installTypeScript((await import('@swc/core')).transformSync);
   try {
     return { default: defaultOf({ default: createRequire(file)(file) }) };
   } finally {
-    loader._resolveFilename = resolveFilename;
-    if (before) loader._extensions['.ts'] = before;
-    else delete loader._extensions['.ts'];
+    restore();
   }
-}
-
-/** `./x.js` and `./x` next to a `.ts` file mean `./x.ts` when there is one. */
-function typeScriptOf(request: string, from: string): string | undefined {
-  const source = resolve(dirname(from), request.replace(/(\.js)?$/, '.ts'));
-  return request.endsWith('.ts') || !existsSync(source) ? undefined : source;
 }

@@ -39,6 +39,7 @@ import { ofTenant, untenanted } from './tenants/routes.js';
 import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
 import { addPage, OWN_PAGE } from './page/routes.js';
 
+/** What `createGateway` is given. */
 export interface GatewayOptions {
   readonly client: PerduraClient;
   /** Who holds a token. */

@@ -1,9 +1,14 @@
-/** `import … from 'perdura/gateway'`: conversations over HTTP, in a server of your own. */
+/**
+ * `import … from 'perdura/gateway'`: conversations over HTTP, in a server of your own.
+ *
+ * @packageDocumentation
+ */
 import type { GatewayOptions } from './app.js';
 import { createGateway as createApp } from './app.js';
 
 /** Hono's app, as any server of fetch handlers takes it. */
 export interface Gateway {
+  /** Answers one request. */
   readonly fetch: (request: Request, env?: unknown) => Response | Promise<Response>;
 }
 
@@ -14,9 +19,10 @@ export function createGateway(options: GatewayOptions): Gateway {
 }
 
 export { serveGateway, type ServedGateway, type ServeOptions } from './serve.js';
-export { createEntrance, type Browsers, type Entrance, type EntranceOptions } from './access/entrance.js';
+export { createEntrance, type Browsers, type Entrance, type EntranceOptions, type OpenedSession } from './access/entrance.js';
 export { watchAuthFile, type AuthFile, type AuthSource } from './access/auth-file.js';
-export { createLimits, type SharedCounts } from './access/limits.js';
+export { createLimits, type CreateLimiter, type SharedCounts } from './access/limits.js';
 export { keptToken, oneToken, type Authenticate } from './access/tokens.js';
 export { ROLES, type Principal, type Role } from './access/principal.js';
 export type { GatewayOptions } from './app.js';
+export type { AgentDescription, Finding } from './context.js';

@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { createGateway, MAX_HEADERS, type GatewayOptions } from './app.js';
 import { answerSocketErrors } from './socket-errors.js';
 
+/** What `serveGateway` is given: the gateway's options, and where it listens. */
 export interface ServeOptions extends Omit<GatewayOptions, 'closing'> {
   /** Default: 127.0.0.1. */
   readonly host?: string;
@@ -13,6 +14,7 @@ export interface ServeOptions extends Omit<GatewayOptions, 'closing'> {
   readonly patienceMs?: { readonly headers: number; readonly request: number };
 }
 
+/** A gateway that listens. */
 export interface ServedGateway {
   /** Such as `http://127.0.0.1:7280`. */
   readonly url: string;

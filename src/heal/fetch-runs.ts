@@ -19,6 +19,7 @@ export interface Execution {
   readonly runId?: string;
 }
 
+/** Histories of a conversation, as Temporal still has them. */
 export interface FetchedRuns {
   readonly histories: readonly History[];
   /** False when earlier runs are no longer retained. */

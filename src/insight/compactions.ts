@@ -7,6 +7,7 @@ import type { ConversationState } from '../conversation/state.js';
 import type { Usage } from '../records/message.js';
 import { slotsOf } from '../records/slots.js';
 
+/** Something that has changed the context. */
 export interface ContextChange {
   /** In the order in which they happened, from 1. */
   readonly number: number;

@@ -28,6 +28,7 @@ export interface MomentLine {
   readonly run: number;
 }
 
+/** Some of the moments of a conversation. */
 export interface MomentPage {
   readonly last: number;
   readonly moments: readonly MomentLine[];
@@ -36,6 +37,7 @@ export interface MomentPage {
   readonly problems: readonly string[];
 }
 
+/** What happened at a moment, and what was after it. */
 export interface MomentView extends MomentLine {
   readonly last: number;
   /** null at the very beginning. */

@@ -22,6 +22,7 @@ export interface DebugScene {
   readonly chunks: readonly DebugChunk[];
 }
 
+/** A piece of the context. */
 export interface DebugChunk {
   /** As in a step's result: `chunk_<slot>`. */
   readonly id: string;

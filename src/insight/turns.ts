@@ -7,6 +7,7 @@ import type { TurnEnd } from '../records/turn-end.js';
 /** UTF-16 units. */
 const MAX_QUESTION = 200;
 
+/** A turn with its steps. */
 export interface InspectedTurn {
   readonly turn: string;
   readonly startedAt: Date;

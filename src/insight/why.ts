@@ -83,6 +83,7 @@ function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | un
   return [...new Set(slots.flatMap((slot) => turnOf(slot) ?? []))].sort();
 }
 
+/** Why something stands in the context, or does not. */
 export interface WhyAnswer {
   readonly id: string;
   readonly turn: string;

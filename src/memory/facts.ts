@@ -13,6 +13,7 @@ import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
 
+/** What a model is shown of its older turns: episodes and facts. */
 export interface MemoryBundle {
   /** Episodes beyond these; absent when there are none. */
   readonly earlier?: Earlier;

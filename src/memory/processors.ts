@@ -8,6 +8,7 @@
 import type { MessageToRecord } from '../conversation/activity-io/effects.js';
 import type { ConversationKey } from '../stores/store.js';
 
+/** Where the text of a processor comes from. */
 export interface ProcessorContext {
   readonly conversation: string;
   readonly scope: string;
@@ -15,12 +16,14 @@ export interface ProcessorContext {
   readonly turn: string;
 }
 
+/** Where the result of a tool comes from. */
 export interface ToolResultContext extends ProcessorContext {
   readonly callId: string;
   readonly tool: string;
   readonly outcome: string;
 }
 
+/** Changes a text before it is stored. One that throws keeps the message in the queue, or the tool's result from being taken. */
 export interface Processor<Context> {
   /** Unique, for errors and logs. */
   readonly name: string;

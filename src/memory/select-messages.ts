@@ -11,6 +11,7 @@
  */
 import { isFromPerson, type ConversationMessage } from '../records/message.js';
 
+/** What was left out of a prompt that would have been too long. */
 export interface OverflowReport {
   readonly droppedCount: number;
   readonly estimatedDroppedTokens: number;

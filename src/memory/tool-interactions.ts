@@ -2,6 +2,7 @@
 import type { JsonValue } from '../records/message.js';
 import type { RawTrace } from './traces.js';
 
+/** A tool call with its result, found together (seed 000). */
 export interface ToolInteraction {
   readonly tool_call_id: string;
   /** Of the call; a result that arrives in a later turn changes nothing. */

@@ -16,6 +16,7 @@ import {
   type UserMessage,
 } from '../records/message.js';
 
+/** One line of a conversation's record (seed 000). */
 export interface RawTrace {
   readonly id: string;
   /** Epoch seconds. */

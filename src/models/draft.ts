@@ -4,7 +4,9 @@ import type { ModelDelta } from './model.js';
 import { readCall } from './tool-input.js';
 import { toWellFormed } from './well-formed.js';
 
+/** An answer that grows by pieces, for those who write a provider. */
 export interface Draft {
+  /** More of a text, or of thinking. */
   say(kind: 'text' | 'thinking', piece: string): void;
   /** A call begins, or is there at once; its JSON may still grow. `before` goes where the call goes. */
   call(call: { readonly callId: string; readonly name: string; readonly input?: JsonValue; readonly before?: AssistantBlock }): GrowingCall;
@@ -14,10 +16,13 @@ export interface Draft {
   blocks(options: { readonly withCalls: boolean }): AssistantBlock[];
   /** The blocks that have ended, without calls. */
   ended(): AssistantBlock[];
+  /** Whether a tool call has begun. */
   hasCalls(): boolean;
 }
 
+/** A tool call whose arguments are still coming. */
 export interface GrowingCall {
+  /** More of the JSON of its arguments. */
   grow(json: string): void;
 }
 
@@ -33,6 +38,7 @@ type Item =
       json: string;
     };
 
+/** A draft for a provider's answer, whose pieces go to `onDelta` as they come. */
 export function createDraft(provider: string, onDelta: (delta: ModelDelta) => void): Draft {
   const items: Item[] = [];
   const emit = createDeltaEmitter(onDelta);

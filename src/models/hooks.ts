@@ -5,6 +5,7 @@
 import type { ConversationMessage } from '../records/message.js';
 import type { ModelRequest, ModelResponse } from './model.js';
 
+/** Which call of a model a hook is told of. */
 export interface HookedCall {
   readonly conversation: string;
   readonly turn: string;
@@ -14,6 +15,7 @@ export interface HookedCall {
   readonly model: string;
 }
 
+/** Looks at what models are asked and answer, and changes nothing. What it throws is logged. */
 export interface ModelHook {
   /** Unique, for logs. */
   readonly name: string;

@@ -53,6 +53,11 @@ export interface Models {
 /** By `provider/model`, or `provider/*` for all others of a provider. */
 export type DeclaredModels = Readonly<Record<string, DeclaredModel>>;
 
+/** One model for every name. What a name's model takes and costs stays as it is known. */
+export function modelsAnsweredBy(model: Model, declared?: DeclaredModels): Models {
+  return Object.assign(() => model, { limits: createModelLimits(declared) });
+}
+
 /** What estimates miss grows with what is estimated. */
 export function safetyMarginOf(contextTokens: number): number {
   return Math.max(2_000, Math.floor(contextTokens / 100));

@@ -2,6 +2,7 @@
 import type { ContextWindow } from './context-window.js';
 import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../records/message.js';
 
+/** A tool as a model is shown it. */
 export interface ToolDescription {
   readonly name: string;
   readonly description: string;
@@ -52,9 +53,11 @@ export interface ModelResponse {
   readonly usage: ModelUsage;
 }
 
+/** How one call of a model is made. */
 export interface StreamOptions {
   /** Aborting it stops the request; the promise then rejects with ModelInterrupted, which has what was complete by then. */
   readonly signal: AbortSignal;
+  /** Given each piece of the answer as it comes. */
   readonly onDelta: (delta: ModelDelta) => void;
   /** Milliseconds without a byte after which the call is given up; default 60,000. */
   readonly idleMs?: number;
@@ -65,6 +68,7 @@ export interface StreamOptions {
 /** How a call is written by a model that has no tools of its own. */
 export type TextToolFormat = 'xml' | 'json';
 
+/** A provider of models; implement it to bring your own. */
 export interface Model {
   readonly provider: string;
   /** For a provider whose models have no tools of their own: calls are written in the text, in this format. */
@@ -101,6 +105,7 @@ export type ModelFailureKind =
   | 'missing-key'
   | 'missing-package';
 
+/** Why a model did not answer. `kind` decides whether it is asked again. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   constructor(

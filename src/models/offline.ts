@@ -76,7 +76,7 @@ export function createOfflineModel({ delayMs = DEFAULT_DELAY_MS }: { readonly de
     provider: 'offline',
     async stream(request, options) {
       const { text, calls } = offlineAnswer(request);
-      const usage = usageOf(request, text);
+      const usage = estimatedUsage(request, text);
       await speak(text, delayMs, options).catch((cause: unknown) => {
         if (options.signal.aborted) throw new ModelInterrupted([], usage);
         throw cause;
@@ -101,7 +101,7 @@ async function speak(text: string, delayMs: number, { signal, onDelta }: StreamO
 }
 
 export function offlineAnswer(request: ModelRequest): OfflineAnswer {
-  const consolidated = consolidation(request);
+  const consolidated = offlineConsolidation(request);
   if (consolidated !== undefined) return { text: consolidated, calls: [] };
   const { results, added } = lastResults(request.messages);
   if (results.length > 0)
@@ -180,7 +180,7 @@ function longText(wish: string): string | undefined {
 }
 
 /** Asked to consolidate a memory, it keeps the memory, adds what a person asked it to remember, and notes how much was said. */
-function consolidation({ system, messages }: ModelRequest): string | undefined {
+export function offlineConsolidation({ system, messages }: ModelRequest): string | undefined {
   const asked = [system, ...messages.flatMap((message) => (message.role === 'user' ? wordsOf(message) : []))].join('\n');
   if (!asked.includes('You are a memory consolidation agent') || !asked.includes('"memory_update"')) return undefined;
   const memory = /## Current Long-term Memory\n([\s\S]*?)\n+## Conversation to Process/.exec(asked)?.[1]?.trim() ?? '';
@@ -206,7 +206,8 @@ function wordsOf({ text }: Extract<ConversationMessage, { role: 'user' }>): stri
   return typeof text === 'string' && text.trim() !== '' ? [text.trim()] : [];
 }
 
-function usageOf(request: ModelRequest, answer: string): ModelUsage {
+/** Estimated, of a model that counts no tokens. */
+export function estimatedUsage(request: ModelRequest, answer: string): ModelUsage {
   const { system, tools, messages } = request;
   return {
     inputTokens: estimateTokens(JSON.stringify([system, tools, messages]).length),

@@ -46,6 +46,7 @@ export interface EpisodeLinks {
   readonly fold?: EpisodeFold;
 }
 
+/** What stands for older episodes that are no longer shown one by one. */
 export interface EpisodeFold {
   readonly text: string;
   /** The newest one that it stands for; it stands for all before it too. */
@@ -61,6 +62,7 @@ export interface Replacement {
   readonly ts: number;
 }
 
+/** A fact that a compaction has found. */
 export interface Fact {
   readonly id: string;
   readonly ts: number;

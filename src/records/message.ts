@@ -3,7 +3,9 @@
  * in a store and in a test unchanged.
  */
 
+/** Any value of JSON. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+/** An object of JSON. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
@@ -58,6 +60,7 @@ export type AssistantBlock =
   | { readonly kind: 'opaque'; readonly provider: string; readonly value: JsonValue }
   | { readonly kind: 'tool-call'; readonly callId: string; readonly name: string; readonly input: JsonValue; readonly inputRef?: BodyRef };
 
+/** What a model said: its blocks, in their order. */
 export interface AssistantMessage {
   readonly role: 'assistant';
   readonly blocks: readonly AssistantBlock[];
@@ -80,6 +83,7 @@ export interface ItemRef {
   readonly isPlain?: true;
 }
 
+/** How a tool call ended, as the model reads it. */
 export interface ToolResultMessage {
   readonly role: 'tool';
   readonly callId: string;
@@ -92,6 +96,7 @@ export interface ToolResultMessage {
   readonly files?: { readonly read?: readonly string[]; readonly edited?: readonly string[]; readonly written?: readonly string[] };
 }
 
+/** One message of a conversation. */
 export type ConversationMessage = UserMessage | AssistantMessage | ToolResultMessage;
 
 /** Why the model stopped speaking, in one vocabulary for all providers. `interrupted` is ours: a person stopped it. */

@@ -29,6 +29,7 @@ export interface Spent extends Spending {
 export const SPENDING_GROUPS = ['agent', 'scope', 'tenant', 'model', 'day', 'conversation', 'kind'] as const;
 export type SpendingGroup = (typeof SPENDING_GROUPS)[number];
 
+/** What calls of models have cost together. */
 export interface SpendingSum {
   /** What they have in common: a name, or a day as `2026-11-24`, in UTC. */
   readonly of: string;

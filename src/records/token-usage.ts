@@ -2,6 +2,7 @@
 
 export type ChunkType = 'SYSTEM' | 'MEMORY' | 'SUMMARY' | 'TASK' | 'WORKING_FLOW' | 'NOTICE';
 
+/** A piece of the context, with what it takes (seed 004). */
 export interface MemoryChunk {
   readonly id: string;
   readonly type: ChunkType;
@@ -19,6 +20,7 @@ export interface TokenThresholds {
 
 export const DEFAULT_THRESHOLDS: TokenThresholds = { softThreshold: 50_000, hardThreshold: 80_000, truncationThreshold: 100_000 };
 
+/** How full the context is, and what is due (seed 004). */
 export interface TokenUsage {
   readonly totalTokens: number;
   readonly compressibleTokens: number;

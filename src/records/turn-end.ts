@@ -2,6 +2,7 @@
 
 export const UNFINISHED = ['end', 'interrupted', 'tool-limit', 'budget', 'refused', 'failed'] as const;
 
+/** How a turn ended that has no whole answer. */
 export interface TurnEnd {
   readonly v: 1;
   readonly turn: string;

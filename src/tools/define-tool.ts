@@ -17,6 +17,7 @@ const QUICK_TIMEOUT_MS = 1_000;
 const ECHO_BYTES = 600;
 const MAX_ATTEMPTS = 10;
 
+/** Makes a tool that agents can call. Throws for a name, a description, a schema or a policy that cannot be used. */
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
   const { name, description } = definition;
   if (!TOOL_NAME_PATTERN.test(name)) {

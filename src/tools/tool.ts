@@ -21,6 +21,7 @@ export type ToolResult =
     }
   | { readonly ok: false; readonly error: string };
 
+/** What a tool finds around it while it runs. */
 export interface ToolContext {
   /** Absolute real path that file tools stay inside. */
   readonly workspace: string;
@@ -31,6 +32,7 @@ export interface ToolContext {
   readonly callId: string;
   /** The same for every attempt at this call; hand it to services that take one. */
   readonly idempotencyKey: string;
+  /** The time, as tests can set it. */
   readonly now: () => Date;
   /** What this conversation has stored in this session, and long results of its tools (seed 003). */
   readonly memory: AgentMemory;
@@ -51,7 +53,13 @@ export interface ToolContext {
    */
   readonly refusalOf?: (input: JsonValue) => string | undefined;
   /** Summaries of this session's older turns, newest first; `read` gives what was said in one of the turns, or a line for each. */
-  readonly episodes: () => Promise<readonly (Episode & { readonly read: (turn?: number) => Promise<string> })[]>;
+  readonly episodes: () => Promise<readonly OpenEpisode[]>;
+}
+
+/** A summary of older turns. */
+export interface OpenEpisode extends Episode {
+  /** What was said in one of the turns, or a line for each. */
+  readonly read: (turn?: number) => Promise<string>;
 }
 
 /** How the workflow runs a tool; travels with each call, so that settings never come from the workflow's bundle. */
@@ -102,6 +110,7 @@ export interface Examined {
   readonly real?: Readonly<Record<string, string>>;
 }
 
+/** A tool as workers have it; `defineTool` makes one. */
 export interface Tool {
   readonly name: string;
   readonly description: string;
@@ -122,6 +131,7 @@ export interface Tool {
   readonly run: (input: JsonValue, context: ToolContext) => Promise<ToolResult>;
 }
 
+/** What `defineTool` is given. */
 export interface ToolDefinition<Schema extends z.ZodObject> {
   /** `^[a-zA-Z0-9_-]{1,64}$`, as providers ask. */
   readonly name: string;
@@ -133,9 +143,11 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
   /** Whether a person is to allow a call with these arguments. May throw: then one is asked. Not called for what does not fit the schema. */
   readonly examine?: (input: z.output<Schema>, context: ExamineContext) => Promise<Examined> | Examined;
+  /** What the conversation does in place of a run, such as waiting. For built-in tools. */
   readonly workflowAction?: (input: z.output<Schema>, context: WorkflowActionContext) => WorkflowAction | undefined;
   /** May throw: the message becomes the error the model reads. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult | string> | ToolResult | string;
 }
 
+/** Whether a call runs, waits for a person, or is refused. */
 export type ApprovalPolicy = 'allow' | 'ask' | 'deny';

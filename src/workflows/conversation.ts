@@ -37,12 +37,12 @@ import type { ConversationEvent } from '../conversation/event.js';
 import { handOverReason } from '../conversation/hand-over.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { scopeAndTenant } from '../records/scope.js';
-import { withOrigin } from '../conversation/lineage/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
+import { openStarted } from '../conversation/opening.js';
 import { changeOf, createMarks, summaryOf, type ConversationListener } from '../conversation/views/observation.js';
 import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
-import { openConversation, type ConversationState } from '../conversation/state.js';
+import type { ConversationState } from '../conversation/state.js';
 import { readCarriedState } from '../conversation/state/carried-state.js';
 import { createAnswers } from './answers.js';
 import { createChangeNotifier } from './change-notifier.js';
@@ -64,6 +64,7 @@ export function createConversation(
   return (argument, measure = measureByServer) => converse(argument, measure, reduce);
 }
 
+/** The workflow `conversation`, without reducers. */
 export const conversation = createConversation();
 
 async function converse(
@@ -149,18 +150,13 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   }
   const start = readStart(argument);
   if (!start.ok) throw startRefusal(start.reason);
-  const { agent, scope, delegation, origin, tenant: _tenant, publicId: _publicId, ...rest } = start.value;
+  const { delegation } = start.value;
   // Who is whose sub-agent, Temporal knows better than an argument.
   if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
     throw startRefusal('start.delegation is for sub-agents, which a conversation starts');
   const pattern = delegation ? CHILD_PATTERN : ID_PATTERN;
   if (!pattern.test(info.workflowId)) throw startRefusal(`the workflow id must match ${pattern.source}`);
-  const identity = { life: info.firstExecutionRunId, agent, scope };
-  const opened = openConversation({ ...rest, identity, conversation: info.workflowId, delegation, rules, at: now() });
-  if (!delegation) return origin === null ? opened : withOrigin(opened, origin);
-  const asked = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at: now() });
-  // One task, one turn.
-  return apply(asked, { kind: 'close-requested', at: now() });
+  return openStarted(start.value, { conversation: info.workflowId, life: info.firstExecutionRunId, rules, at: now() });
 }
 
 const WHAT_TO_DO = '`perdura resume` begins another with the turns that the store has';

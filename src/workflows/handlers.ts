@@ -8,7 +8,7 @@ import {
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
-import { turnOfMessage } from '../conversation/inbox/arrivals.js';
+import { messageReceived, turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
 import type { Recalled } from '../conversation/activity-io/effects.js';
 import {
@@ -31,7 +31,7 @@ import { compactionOutcome } from '../conversation/context/requests.js';
 import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import { handleStepping } from './stepping.js';
-import { handleHumanInput, messageReceived } from './human-input.js';
+import { handleHumanInput } from './human-input.js';
 import {
   closeSignal,
   compactUpdate,
@@ -71,7 +71,7 @@ export function handleMessages(conversation: Conversation): Handled {
 
   const reject = (name: string, reason: string): void => dispatch({ kind: 'input-rejected', name, reason, at: now() });
   const accept = (said: ParsedMessage, id: string): void =>
-    said.kind === 'reset' ? dispatch({ kind: 'reset-requested', resetId: id, at: now() }) : dispatch(messageReceived(said, id));
+    said.kind === 'reset' ? dispatch({ kind: 'reset-requested', resetId: id, at: now() }) : dispatch(messageReceived(said, id, now()));
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {
       updates += 1;

@@ -3,8 +3,7 @@ import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
 import type { Budget } from '../records/identity.js';
-import type { ConversationEvent } from '../conversation/event.js';
-import { readMessage, readModelChoice, type ParsedMessage } from '../conversation/protocol/input.js';
+import { readMessage, readModelChoice } from '../conversation/protocol/input.js';
 import { readBudget, readChildNews, readDecision, readWithdrawal, type Decided } from '../conversation/protocol/human-input.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
@@ -108,19 +107,4 @@ export function handleHumanInput({
     { validator: (payload: unknown) => void accepted(readModelChoice(payload)) },
   );
   setHandler(approvalsQuery, () => approvalsOf(state()));
-}
-
-export function messageReceived(said: Extract<ParsedMessage, { kind: 'message' }>, messageId: string): ConversationEvent {
-  const { text, media, output, context, tools, delivery } = said;
-  return {
-    kind: 'message-received',
-    messageId,
-    text,
-    ...media,
-    ...(output && { output }),
-    ...(context && { context }),
-    ...(tools && { tools }),
-    delivery,
-    at: now(),
-  };
 }

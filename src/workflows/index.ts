@@ -1,9 +1,18 @@
 /// <reference path="../../types/ms.d.ts" preserve="true" />
-/** Entry of the workflow bundle, and what a custom entry is made of (`perdura/workflows`). */
+/**
+ * Entry of the workflow bundle, and what a custom entry is made of (`perdura/workflows`).
+ *
+ * @packageDocumentation
+ */
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory.js';
 export { webhook } from './webhook.js';
+export type { ConversationArgument } from './conversation.js';
+export type { MemoryArgument } from './memory.js';
+export type { ConversationIdentity } from '../records/identity.js';
+export type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
+export type { WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
 export type {
   AppChunk,
   AppEvent,

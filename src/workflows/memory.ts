@@ -23,7 +23,7 @@ import {
 } from '@temporalio/workflow';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
-import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
+import type { RememberInput } from '../conversation/activity-io/memory-effects.js';
 import {
   readCare,
   readConsolidationRequest,
@@ -61,6 +61,7 @@ import {
   type AskedConsolidation,
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
+import { outcomeOf, toRemember } from '../conversation/memory-workflow/consolidated.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
 import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';
 import type { Usage } from '../records/message.js';
@@ -92,6 +93,7 @@ export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
 const MAX_EVENTS = 5_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
+/** The workflow `memory:<scope>`: the one writer of a scope's long-term memory. */
 export async function memory(argument: MemoryArgument, measure: MeasureHistory = measureByServer): Promise<never> {
   const { scope, handOver = MAX_EVENTS } = begin(argument);
   let queue = carriedQueue(argument, scope);
@@ -258,27 +260,6 @@ function carriedQueue(argument: MemoryArgument, scope: string): MemoryQueue {
     `the run before this memory handed over what no memory has (${read.reason}); start it anew: MEMORY.md is in the store`,
     FAILURES.invalidStart,
   );
-}
-
-function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null } {
-  switch (result.kind) {
-    case 'done':
-      return { consolidation: 'model', usage: result.usage };
-    case 'unusable':
-      return { consolidation: 'raw-fallback', usage: result.usage };
-    case 'nothing-to-do':
-      return { consolidation: 'nothing-to-do', usage: null };
-  }
-}
-
-function toRemember(scope: string, id: string, result: Consolidated): RememberInput | undefined {
-  if (result.kind === 'nothing-to-do') return undefined;
-  const common = { scope, id, cause: 'consolidation' } as const;
-  if (result.kind === 'unusable') {
-    return { ...common, history: { kind: 'raw-fallback', text: result.fallback }, update: null, proposed: [] };
-  }
-  const { history, update, proposed } = result;
-  return { ...common, history: history === null ? null : { kind: 'summary', text: history }, update, proposed };
 }
 
 /** One at a time, in the order of coming. */

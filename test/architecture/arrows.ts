@@ -83,10 +83,20 @@ export const ARROWS: readonly Row[] = [
       '@temporalio/worker',
     ],
   },
+  // Runs a project's TypeScript; what transpiles it is given.
+  { place: 'extensions/typescript.ts', may: [], packages: ['node:fs', 'node:module', 'node:path', '@swc/core'] },
+  { place: 'register.ts', may: ['extensions/typescript.ts'], packages: ['@swc/core'] },
   {
     // What a user's own code may bring, checked; it names no worker.
     place: 'extensions/user-config.ts',
-    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts', 'models/embedder.ts'],
+    may: [
+      'config.ts',
+      'tools/',
+      'memory/processors.ts',
+      'memory/compaction/compactor.ts',
+      'models/embedder.ts',
+      'extensions/typescript.ts',
+    ],
     mayTypes: [
       'records/',
       'conversation/',
@@ -183,6 +193,9 @@ export const ARROWS: readonly Row[] = [
     mayTypes: [
       'models/context-window.ts',
       'models/hooks.ts',
+      'models/known-models.ts',
+      // What signatures of the client name.
+      ...['client/', 'stores/', 'heal/fetch-runs.ts', 'search/', 'insight/'],
       'records/',
       'conversation/',
       'tools/',
@@ -198,6 +211,17 @@ export const ARROWS: readonly Row[] = [
       ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
       ...[...EXTENSIONS, 'heal/', 'insight/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
     ],
+  },
+  {
+    // For people's tests: assembles as worker.ts does; of the workflows it takes what runs anywhere.
+    place: 'testing/',
+    may: [
+      ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'activities/'],
+      ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts'],
+      ...['workflows/answers.ts', 'workflows/change-notifier.ts', 'workflows/failure.ts'],
+      ...['cli/services/server-flags.ts', 'cli/services/temporal-binary.ts'],
+    ],
+    mayTypes: ['workflows/activities.ts'],
   },
 ];
 

@@ -1,9 +1,9 @@
-/** One Temporal server for all suites; each world has a task queue of its own. No `.js` below: jest loads this file without its module mapper. */
+/** One Temporal server for all suites; each world has a task queue of its own. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { dieWithUs } from './reaper';
-import { startTemporal, type TemporalServer } from './temporal-server';
+import { dieWithUs } from './reaper.js';
+import { startTemporal, type TemporalServer } from './temporal-server.js';
 
 declare global {
   var perduraTestTemporal: TemporalServer | undefined;

@@ -1,18 +1,12 @@
-/** A real Temporal dev server of our own, with the two flags of the product, on free ports. */
-import { spawn, type ChildProcess } from 'node:child_process';
+/** The server that people's tests get (src/testing), with the program that this machine's tests are told to use. */
 import { existsSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
+import { startTemporalServer, type TestServer } from '../../src/testing/temporal-server.js';
 
-export interface TemporalServer {
-  readonly address: string;
-  readonly pid: number;
-  stop(): Promise<void>;
-  /** SIGKILL: what it had acknowledged must be in its file. */
-  kill(): Promise<void>;
-}
+export { freePort } from '../../src/testing/temporal-server.js';
+
+export type TemporalServer = TestServer;
 
 export interface TemporalServerOptions {
   readonly port?: number;
@@ -30,56 +24,12 @@ const IMPATIENCE = [
   'history.visibilityProcessorUpdateAckInterval="1s"',
 ].flatMap((setting) => ['--dynamic-config-value', setting]);
 
-export async function startTemporal({ port, dbFile, impatient }: TemporalServerOptions = {}): Promise<TemporalServer> {
-  const own = port ?? (await freePort());
-  const program = spawn(
-    temporalProgram(),
-    [
-      ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(own), '--log-level', 'error'],
-      ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
-      ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
-      ...['--dynamic-config-value', 'history.maximumBufferedEventsBatch=2000'],
-      ...['--dynamic-config-value', 'history.maxInFlightUpdates=100'],
-      ...(impatient ? IMPATIENCE : []),
-      ...(dbFile === undefined ? [] : ['--db-filename', dbFile]),
-    ],
-    { stdio: 'ignore' },
-  );
-  const address = `127.0.0.1:${own}`;
-  await answers(address, program);
-  const end = (signal: NodeJS.Signals) => async (): Promise<void> => {
-    if (program.exitCode !== null || program.signalCode !== null) return;
-    const ended = new Promise((resolve) => program.once('exit', resolve));
-    program.kill(signal);
-    await ended;
-  };
-  return { address, pid: program.pid ?? 0, stop: end('SIGTERM'), kill: end('SIGKILL') };
+export function startTemporal({ port, dbFile, impatient }: TemporalServerOptions = {}): Promise<TemporalServer> {
+  return startTemporalServer({ port, dbFile, program: temporalProgram(), flags: impatient ? IMPATIENCE : [] });
 }
 
 export function temporalProgram(): string {
   const named = process.env['PERDURA_TEST_TEMPORAL'];
   const built = join(homedir(), 'go', 'bin', 'temporal');
   return named ?? (existsSync(built) ? built : 'temporal');
-}
-
-async function answers(address: string, program: ChildProcess): Promise<void> {
-  for (;;) {
-    if (program.exitCode !== null) throw new Error(`temporal ended with code ${program.exitCode} before it answered on ${address}`);
-    const connection = await Connection.connect({ address, connectTimeout: 500 }).catch(() => undefined);
-    const ready = await connection?.workflowService.describeNamespace({ namespace: 'default' }).then(
-      () => true,
-      () => false,
-    );
-    await connection?.close();
-    if (ready) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -104,7 +104,7 @@ interface Attempt {
 }
 
 async function ask(
-  { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [] }: ConversationDependencies,
+  { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [], now = Date.now }: ConversationDependencies,
   { input, activity, feed, attempt, onFailed }: Attempt,
   { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
@@ -147,7 +147,7 @@ async function ask(
   const blocks = await withLongBlocksStored(store, key, named);
   const plans = await planCalls(named, { offered, config, agent: identity.agent, workspace });
   const result: ModelAnswer = {
-    ...answerOf({ key }, input, blocks, response.stop, usage, Date.now()),
+    ...answerOf({ key }, input, blocks, response.stop, usage, now()),
     prefix,
     ...(plans.length > 0 && { plans }),
   };

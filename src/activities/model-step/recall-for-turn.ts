@@ -54,7 +54,7 @@ async function noticeFor(
   { turn, call }: ModelStepInput,
   turns: number,
 ): Promise<string | undefined> {
-  const { store, key, recall } = dependencies;
+  const { store, key, recall, now = Date.now } = dependencies;
   const shown = slotsOf(call.context);
   const entries = await store.entries.read(key, shown.slice(-LOOKED_AT));
   const asked = entries.flatMap((entry) => (entry?.turn === turn && isFromPerson(entry.message) ? [entry.message.text] : []));
@@ -62,7 +62,7 @@ async function noticeFor(
   if (!recall || question.trim() === '') return undefined;
   const except = { conversation: key.conversation, life: key.life, turn };
   const payer = { key, agent: dependencies.identity.agent };
-  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, payer, embedMs: EMBED_MS, now: new Date() });
+  const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, payer, embedMs: EMBED_MS, now: new Date(now()) });
   const here = new Set(shown.map((slot) => `${lifeMark(key)}/${slot}`));
   // Summaries of its own older turns stand before the messages.
   const isKnown = ({ address, kind }: Recalled): boolean =>

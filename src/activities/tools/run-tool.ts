@@ -60,7 +60,7 @@ export interface Surrounding {
 /** Under the ledger: what has committed is answered and not run again. */
 export async function performTool(dependencies: ConversationDependencies, input: RunToolInput, around: Surrounding): Promise<ToolFinished> {
   const { activity, isRiding } = around;
-  const { key, identity } = dependencies;
+  const { key, identity, now = Date.now } = dependencies;
   const feed = createFeedWriter(dependencies, SHORT_TOOL_MS);
   const { turn, callId, name } = input;
 
@@ -85,7 +85,7 @@ export async function performTool(dependencies: ConversationDependencies, input:
     log.info('tool finished', { tool: name, outcome: ended.outcome });
     const { conversation, scope } = key;
     const context = { conversation, scope, session: input.session, turn, callId, tool: name, outcome: ended.outcome };
-    const ts = Date.now() / 1000;
+    const ts = now() / 1000;
     let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
       const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: asked.calls };
@@ -246,11 +246,11 @@ function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
 }
 
 export function finishedOf(
-  { key }: Pick<ConversationDependencies, 'key'>,
+  { key, now = Date.now }: Pick<ConversationDependencies, 'key' | 'now'>,
   input: RunToolInput,
   outcome: ToolOutcome,
   text: string,
 ): ToolFinished {
   const { session, turn, callId, name, slot } = input;
-  return { life: key.life, session, turn, callId, name, slot, ts: Date.now() / 1000, ms: 0, outcome, text, persisted: true };
+  return { life: key.life, session, turn, callId, name, slot, ts: now() / 1000, ms: 0, outcome, text, persisted: true };
 }

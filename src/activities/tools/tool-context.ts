@@ -26,7 +26,7 @@ interface Surroundings {
 }
 
 export function toolContext(
-  { workspace, store, key, identity, recall = createRecall({ store }) }: ConversationDependencies,
+  { workspace, store, key, identity, recall = createRecall({ store }), now = Date.now }: ConversationDependencies,
   { input, memory, shared, signal }: Surroundings,
 ): ToolContext {
   const { namespace, scope, conversation, life } = key;
@@ -38,7 +38,7 @@ export function toolContext(
     turn,
     callId,
     idempotencyKey: `${namespace}/${life}/${callId}`,
-    now: () => new Date(),
+    now: () => new Date(now()),
     memory,
     context: shared,
     history: () => store.documents.history({ namespace, scope }),
@@ -65,7 +65,7 @@ export function toolMemory(
   input: RunToolInput,
   { config, model, activity }: { readonly config: AgentConfig; readonly model: string; readonly activity: Context },
 ): ToolMemory {
-  const { store, key, models } = dependencies;
+  const { store, key, models, now = Date.now } = dependencies;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const contextWindow = windowsOf(models, config, model);
   const asked = summarizers(dependencies, config, { model, fallback: input.fallback });
@@ -77,7 +77,7 @@ export function toolMemory(
     place: { ...key, session: input.session },
     slot: input.slot,
     nextId: () => itemId(key, input.callId, (stored += 1)),
-    now: () => new Date(),
+    now: () => new Date(now()),
     ask,
   });
   const whole = withParents(dependencies, input, memory);
@@ -85,7 +85,11 @@ export function toolMemory(
 }
 
 /** Of a sub-agent: what those it works for have stored is its own too, as far as their settings say. */
-function withParents({ store, key }: ConversationDependencies, { parent, callId }: RunToolInput, own: AgentMemory): AgentMemory {
+function withParents(
+  { store, key, now = Date.now }: ConversationDependencies,
+  { parent, callId }: RunToolInput,
+  own: AgentMemory,
+): AgentMemory {
   const place = parent && sharedPlace(key, parent);
   if (!place || !parent?.memory) return own;
   const { until, before, at } = parent.memory;
@@ -93,7 +97,7 @@ function withParents({ store, key }: ConversationDependencies, { parent, callId 
   // Not the ids of its own place: what it stores there is another thing than its tools' results.
   const nextId = (): string => itemId(key, callId, (stored += 1));
   const asOf = until === null ? undefined : { at: until, slot: before };
-  const theirs = openMemory({ store, place, slot: at, nextId, now: () => new Date(), ...(asOf && { asOf }) });
+  const theirs = openMemory({ store, place, slot: at, nextId, now: () => new Date(now()), ...(asOf && { asOf }) });
   return withOther(own, theirs, { stores: until === null ? 'there' : 'here' });
 }
 

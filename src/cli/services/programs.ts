@@ -14,10 +14,10 @@ export interface Ran {
 export function runProgram(
   program: string,
   args: readonly string[],
-  options: { readonly env?: NodeJS.ProcessEnv; readonly signal?: AbortSignal; readonly onOutput?: () => void } = {},
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly signal?: AbortSignal; readonly onOutput?: () => void } = {},
 ): Promise<Ran> {
   return new Promise((resolve) => {
-    const child = spawn(program, args, { env: options.env, signal: options.signal, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(program, args, { cwd: options.cwd, env: options.env, signal: options.signal, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const collect = (chunk: Buffer): void => {
       output += chunk.toString();

@@ -122,7 +122,10 @@ function reportModel(config: Config, output: Output): void {
   if (config.anthropicApiKey !== undefined) return output.report('Model', `${config.model}, with ANTHROPIC_API_KEY`);
   if (config.anthropicBaseUrl !== undefined) return output.report('Model', `${config.model}, at ANTHROPIC_BASE_URL, without a key`);
   if (!needsStandIn(config)) return output.report('Model', config.model);
-  output.report('Model', 'NOT A MODEL: scripted answers, since ANTHROPIC_API_KEY is not set (tools and memory are real)');
+  output.report(
+    'Model',
+    'NOT A MODEL: scripted answers, since ANTHROPIC_API_KEY is not set (tools and memory are real); put a key into .env',
+  );
 }
 
 async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {

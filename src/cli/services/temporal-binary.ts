@@ -28,12 +28,8 @@ export interface BinaryProbes {
 
 /** The decision alone. `say` gets a line for each thing that takes time, before it begins, and for each that failed. */
 export async function chooseTemporalBinary(probes: BinaryProbes, say: (text: string) => void): Promise<TemporalBinary> {
-  const onPath = probes.onPath();
-  if (onPath !== undefined) return { path: onPath, reason: 'on PATH' };
-  const inGoBin = await probes.inGoBin();
-  if (inGoBin !== undefined) return { path: inGoBin, reason: 'installed by Go' };
-  const cached = probes.cached();
-  if (cached !== undefined) return { path: cached, reason: 'fetched earlier' };
+  const installed = await chooseInstalled(probes);
+  if (installed !== undefined) return installed;
 
   say(`downloading the temporal program ${TEMPORAL_VERSION}, since it is neither on PATH nor in the cache …`);
   const failures: string[] = [];
@@ -54,6 +50,20 @@ export async function chooseTemporalBinary(probes: BinaryProbes, say: (text: str
     failures.push('Go, which could compile it, is not on PATH.');
   }
   throw new CliError(`${failures.join('\n')}\n\n${WAYS_TO_GET_TEMPORAL}`, EXIT.unreachable);
+}
+
+async function chooseInstalled(probes: Pick<BinaryProbes, 'onPath' | 'inGoBin' | 'cached'>): Promise<TemporalBinary | undefined> {
+  const onPath = probes.onPath();
+  if (onPath !== undefined) return { path: onPath, reason: 'on PATH' };
+  const inGoBin = await probes.inGoBin();
+  if (inGoBin !== undefined) return { path: inGoBin, reason: 'installed by Go' };
+  const cached = probes.cached();
+  return cached === undefined ? undefined : { path: cached, reason: 'fetched earlier' };
+}
+
+/** Undefined where the machine does not have it yet: nothing is fetched. */
+export function findInstalledTemporal(): Promise<TemporalBinary | undefined> {
+  return chooseInstalled(machineProbes(loadMachine(), () => undefined, undefined));
 }
 
 const GO_PACKAGE = `github.com/temporalio/cli/cmd/temporal@${TEMPORAL_VERSION}`;

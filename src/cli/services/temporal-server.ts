@@ -14,6 +14,7 @@ import type { Config, TemporalConnection } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { OWN_DATABASE } from '../trust/folder-contents.js';
 import { rememberOwnDatabase } from '../trust/folder-trust.js';
+import { SERVER_FLAGS } from './server-flags.js';
 import { withLock } from './lock.js';
 import { commandOf, endProcess, lastLines } from './programs.js';
 import { isAlive } from '../../platform/processes.js';
@@ -44,28 +45,6 @@ const RETENTION_DAYS = 30;
 export function usualPlace(config: Config): ServerPlace {
   return { port: 7233, uiPort: 8233, database: join(config.cwd, OWN_DATABASE.name) };
 }
-
-/**
- * Measured: without the first two each queue hop costs 50 ms more. By default a workflow task fails once a hundred events have come
- * while it ran, and each new try replays more: a conversation that 400 messages a second are signalled to would take none of them. By default ten updates may wait for their answer, and
- * ten `send` that wait for a conversation in stepping mode would leave no place for the `step` that answers them.
- */
-const DYNAMIC_CONFIG = [
-  'system.enableActivityEagerExecution=true',
-  'history.transferProcessorMaxPollRPS=2000',
-  'history.maximumBufferedEventsBatch=2000',
-  'history.maxInFlightUpdates=100',
-];
-
-const SEARCH_ATTRIBUTES = [
-  'AgentName=Keyword',
-  'AgentStatus=Keyword',
-  'AgentModel=Keyword',
-  'AgentParent=Keyword',
-  'AgentTenant=Keyword',
-  'AgentTurns=Int',
-  'AgentCostUsd=Double',
-];
 
 /** Finds a server or starts one. What it started does not outlive a failure. */
 export async function useTemporalServer(
@@ -187,8 +166,8 @@ function spawnServer(files: Files, program: string, uiPort: number): number {
   const flags = [
     ...['--ip', '127.0.0.1', '--port', String(files.place.port), '--ui-port', String(uiPort), '--db-filename', files.place.database],
     ...['--log-level', 'warn'],
-    ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
-    ...SEARCH_ATTRIBUTES.flatMap((entry) => ['--search-attribute', entry]),
+    ...SERVER_FLAGS.dynamicConfig,
+    ...SERVER_FLAGS.searchAttributes,
   ];
   try {
     renameSync(files.log, `${files.log}.old`);

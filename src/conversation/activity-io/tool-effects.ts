@@ -42,6 +42,7 @@ export interface ToolPlan {
   readonly workflowAction?: WorkflowAction;
 }
 
+/** What a conversation does in place of a tool's run. */
 export type WorkflowAction =
   /** A person answers; the question stands in the arguments. */
   | { readonly kind: 'ask-person'; readonly expiresMs: number; /** To choose from. */ readonly options?: readonly string[] }
@@ -112,6 +113,7 @@ export interface RunToolInput {
   readonly parent?: ParentLink;
 }
 
+/** How one call of a tool ended. */
 export interface ToolFinished {
   /** Said by a tool that sets it. */
   readonly task?: Task;

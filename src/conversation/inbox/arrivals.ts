@@ -8,6 +8,7 @@
  */
 import type { EventOf } from '../event.js';
 import { LIMITS, type Consolidation } from '../protocol/contract.js';
+import type { ParsedMessage } from '../protocol/input.js';
 import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
@@ -17,6 +18,25 @@ import { stopTurn } from '../turn/turn.js';
 
 const REMEMBERED_RESETS = 50;
 const REMEMBERED_REJECTIONS = 5;
+
+/** Of a message that was checked. */
+export function messageReceived(
+  { text, media, output, context, tools, delivery }: Extract<ParsedMessage, { kind: 'message' }>,
+  messageId: string,
+  at: number,
+): EventOf<'message-received'> {
+  return {
+    kind: 'message-received',
+    messageId,
+    text,
+    ...media,
+    ...(output && { output }),
+    ...(context && { context }),
+    ...(tools && { tools }),
+    delivery,
+    at,
+  };
+}
 
 export function receiveMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {
   if (state.seen.some(([id]) => id === event.messageId)) return state;

@@ -30,6 +30,7 @@ export interface BuiltInChunk {
   readonly text?: string;
 }
 
+/** A chunk that a reducer adds. */
 export interface NewChunk {
   readonly type: string;
   /** What the model reads. */
@@ -43,6 +44,7 @@ export type ChunkOperation =
   | { readonly kind: 'DELETE'; readonly id: string }
   | { readonly kind: 'BATCH_REPLACE'; readonly ids: readonly string[]; readonly chunks: readonly NewChunk[] };
 
+/** An event of the application's own, when it is its turn. */
 export interface AppEvent {
   readonly id: string;
   readonly type: string;
@@ -63,6 +65,7 @@ export interface ReducerView {
 /** No operations: the state stays as it is. May throw: the event is parked with its error, and the conversation goes on. */
 export type Reducer = (event: AppEvent, view: ReducerView) => readonly ChunkOperation[] | void;
 
+/** Reducers by the type of event that they are for. */
 export type Reducers = Readonly<Record<string, Reducer>>;
 
 /** What became of an event when it was its turn. */

@@ -5,6 +5,7 @@ import type { ClientTool, BodyRef, JsonObject, JsonValue, Media, Usage } from '.
 import type { ControlMode, ControlOrder, SubAgent } from './stepping.js';
 import type { Origin } from './lineage.js';
 
+/** When a message is taken: in its turn, into the running turn, or in place of it. */
 export type Delivery = 'queue' | 'steer' | 'interrupt';
 
 /** One message to a conversation. The same `id` twice is one message. */
@@ -37,6 +38,7 @@ export const STOP_REASONS = [
 
 export type StopReason = (typeof STOP_REASONS)[number];
 
+/** Why a turn has no whole answer. */
 export interface TurnError {
   /** Stable, for programs: `auth`, `rate-limit`, `unknown-agent`, … */
   readonly type: string;
@@ -75,6 +77,7 @@ export interface Fallback {
 /** For a person's approval, a person's answer, or what a tool of the client answers. */
 export type WaitKind = 'approval' | 'question' | 'client-tool';
 
+/** What a conversation does now, in one word. */
 export type Phase =
   'idle' | 'thinking' | 'running-tools' | 'waiting-for-person' | 'waiting-to-retry' | 'compacting' | 'resetting' | 'stepping' | 'closing';
 
@@ -103,6 +106,7 @@ export type Waiting =
   | { readonly kind: 'time'; readonly tool: string; readonly until: string }
   | { readonly kind: 'sub-agent'; readonly conversation: string };
 
+/** How a conversation stands, as its workflow answers. */
 export interface Status {
   readonly phase: Phase;
   /** Absent where nothing is waited for, and from a worker of an older version. */
@@ -183,6 +187,7 @@ export interface Status {
   };
 }
 
+/** Something that was sent and not taken. */
 export interface RejectedInput {
   readonly name: string;
   readonly reason: string;
@@ -277,6 +282,7 @@ export interface ContextIndex {
   readonly leftOut?: readonly (readonly [number, number])[];
 }
 
+/** How a reset went: a new session has begun. */
 export interface ResetResult {
   readonly reply: 'Session cleared.';
   /** Number of the session that begins. */
@@ -309,6 +315,7 @@ export interface StartOptions {
   readonly origin?: Origin;
 }
 
+/** What makes a conversation a sub-agent; only its parent gives it. */
 export interface Delegation {
   readonly parent: ParentLink;
   readonly task: string;
@@ -326,6 +333,7 @@ export type RewindRequest = {
   readonly message?: Message;
 } & ({ readonly to: string; readonly before?: undefined } | { readonly before: string; readonly to?: undefined });
 
+/** A receipt for a message. */
 export interface Enqueued {
   readonly messageId: string;
   /** The turn that it becomes; null while it waits to join the running one. */
@@ -335,6 +343,7 @@ export interface Enqueued {
   readonly position: number;
 }
 
+/** Whether a message was taken back. */
 export interface Withdrawn {
   readonly messageId: string;
   readonly withdrawn: boolean;
@@ -404,4 +413,5 @@ export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 /** Of a run's id, as Temporal or another server makes them. */
 export const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
 
+/** The search attribute `AgentStatus`. */
 export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';

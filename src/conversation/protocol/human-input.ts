@@ -78,6 +78,7 @@ export interface Decision {
   readonly always?: true;
 }
 
+/** A receipt for a decision. */
 export interface Decided {
   readonly callId: string;
   readonly decision: 'approve' | 'deny';

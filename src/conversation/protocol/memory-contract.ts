@@ -27,6 +27,7 @@ export interface ForgetRequest {
   readonly text: string;
 }
 
+/** What was forgotten. */
 export interface Forgotten {
   /** Lines of MEMORY.md that are gone. */
   readonly lines: readonly string[];
@@ -48,6 +49,7 @@ export interface ReviewRequest {
   readonly decision: 'accept' | 'reject';
 }
 
+/** What became of a proposal. */
 export interface Reviewed {
   readonly id: string;
   readonly line: string;
@@ -60,6 +62,7 @@ export interface CareRequest {
   readonly agent?: string;
 }
 
+/** What was done for a memory. */
 export interface Cared {
   readonly kind: 'cared' | 'nothing-to-do';
   /** UTF-8 bytes of MEMORY.md. */
@@ -79,6 +82,7 @@ export interface ConsolidationNews {
   readonly usage: Usage | null;
 }
 
+/** How the writer of a scope's memory stands. */
 export interface MemoryStatus {
   readonly scope: string;
   readonly phase: 'idle' | 'consolidating' | 'waiting-to-retry';

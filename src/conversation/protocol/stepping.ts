@@ -11,6 +11,7 @@ export interface Breakpoints {
   readonly costUsd?: number;
 }
 
+/** What a step has done. */
 export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'sub-agent' | 'nothing';
 
 /**
@@ -35,6 +36,7 @@ export interface StepResult {
   readonly child?: StepOfChild;
 }
 
+/** A step that a sub-agent has made. */
 export interface StepOfChild {
   readonly conversation: string;
   readonly did: StepKind;

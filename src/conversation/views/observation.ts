@@ -44,6 +44,7 @@ export type ConversationListener = {
   event(event: ConversationEvent, change: StateChange | null, mark: string): void;
 };
 
+/** A turn that has begun or ended, as observers are told. */
 export interface TurnNews {
   readonly turnId: string;
   readonly agent: string;

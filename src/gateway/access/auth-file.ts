@@ -103,11 +103,13 @@ const authFile = z
     }
   });
 
+/** What an auth file says: tokens by their hashes, JWT and OpenID Connect. */
 export type AuthFile = z.output<typeof authFile>;
 export type TokenRow = z.output<typeof tokenRow>;
 export type JwtSettings = z.output<typeof jwt>;
 export type OidcSettings = z.output<typeof oidc>;
 
+/** An auth file as it is now. */
 export interface AuthSource {
   /** As the file is now, looked at once a second at most; while it cannot be used, as it was before. Throws where it never could. */
   current(): Promise<AuthFile>;
@@ -140,6 +142,7 @@ export function parseAuthFile(text: string, path: string): AuthFile {
   throw new Error(`${path}, which PERDURA_AUTH names, cannot be used: ${words.join('; ')}`);
 }
 
+/** An auth file that is read again when it changes. `log` is told what cannot be used, once. */
 export function watchAuthFile(path: string, log: (line: string) => void, now: () => number = Date.now): AuthSource {
   let known: AuthFile | undefined;
   let seen = '';

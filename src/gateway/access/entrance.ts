@@ -12,6 +12,7 @@ import { createSeal, type Seal } from './seal.js';
 import { createSignIn, type SignIn } from './sign-in.js';
 import { OWNER, type Authenticate } from './tokens.js';
 
+/** How browsers come in. */
 export interface Browsers {
   /** For a link that is given to the person who has started the gateway; undefined where its token does not open. */
   createCode(): string | undefined;
@@ -27,17 +28,20 @@ export interface Browsers {
   openSession(principal: Principal): Promise<OpenedSession>;
 }
 
+/** The cookie of a browser that has come in. */
 export interface OpenedSession {
   readonly cookie: string;
   readonly seconds: number;
   readonly principal: Principal;
 }
 
+/** What `createEntrance` makes, for the options of a gateway. */
 export interface Entrance {
   readonly authenticate: Authenticate;
   readonly browsers: Browsers;
 }
 
+/** What `createEntrance` is given. */
 export interface EntranceOptions {
   /** The one token that opens, with all rights; absent: only what `auth` has opens. */
   readonly token?: string;
@@ -47,6 +51,7 @@ export interface EntranceOptions {
   /** Environment variables, for secrets that the file names. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
   readonly createLimiter: CreateLimiter;
+  /** Given a line for people when something is wrong with the auth file or its providers. */
   readonly log?: (line: string) => void;
 }
 
@@ -69,6 +74,7 @@ const sessionSchema = z.strictObject({
 });
 type SessionContent = z.output<typeof sessionSchema>;
 
+/** Who may come in: by one token, by tokens and identity providers of an auth file, and by the cookies of browsers. */
 export function createEntrance({ token, auth, secret, variables = {}, createLimiter, log = () => undefined }: EntranceOptions): Entrance {
   const file = (): Promise<AuthFile> => auth?.current() ?? Promise.resolve(NO_FILE);
   const ownHash = token === undefined ? undefined : hashOf(token);

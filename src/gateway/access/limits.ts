@@ -21,8 +21,10 @@ export interface Limiter {
   has(key: string): Promise<boolean>;
 }
 
+/** Makes a limit: so many points in so many seconds, counted by key. */
 export type CreateLimiter = (name: string, points: number, seconds: number) => Limiter;
 
+/** Limits of this process, or shared by all that use one Redis. */
 export function createLimits(shared?: SharedCounts): CreateLimiter {
   return (name, points, duration) => {
     const memory = new RateLimiterMemory({ points, duration });

@@ -7,6 +7,7 @@ import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Principal } from './principal.js';
 
+/** Who a token is; undefined for one that opens nothing. */
 export type Authenticate = (presented: string) => Promise<Principal | undefined>;
 
 /** What a client can put into a header, and long enough not to be guessed. */
@@ -15,6 +16,7 @@ export const TOKEN_PATTERN = /^[\x21-\x7e]{24,512}$/;
 /** Who holds the one token of a gateway may do all. */
 export const OWNER: Principal = { name: 'the token of this gateway', role: 'admin' };
 
+/** Lets in who has this token, with all rights. */
 export function oneToken(token: string): Authenticate {
   const expected = digest(token);
   return (presented) => Promise.resolve(timingSafeEqual(digest(presented), expected) ? OWNER : undefined);

@@ -41,6 +41,7 @@ export interface TimelineMark {
   readonly run: string;
 }
 
+/** What a turn has spent its time with. */
 export interface TurnTimeline {
   readonly turn: string;
   /** Epoch milliseconds; null where history no longer has anything of it. */

@@ -4,23 +4,28 @@
  */
 import type { JsonObject, JsonValue, ToolOutcome } from '../../records/message.js';
 
+/** What a tool has answered (seed 003). */
 export interface ActionResult {
   /** All of the text that the tool answered with. */
   readonly message: string;
   readonly outcome: ToolOutcome;
 }
 
+/** The call that was answered. */
 export interface AgentAction {
   readonly name: string;
   readonly input: JsonValue;
 }
 
+/** Where the whole result can be retrieved. */
 export interface CompactionContext {
   readonly memoryId: string;
 }
 
+/** What stands for a long result: at most 1 KiB as JSON. */
 export type CompactedResult = JsonObject;
 
+/** Says in short what a long result of one tool was. */
 export interface CompactionPlugin {
   /** Quick and pure. What it throws, or what is longer than 1 KiB as JSON, is replaced by the result's beginning and end. */
   compact(result: ActionResult, action: AgentAction, context: CompactionContext): CompactedResult;

@@ -26,6 +26,7 @@ import { isFromPerson } from '../../records/message.js';
 import { slotOfItem } from './cite-messages.js';
 import { transformed } from './transforms.js';
 
+/** What `openMemory` is given. */
 export interface OpenMemory {
   readonly store: Pick<Store, 'items' | 'bodies' | 'entries' | 'lives'>;
   readonly place: ItemPlace;
@@ -35,6 +36,7 @@ export interface OpenMemory {
   readonly asOf?: { readonly slot?: number; readonly at: number };
   /** Of the next item that is stored: the same for every attempt at the same call. */
   readonly nextId: () => string;
+  /** Of what is stored. */
   readonly now: () => Date;
   /** Makes summaries. Without it there are none. */
   readonly ask?: Ask;
@@ -43,6 +45,7 @@ export interface OpenMemory {
 const MAX_TAGS = 20;
 const MAX_WORD = 200;
 
+/** The memory channel of one session of one life. */
 export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask }: OpenMemory): AgentMemory {
   const { items, bodies, entries } = store;
   const key = keyOfPlace(place);

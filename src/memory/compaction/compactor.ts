@@ -21,6 +21,7 @@ export const WORKING_FLOW_COMPACTOR = 'WorkingFlowCompactor';
 /** An agent.json names them. */
 export const COMPACTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 
+/** What a compactor works on. */
 export interface CompactorInput {
   /** The turns that are to become memory, as text; each text in them cut to 8,000 characters. */
   readonly turns: readonly FlatTurn[];
@@ -39,6 +40,7 @@ export interface CompactorInput {
   readonly ask: Ask;
 }
 
+/** What a compactor has made. */
 export interface CompactorAnswer {
   /** Stands in the place of the turns; cut to 6,000 characters. */
   readonly summary: string;
@@ -59,9 +61,11 @@ export interface CompactorAnswer {
   readonly salience?: number;
 }
 
+/** Makes memory of older turns; `perdura.config.*` may bring its own. */
 export interface Compactor {
   /** As `context.compactor` in agent.json names it. */
   readonly name: string;
+  /** Rejects where it cannot: rules make a summary then. */
   compact(input: CompactorInput): Promise<CompactorAnswer>;
 }
 

@@ -41,6 +41,7 @@ export function earlierOf(episodes: readonly FoldedEpisode[], shown: number): Ea
   return { text: foldByRules(text, leaving), episodes: earlier };
 }
 
+/** What stands for episodes that are too old to be shown one by one. */
 export interface Earlier {
   readonly text: string;
   /** Newest first. */

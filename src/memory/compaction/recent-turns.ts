@@ -6,6 +6,7 @@ import { cut, indented } from '../../records/text.js';
 /** Characters of one text; of a longer one its beginning is shown. */
 const TEXT_CHARACTERS = 2_000;
 
+/** A turn as text. */
 export interface FlatTurn {
   readonly turnId: string;
   /** `Turn 12:` and its lines; further lines of one text are indented, so that no text passes for another. */

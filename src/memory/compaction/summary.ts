@@ -15,6 +15,7 @@ import { onlyKnown, parseSummary, type Summary, SUMMARY_LIMITS } from './summary
 import { repairPrompt, summaryPrompt, type SummaryPrompt, type SummaryRequest } from './summary-prompt.js';
 import { turnNumber } from '../../records/identity.js';
 
+/** What a compaction has made of turns, and by which way. */
 export interface Summarized extends Summary {
   readonly method: 'model' | 'repaired' | 'rules';
   /** Why it was not `model`, for people; absent when it was. */

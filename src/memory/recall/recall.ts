@@ -20,6 +20,7 @@ import { fillVectors, MAX_FILLED, unfilledIn } from './fill-vectors.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { ScopeIndex } from './scope-index.js';
 
+/** What a search looks for. */
 export interface RecallQuery {
   /** Of a longer one the first BOUNDS.questionCharacters are read. */
   readonly question: string;
@@ -44,6 +45,7 @@ export interface RecallQuery {
   readonly onNote?: (note: string) => void;
 }
 
+/** Something that a search has found, or that stands beside it. */
 export interface Recalled {
   /** By which `open` finds it: `3f2a9c1d52b0/12`, `fact/sem_0003`. */
   readonly address: string;

@@ -17,6 +17,7 @@ export const TRANSFORM_TYPES = ['full', 'excerpt', 'summary', 'first_n', 'last_n
 export const DEFAULT_LIMIT = 10;
 export const MAX_FOUND = 50;
 
+/** What is known of an item. */
 export interface MemoryItemMetadata {
   /** Name of the tool, or who stored it. */
   readonly source: string;
@@ -28,12 +29,14 @@ export interface MemoryItemMetadata {
   readonly relatedTo?: readonly string[];
 }
 
+/** An item without its content. */
 export interface MemoryItemHead {
   readonly id: string;
   readonly type: MemoryItemType;
   readonly metadata: MemoryItemMetadata;
 }
 
+/** An item of the memory channel with its content. */
 export interface MemoryItem extends MemoryItemHead {
   /** After a transform: what it has made of the content, as text. */
   readonly content: JsonValue;
@@ -47,8 +50,10 @@ export interface NewMemoryItem {
   readonly metadata?: Partial<MemoryItemMetadata>;
 }
 
+/** What an excerpt is counted in. */
 export type TransformUnit = 'characters' | 'lines' | 'items';
 
+/** What `retrieve` is to make of a content. */
 export interface MemoryTransform {
   readonly type: (typeof TRANSFORM_TYPES)[number];
   readonly params?: {
@@ -66,6 +71,7 @@ export interface MemoryTransform {
   };
 }
 
+/** Which items `query` is to find: those that fit all of it. */
 export interface MemoryCriteria {
   readonly type?: string;
   readonly source?: string;
@@ -92,6 +98,7 @@ export interface ItemPlace {
   readonly session: number;
 }
 
+/** The memory channel (seed 003): items that tools and agents store in a session. */
 export interface AgentMemory {
   /** Answers with the item's id. */
   store(item: NewMemoryItem): Promise<string>;
@@ -101,6 +108,7 @@ export interface AgentMemory {
   query(criteria?: MemoryCriteria): Promise<MemoryItemHead[]>;
   /** What is cleared does not come back by a repeated store. */
   clear(): Promise<void>;
+  /** All of it, to be handed to `restore`. */
   snapshot(): Promise<MemorySnapshot>;
   /** Takes the snapshot's items in beside its own, under the ids that they have. Throws for another scope's. */
   restore(snapshot: MemorySnapshot): Promise<void>;
@@ -130,6 +138,7 @@ export const itemRecordSchema = z.object({
   relatedTo: texts,
 });
 
+/** An item of the memory channel as stores keep it. */
 export type ItemRecord = Readonly<z.output<typeof itemRecordSchema>>;
 
 /** Newest first; of the same time by id. */

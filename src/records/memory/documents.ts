@@ -25,11 +25,13 @@ export interface LineSource {
   readonly tools?: readonly string[];
 }
 
+/** A line of MEMORY.md, and where it came from. */
 export interface SourcedLine {
   readonly line: string;
   readonly source: LineSource;
 }
 
+/** What has changed MEMORY.md. */
 export type ChangeCause = 'consolidation' | 'hand' | 'accepted' | 'forgotten' | 'care';
 
 /** A new MEMORY.md. Once per `id`. */

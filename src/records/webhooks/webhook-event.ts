@@ -64,4 +64,5 @@ export const webhookEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('webhook.test'), timestamp, data: z.object({ scope: z.string(), tenant: z.string().optional() }) }),
 ]);
 
+/** An event as a webhook receives it. */
 export type WebhookEvent = z.infer<typeof webhookEvent>;

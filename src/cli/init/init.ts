@@ -1,0 +1,154 @@
+/** `perdura init`: makes a project that runs at once. Nothing of a folder is overwritten, or used, unless `--force` says so. */
+import { lstat, mkdir, realpath, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { packageManager } from '../../config.js';
+import { counted } from '../../records/text.js';
+import { runProgram } from '../services/programs.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import type { Output } from '../terminal/output.js';
+import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
+import { nameLike, nameRefusal } from './package-name.js';
+import { perduraSource } from './perdura-source.js';
+import { projectFiles, type TemplateFile } from './template.js';
+
+interface InitOptions {
+  readonly name?: string;
+  readonly force?: boolean;
+  readonly install: boolean;
+  readonly folder?: string;
+}
+
+/** A person is told of it after this, and then each time it has passed again. */
+const FIRST_NOTICE_MS = 1_000;
+const NEXT_NOTICE_MS = 15_000;
+const SHOWN_LINES = 12;
+const SHOWN_FILES = 10;
+
+export async function init({ output, globals, closed }: CliContext, dir: string | undefined, options: InitOptions): Promise<number> {
+  const folder = resolve(dir ?? options.folder ?? '.');
+  const name = nameOf(folder, options.name);
+  const place = await makeFolder(folder);
+  const perdura = perduraSource(place);
+  const files = await projectFiles({ name, perdura });
+  await writeAll(place, files, options.force === true);
+  const manager = packageManager();
+  if (options.install) await install(manager, folder, output, closed);
+  const { output: format } = globals();
+  const made = { folder, name, perdura, files: files.map(({ path }) => path), installed: options.install };
+  if (format !== 'text') output.line(toTerminalJson(made, format === 'json' ? 2 : undefined));
+  else for (const line of nextSteps(made, manager)) output.line(line);
+  return EXIT.ok;
+}
+
+function nameOf(folder: string, wished: string | undefined): string {
+  const name = wished ?? basename(folder);
+  const refused = nameRefusal(name);
+  if (refused !== undefined) throw new CliError(`${refused}; try --name ${nameLike(name)}`, EXIT.usage);
+  return name;
+}
+
+async function makeFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true });
+    return await realpath(folder);
+  } catch (cause) {
+    const isFile = (cause as NodeJS.ErrnoException).code === 'EEXIST';
+    const why = isFile ? 'a file of that name is there' : messageOf(cause);
+    throw new CliError(`cannot make the folder ${folder}: ${why}; name another one`, EXIT.failed, { cause });
+  }
+}
+
+/** All or nothing: what is there is looked for before the first file is written. */
+async function writeAll(folder: string, files: readonly TemplateFile[], force: boolean): Promise<void> {
+  const there: string[] = [];
+  for (const { path } of files) if (await isThere(join(folder, path))) there.push(path);
+  if (there.length > 0 && !force) {
+    const more = there.length > SHOWN_FILES ? `, and ${there.length - SHOWN_FILES} more` : '';
+    throw new CliError(
+      `${folder} has ${counted(there.length, 'file')} already that a project would overwrite: ${there.slice(0, SHOWN_FILES).join(', ')}${more}. ` +
+        'Nothing was written; name another folder, or overwrite them with --force',
+      EXIT.failed,
+    );
+  }
+  for (const { path, text } of files) {
+    const file = join(folder, path);
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      // A file that has come meanwhile is not overwritten either; with --force a link is replaced and not followed.
+      if (!force) await writeFile(file, text, { flag: 'wx' });
+      else {
+        const fresh = `${file}.${process.pid}`;
+        await writeFile(fresh, text, { flag: 'wx' });
+        await rename(fresh, file);
+      }
+    } catch (cause) {
+      throw new CliError(`cannot write ${file}: ${messageOf(cause)}; make room for it, and run this again with --force`, EXIT.failed, {
+        cause,
+      });
+    }
+  }
+}
+
+/** A link that leads nowhere is something, too. */
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function install(manager: string, folder: string, output: Output, closed: AbortSignal): Promise<void> {
+  const began = Date.now();
+  const quiet = manager === 'npm' ? ['--no-audit', '--no-fund', '--loglevel=error'] : [];
+  const say = (): void => output.note(`installing packages with ${manager}, ${Math.round((Date.now() - began) / 1000)} s …`);
+  const first = setTimeout(() => output.note(`installing packages with ${manager} …`), FIRST_NOTICE_MS);
+  const timer = setInterval(say, NEXT_NOTICE_MS);
+  try {
+    const { code, output: said } = await runProgram(manager, ['install', ...quiet], { cwd: folder, signal: closed });
+    if (code === 0) return;
+    const lines = said
+      .split('\n')
+      .slice(-SHOWN_LINES)
+      .map((line) => toTerminalLine(line, 300));
+    throw new CliError(
+      `${lines.join('\n')}\n\nThe project is in ${folder}, but its packages are not: \`${manager} install\` ended with code ${code}. ` +
+        `Run it there again once the registry can be reached; --no-install leaves it to you`,
+      EXIT.failed,
+    );
+  } finally {
+    clearTimeout(first);
+    clearInterval(timer);
+  }
+}
+
+function nextSteps(
+  {
+    folder,
+    name,
+    files,
+    perdura,
+    installed,
+  }: Readonly<Record<'folder' | 'name' | 'perdura', string>> & {
+    readonly files: readonly string[];
+    readonly installed: boolean;
+  },
+  manager: string,
+): string[] {
+  const way = relative(process.cwd(), folder);
+  const steps = [
+    ...(way === '' ? [] : [[`cd ${/^[\w./@-]+$/.test(way) ? way : JSON.stringify(way)}`, '']]),
+    ...(installed ? [] : [[`${manager} install`, '']]),
+    [`${manager} test`, 'the agent and its tool with a scripted model: no key, no server'],
+    [`${manager} run chat`, 'talk to it; the first time it fetches a Temporal server where there is none'],
+  ] as const;
+  const width = Math.max(...steps.map(([command]) => command.length));
+  return [
+    `Made ${name}: ${counted(files.length, 'file')} in ${folder}`,
+    ...(perdura.startsWith('file:') ? [`It takes Perdura from ${perdura.slice('file:'.length)}, where this one came from.`] : []),
+    '',
+    ...steps.map(([command, what]) => `  ${what === '' ? command : `${command.padEnd(width)}  ${what}`}`),
+    '',
+    'Without ANTHROPIC_API_KEY a scripted stand-in answers, which is no language model: put a key into .env (see .env.example).',
+  ];
+}

@@ -1,0 +1,439 @@
+/** Conversations without Temporal: the product's own decisions, tools, store and prompts, in this process and in no time. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createActivities } from '../activities/index.js';
+import { createAgentLoader } from '../agents/load-agent.js';
+import { ClientError } from '../client/errors.js';
+import { commandEnvironment } from '../config.js';
+import { turnOfMessage, messageReceived } from '../conversation/inbox/arrivals.js';
+import type { Reducers } from '../conversation/inbox/reducers.js';
+import { outcomeOf, toRemember } from '../conversation/memory-workflow/consolidated.js';
+import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
+import { openStarted } from '../conversation/opening.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { Checked } from '../conversation/protocol/fields.js';
+import type { ConversationOutcome, Message, ResetResult, StartOptions, Status, TurnResult } from '../conversation/protocol/contract.js';
+import type { Approval, Decision } from '../conversation/protocol/human-input.js';
+import { readDecision } from '../conversation/protocol/human-input.js';
+import { readMessage, readStart } from '../conversation/protocol/input.js';
+import { LATEST_RULES } from '../conversation/rules.js';
+import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
+import { endedTurn, isTurnOpen, statusOf } from '../conversation/views/view.js';
+import { askedArguments, withBodies } from '../memory/bodies.js';
+import { createCompactorRegistry } from '../memory/compaction/compactor.js';
+import { readCurrent } from '../memory/branches.js';
+import { modelsAnsweredBy } from '../models/known-models.js';
+import { createKnownSecrets } from '../platform/known-secrets.js';
+import { turnId } from '../records/identity.js';
+import { shownText, type ConversationMessage, type JsonObject, type JsonValue, type ToolOutcome } from '../records/message.js';
+import { createFileStore } from '../stores/file/index.js';
+import type { ConversationKey } from '../stores/store.js';
+import { builtinToolsWith } from '../tools/builtin/index.js';
+import { createToolRegistry } from '../tools/registry.js';
+import { createChangeNotifier } from '../workflows/change-notifier.js';
+import { createConversationRun, failedReport, newLife, type ConversationRun, type Signal } from './conversation-run.js';
+import { openTestProject, type TestOptions } from './project.js';
+import { asJson, NAMESPACE, runActivity, type ActivityRun } from './run-activity.js';
+
+/** What `startInMemory` is given. */
+export interface InMemoryOptions extends TestOptions {
+  /** When the test begins; default: now. */
+  readonly now?: Date;
+  /** For events of the application's own, as `createConversation` of `perdura/workflows` takes them. */
+  readonly reducers?: Reducers;
+}
+
+/** Conversations of one test, with one store and one clock. */
+export interface InMemory {
+  /** Starts a conversation. Without an id one is made. Throws `ClientError` `invalid` for options that no start may have. */
+  start(options?: StartOptions, id?: string): TestConversation;
+  /** The time as tools and prompts see it. */
+  now(): Date;
+  /**
+   * Lets time pass: what would have happened by then happens, in its order. An approval that nobody gives expires so, `wait_until` ends
+   * so. Milliseconds.
+   */
+  advance(ms: number): Promise<void>;
+  /** MEMORY.md of a scope as it stands; empty where there is none. A scope is an agent's name, unless a start said otherwise. */
+  memory(scope?: string): Promise<string>;
+  /** Where tools find their files. */
+  readonly workspace: string;
+  /** Waits for what still runs and deletes the test's folder. */
+  close(): Promise<void>;
+}
+
+/** What waits for a person, with the arguments that the tool would run with. */
+export interface TestApproval extends Approval {
+  readonly arguments: JsonValue;
+}
+
+/** A tool call that was made in a conversation, and how it ended. */
+export interface TestToolCall {
+  readonly callId: string;
+  readonly name: string;
+  readonly input: JsonValue;
+  /** Absent while it runs or waits for a person. */
+  readonly outcome?: ToolOutcome;
+  /** What the model reads of it. */
+  readonly result?: string;
+}
+
+/**
+ * A conversation in memory. What it is asked runs at once, and each call comes back when nothing more happens by itself. Time stands still
+ * while a person is waited for; else it jumps to the next moment at which something is due, so that retries take no time.
+ */
+export interface TestConversation {
+  readonly id: string;
+  /**
+   * Sends a message and answers with the result of its turn. A failed turn is a result with `stopReason: 'failed'` and `error`. Throws
+   * where the turn cannot end by itself, and says what it waits for: use `enqueue` for those.
+   */
+  send(message: string | Message): Promise<TurnResult>;
+  /** Sends a message and comes back once its turn has ended or waits for something. Answers with the turn's id, `turn_0001`. */
+  enqueue(message: string | Message): Promise<string>;
+  /** How a turn ended; without an id the latest one. Throws where it has not ended. */
+  turn(turnId?: string): Promise<TurnResult>;
+  /** What waits for a person, in it and in its sub-agents, oldest first. */
+  approvals(): Promise<readonly TestApproval[]>;
+  /** Allows a call; without an id the only one that waits. `input`: arguments in place of the model's. */
+  approve(callId?: string, options?: { readonly note?: string; readonly input?: JsonObject }): Promise<void>;
+  /** Refuses a call; the model reads the note. */
+  deny(callId?: string, note?: string): Promise<void>;
+  /** Answers a question of `ask_user`. */
+  answer(text: string, callId?: string): Promise<void>;
+  /** Stops the running turn. */
+  interrupt(reason?: string): Promise<void>;
+  /** Begins a new session; the old one goes to long-term memory. */
+  reset(): Promise<ResetResult>;
+  /** Ends the conversation once what is queued is done. */
+  close(): Promise<ConversationOutcome>;
+  /** Hands over an event of the application's own, for its reducer. */
+  dispatch(type: string, payload?: JsonValue): Promise<void>;
+  /** How it stands, as `client.status` answers. */
+  status(): Status;
+  /** All that was said in it, oldest first, with long texts whole. */
+  messages(): Promise<readonly ConversationMessage[]>;
+  /** The calls of all its turns, in their order. */
+  toolCalls(): Promise<readonly TestToolCall[]>;
+  /** What has happened to it, as observers get it. */
+  readonly events: readonly ConversationEvent[];
+}
+
+const SCRIPTED = 'scripted/model';
+/** Far more often than any test lets time pass. */
+const MAX_JUMPS = 100_000;
+
+/**
+ * Runs conversations without Temporal and without a network: Perdura's decisions, the project's agents and tools, the built-in tools, a
+ * store in a folder of its own. Not part of it: observers, hooks of notifications, webhooks, MCP servers, forks and hand-overs to a next
+ * run; `startWithTemporal` has them. Throws `ConfigError` for extensions that are none.
+ *
+ * ```ts
+ * const perdura = await startInMemory({ model: createScriptedModel(['Hello!']) });
+ * const { text } = await perdura.start({ agent: 'default' }).send('hi');
+ * await perdura.close();
+ * ```
+ */
+export async function startInMemory(options: InMemoryOptions): Promise<InMemory> {
+  const project = await openTestProject(options);
+  const { dir, agentsDir, extensions: own } = project;
+  const workspace = join(dir, 'workspace');
+  const store = createFileStore({ dir: join(dir, 'memory') });
+  let clock = (options.now ?? new Date()).getTime();
+  const now = (): number => clock;
+  const runs = new Map<string, ConversationRun>();
+  const notifier = createChangeNotifier();
+  let busy = 0;
+  let broken: { readonly error: unknown } | undefined;
+
+  const track = (work: Promise<void>): void => {
+    busy += 1;
+    void work
+      .catch((error: unknown) => (broken ??= { error }))
+      .finally(() => {
+        busy -= 1;
+        notifier.notify();
+      });
+  };
+
+  const activities = createActivities({
+    store,
+    now,
+    workspace,
+    models: modelsAnsweredBy(options.model, own.models),
+    agents: createAgentLoader(agentsDir),
+    tools: createToolRegistry([
+      ...builtinToolsWith({
+        fetchAllow: [],
+        commandEnvironment: commandEnvironment(),
+        secrets: createKnownSecrets(),
+        protectedPlaces: [agentsDir, join(dir, 'memory')],
+      }),
+      ...(own.tools ?? []),
+    ]),
+    defaultModel: SCRIPTED,
+    // Titles are made for Temporal's page, by a model call that no script expects.
+    showsWords: false,
+    processors: own.processors,
+    hooks: own.hooks,
+    compactors: createCompactorRegistry(own.compactors),
+    compactionPlugins: own.compactionPlugins,
+    askMemory: (scope, request) => Promise.resolve(track(consolidate(scope, request))),
+  });
+
+  const perform = (run: ActivityRun): Promise<unknown> =>
+    runActivity(activities, run, (ms) => {
+      clock += ms;
+    });
+
+  /** What the memory workflow does with a request. One that fails is not tried again: the conversation's patience ends by its clock. */
+  const consolidate = async (scope: string, request: AskedConsolidation): Promise<void> => {
+    const { conversation, id, requestId, life } = request;
+    const how = { conversation, policy: { attempts: 1, firstRetry: 0 }, stop: new AbortController().signal };
+    try {
+      const result = (await perform({ ...how, name: 'consolidate', input: { scope, request } })) as Parameters<typeof outcomeOf>[0];
+      const input = toRemember(scope, id, result);
+      if (input) await perform({ ...how, name: 'remember', input });
+      deliver(conversation, 'consolidated', { requestId, life, ...outcomeOf(result) });
+    } catch {
+      // As where the memory's model is away.
+    }
+  };
+
+  /** Never within the step that says it. */
+  const deliver = (to: string, name: Signal, payload: unknown): void => {
+    const sent = asJson(payload);
+    track(
+      Promise.resolve().then(() => {
+        const run = runs.get(to);
+        if (run && run.end() === undefined) run.receive(name, sent);
+      }),
+    );
+  };
+
+  const open = (id: string, start: unknown, onEnded?: (report: ReturnType<typeof failedReport>) => void): ConversationRun => {
+    const read = readStart(asJson(start));
+    if (!read.ok) throw new ClientError('invalid', `cannot start ${id}: ${read.reason}`);
+    if (runs.has(id)) throw new ClientError('invalid', `cannot start ${id}: a conversation of that id was started in this test`);
+    if (read.value.origin !== null) throw new ClientError('invalid', `cannot start ${id}: forks and resumes need startWithTemporal`);
+    const state = openStarted(read.value, { conversation: id, life: newLife(), rules: LATEST_RULES, at: clock });
+    const run = createConversationRun(id, state, {
+      now,
+      reducers: options.reducers ?? {},
+      runActivity: ({ effect, input }, policy, stop) => perform({ name: effect, input, policy, stop, conversation: id }),
+      startChild: ({ child, options: given }, ended) => void open(child, given, ended),
+      signal: deliver,
+      track,
+      changed() {
+        const end = runs.get(id)?.end();
+        if (end !== undefined && 'refused' in end) onEnded?.(failedReport(end.refused));
+        notifier.notify();
+      },
+    });
+    runs.set(id, run);
+    return run;
+  };
+
+  /** What runs has ended. */
+  const quiet = async (): Promise<void> => {
+    await notifier.until(() => busy === 0 || broken !== undefined);
+    if (broken) throw broken.error;
+  };
+
+  const dueAt = (): number | undefined => {
+    const times = [...runs.values()].flatMap((run) => (run.end() === undefined ? (run.until() ?? []) : []));
+    return times.length === 0 ? undefined : Math.min(...times);
+  };
+
+  const passTo = (time: number): void => {
+    clock = Math.max(clock, time);
+    for (const run of [...runs.values()]) {
+      const until = run.until();
+      if (run.end() === undefined && until !== undefined && until <= clock) run.dispatch({ kind: 'time-passed', at: clock });
+    }
+  };
+
+  /** Until it is so, or nothing more happens without a person. */
+  const settle = async (run: ConversationRun, isSo: () => boolean): Promise<void> => {
+    for (let jumps = 0; jumps < MAX_JUMPS; jumps++) {
+      await quiet();
+      if (isSo() || run.end() !== undefined || approvalsOf(run.state()).length > 0) return;
+      const due = dueAt();
+      if (due === undefined) return;
+      passTo(due);
+    }
+    throw new Error(`${run.id} waits again and again: ${waitsFor(run)}`);
+  };
+
+  const keyOf = (run: ConversationRun): ConversationKey => {
+    const { life, scope } = run.state().identity;
+    return { namespace: NAMESPACE, scope, conversation: run.id, life };
+  };
+
+  const conversationOf = (run: ConversationRun): TestConversation => {
+    const { state } = run;
+
+    const refuseWhenOver = (): void => {
+      const end = run.end();
+      if (end && 'refused' in end) throw new ClientError('failed', `${run.id} could not begin: ${end.refused}`);
+      if (end || state().closing !== 'no') throw new ClientError('closed', `${run.id} is closed; start another`);
+    };
+
+    const isOver = (turn: string | undefined): boolean =>
+      turn !== undefined && (endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
+
+    const receive = async (message: string | Message): Promise<string> => {
+      const said = checked(readMessage(asJson(message)));
+      refuseWhenOver();
+      if (said.kind === 'reset') throw new ClientError('invalid', 'a reset is no message: call reset()');
+      const messageId = said.id ?? randomUUID();
+      run.dispatch(messageReceived(said, messageId, clock));
+      let turn: string | undefined;
+      await settle(run, () => isOver((turn = turnOfMessage(state(), messageId) ?? turn)));
+      refuseWhenRefused();
+      if (turn === undefined) throw new Error(`the message of ${run.id} has no turn yet; ${waitsFor(run)}`);
+      return turn;
+    };
+
+    const refuseWhenRefused = (): void => {
+      const end = run.end();
+      if (end && 'refused' in end) throw new ClientError('failed', `${run.id} could not begin: ${end.refused}`);
+    };
+
+    const resultOfTurn = (id: string): TurnResult => {
+      const ended = endedTurn(state(), id);
+      if (ended) return run.resultOf(ended);
+      const what = isTurnOpen(state(), id) ? `${id} has not ended; ${waitsFor(run)}` : `${run.id} knows no ${id}, or no more`;
+      throw new Error(
+        `${what}. \`send\` is for turns that end by themselves: use \`enqueue\`, decide or let time pass, then ask for \`turn()\``,
+      );
+    };
+
+    const decide = async (decision: Omit<Decision, 'callId'> & { readonly callId?: string }, kind: Approval['kind']): Promise<void> => {
+      const open = approvalsOf(state()).filter(
+        (one) => one.kind === kind && (decision.callId === undefined || one.callId === decision.callId),
+      );
+      const [only, ...others] = open;
+      if (only === undefined || others.length > 0) {
+        const names = approvalsOf(state()).map(({ kind: what, tool, callId }) => `${what} of ${tool} (${callId})`);
+        throw new ClientError(
+          'not-waiting',
+          only === undefined
+            ? `no ${kind} ${decision.callId ?? ''} waits in ${run.id}; what waits: ${names.join(', ') || 'nothing'}`
+            : `${open.length} calls wait in ${run.id}, so name one: ${names.join(', ')}`,
+        );
+      }
+      const where = only.conversation === run.id ? {} : { conversation: only.conversation };
+      const whole = checked(readDecision(asJson({ ...decision, ...where, callId: only.callId })));
+      const refused = decisionRefusal(state(), whole);
+      if (refused !== undefined) throw new ClientError('not-waiting', refused);
+      run.dispatch({ kind: 'decided', decision: whole, at: clock });
+      await settle(run, () => state().turn === null && state().queue.length === 0);
+    };
+
+    const messages = async (): Promise<readonly ConversationMessage[]> => {
+      await quiet();
+      const key = keyOf(run);
+      const entries = await readCurrent(store, key);
+      return Promise.all(entries.map((entry) => withBodies(store, key, entry)));
+    };
+
+    return {
+      id: run.id,
+      events: run.events,
+      async send(message) {
+        return resultOfTurn(await receive(message));
+      },
+      enqueue: receive,
+      turn: (id = turnId(state().latestTurn)) => Promise.resolve().then(() => resultOfTurn(id)),
+      async approvals() {
+        const key = keyOf(run);
+        return Promise.all(
+          approvalsOf(state()).map(async (one) => {
+            const asked = runs.get(one.conversation);
+            return { ...one, arguments: (await askedArguments(store, asked ? keyOf(asked) : key, one)) ?? null };
+          }),
+        );
+      },
+      approve: (callId, { note, input } = {}) => decide({ callId, decision: 'approve', note, input }, 'approval'),
+      deny: (callId, note) => decide({ callId, decision: 'deny', note }, 'approval'),
+      answer: (text, callId) => decide({ callId, decision: 'approve', note: text }, 'question'),
+      async interrupt(reason) {
+        run.receive('interrupt', reason === undefined ? {} : { reason });
+        await settle(run, () => state().turn === null);
+      },
+      async reset() {
+        refuseWhenOver();
+        const resetId = randomUUID();
+        run.dispatch({ kind: 'reset-requested', resetId, at: clock });
+        const found = (): ResetResult | null | undefined => state().resets.find((one) => one.resetId === resetId)?.result;
+        await settle(run, () => found() !== undefined);
+        const result = found();
+        if (!result) throw new Error(`the reset of ${run.id} has not ended; ${waitsFor(run)}`);
+        return result;
+      },
+      async close() {
+        if (run.end() === undefined) run.dispatch({ kind: 'close-requested', at: clock });
+        await settle(run, () => false);
+        const end = run.end();
+        if (end && 'outcome' in end) return end.outcome;
+        refuseWhenRefused();
+        throw new Error(`${run.id} has not ended; ${waitsFor(run)}`);
+      },
+      async dispatch(type, payload = null) {
+        refuseWhenOver();
+        run.dispatch({ kind: 'app-event-received', id: randomUUID(), type, payload: asJson(payload), at: clock });
+        await settle(run, () => !state().queue.some(({ kind }) => kind === 'app'));
+      },
+      status: () => statusOf(state(), 0),
+      messages,
+      toolCalls: async () => toolCallsIn(await messages()),
+    };
+  };
+
+  return {
+    workspace,
+    now: () => new Date(clock),
+    start(start = {}, id = `test-${randomUUID()}`) {
+      return conversationOf(open(id, start));
+    },
+    async advance(ms) {
+      if (!(ms >= 0)) throw new RangeError(`cannot advance by ${ms}: time goes on by milliseconds, 0 or more`);
+      const end = clock + ms;
+      await quiet();
+      for (let due = dueAt(); due !== undefined && due <= end; due = dueAt()) {
+        passTo(due);
+        await quiet();
+      }
+      clock = Math.max(clock, end);
+    },
+    memory: async (scope = 'default') => (await store.documents.memory({ namespace: NAMESPACE, scope })).text,
+    async close() {
+      await quiet().catch(() => undefined);
+      await store.close();
+      await project.close();
+    },
+  };
+}
+
+function waitsFor(run: ConversationRun): string {
+  const { waitingFor, phase } = statusOf(run.state(), 0);
+  return waitingFor === undefined ? `it is ${phase}` : `it waits for ${waitingFor}`;
+}
+
+function checked<T>(read: Checked<T>): T {
+  if (read.ok) return read.value;
+  throw new ClientError('invalid', read.reason);
+}
+
+function toolCallsIn(messages: readonly ConversationMessage[]): TestToolCall[] {
+  const results = new Map(messages.flatMap((message) => (message.role === 'tool' ? [[message.callId, message]] : [])));
+  return messages
+    .flatMap((message) => (message.role === 'assistant' ? message.blocks : []))
+    .flatMap((block) => {
+      if (block.kind !== 'tool-call') return [];
+      const { callId, name, input } = block;
+      const result = results.get(callId);
+      return [{ callId, name, input, ...(result && { outcome: result.outcome, result: shownText(result.text) }) }];
+    });
+}

@@ -1,0 +1,27 @@
+/// <reference path="../../types/ms.d.ts" preserve="true" />
+/**
+ * `import … from 'perdura/testing'`: tests of your own agents. A model that says what the test has written for it; conversations in memory,
+ * in milliseconds and without a server; and the real thing, with a Temporal dev server.
+ *
+ * @packageDocumentation
+ */
+export {
+  callTool,
+  callTools,
+  createScriptedModel,
+  type ScriptedAnswer,
+  type ScriptedCall,
+  type ScriptedLine,
+  type ScriptedModel,
+} from './scripted-model.js';
+export {
+  startInMemory,
+  type InMemory,
+  type InMemoryOptions,
+  type TestApproval,
+  type TestConversation,
+  type TestToolCall,
+} from './in-memory.js';
+export { startWithTemporal, type WithTemporal, type WithTemporalOptions } from './with-temporal.js';
+export { startTemporalServer, type TestServer, type TestServerOptions } from './temporal-server.js';
+export type { TestAgent, TestOptions } from './project.js';
