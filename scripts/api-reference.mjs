@@ -44,6 +44,7 @@ const DEEP = [
   'Limiter',
   'McpServer',
   'Owned',
+  'Payer',
 ];
 
 await run(async () => {

@@ -185,12 +185,11 @@ export async function createClient(
   return createClientOn(config, await connectTemporal(config), { workerPatienceMs, ...(replay && { replay }), embedder: wanted });
 }
 
-/** `embedder`: as perdura.config has it, where searches are to go by meaning too. */
+/** Settings of `createClient`, each optional. */
 export interface ClientSettings extends Pick<ClientOptions, 'workerPatienceMs' | 'replay'> {
-  readonly embedder?: Wanted;
+  /** `ollama/MODEL`, `openai/MODEL`, or one of your own; absent: searches go by words alone. */
+  readonly embedder?: string | Embedder | undefined;
 }
-
-type Wanted = string | Embedder | undefined;
 
 /** A connection to Temporal, and the namespace to use on it. */
 export interface Connected {
@@ -202,7 +201,10 @@ export interface Connected {
 export function createClientOn(
   config: Config,
   { connection, namespace }: Connected,
-  { embedder, ...options }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> & { readonly embedder?: () => Promise<Wanted> } = {},
+  {
+    embedder,
+    ...options
+  }: Pick<ClientOptions, 'workerPatienceMs' | 'replay'> & { readonly embedder?: () => Promise<ClientSettings['embedder']> } = {},
 ): PerduraClient {
   return createClientWith({
     ...options,
@@ -466,7 +468,7 @@ async function firstRecall(
   return openRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }), embedder: await embedder?.() }).recall;
 }
 
-async function embedderOf(config: Config, wanted: Wanted): Promise<Embedder | undefined> {
+async function embedderOf(config: Config, wanted: ClientSettings['embedder']): Promise<Embedder | undefined> {
   if (wanted === undefined) return undefined;
   const { createEmbedder } = await import('./models/providers.js');
   return createEmbedder(wanted, providerSettings(config));

@@ -22,6 +22,7 @@ export type {
 } from './models/model.js';
 export type { ContextWindow } from './models/context-window.js';
 export { ModelFailure, ModelInterrupted } from './models/model.js';
+export type { Embedded, Embedder } from './models/embedder.js';
 export { createDraft, type Draft, type GrowingCall } from './models/draft.js';
 export type { HookedCall, ModelHook } from './models/hooks.js';
 export type {

@@ -1,6 +1,7 @@
 /** Texts as vectors, for a search by meaning beside that by words. Off unless somebody asks for it. */
 import { ModelFailure } from './model.js';
 
+/** A model that makes vectors of texts: `embedder` of perdura.config, `createWorker` and `createClient`. */
 export interface Embedder {
   /** `provider/model`. Vectors of another one are never compared with these. */
   readonly name: string;
@@ -13,6 +14,7 @@ export interface Embedder {
   embed(texts: readonly string[], options: { readonly signal: AbortSignal; readonly totalMs?: number }): Promise<Embedded>;
 }
 
+/** What an embedder answers. */
 export interface Embedded {
   /** Of length 1, all of the same number of dimensions. */
   readonly vectors: readonly Float32Array[];

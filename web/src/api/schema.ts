@@ -3532,6 +3532,7 @@ export interface paths {
                     content: {
                         "application/json": {
                             hits: components["schemas"]["Recalled"][];
+                            notes?: string[];
                             scope: string;
                         };
                     };

@@ -88,11 +88,13 @@ function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Elem
   const waited = asked !== undefined && asked.to !== null ? duration(asked.to - asked.from) : undefined;
   if (ran === undefined && waited === undefined) return null;
   return (
-    <dl class="call-facts small num">
-      {ran !== undefined && ran.to !== null && <Fact name="Took">{duration(ran.to - (ran.started ?? ran.from))}</Fact>}
-      {waited !== undefined && <Fact name="Waited for a person">{waited}</Fact>}
-      {ran !== undefined && <Fact name="Attempts">{ran.attempt}</Fact>}
-      {ran !== undefined && ran.usage !== null && <Fact name="Cost">{dollars(ran.usage.costUsd)}</Fact>}
+    <div class="call-facts small num">
+      <dl class="call-facts">
+        {ran !== undefined && ran.to !== null && <Fact name="Took">{duration(ran.to - (ran.started ?? ran.from))}</Fact>}
+        {waited !== undefined && <Fact name="Waited for a person">{waited}</Fact>}
+        {ran !== undefined && <Fact name="Attempts">{ran.attempt}</Fact>}
+        {ran !== undefined && ran.usage !== null && <Fact name="Cost">{dollars(ran.usage.costUsd)}</Fact>}
+      </dl>
       <Link view="timeline" of={of} more={{ turn, bar: (ran ?? asked)?.id }}>
         Timeline
       </Link>
@@ -101,7 +103,7 @@ function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Elem
           The sub-agent’s conversation
         </Link>
       )}
-    </dl>
+    </div>
   );
 }
 

@@ -131,6 +131,11 @@ function SaidWords({ words }: { readonly words: Words }): JSX.Element {
   );
 }
 
+/** What is recorded has no name any more. */
+function nameOf({ name, mediaType }: NamedMedia): string {
+  return plainText(name ?? (mediaType === 'application/pdf' ? 'PDF' : mediaType), 80);
+}
+
 /** By their names; those that were sent once can be opened. */
 export function Documents({ of }: { readonly of: readonly NamedMedia[] }): JSX.Element | null {
   if (of.length === 0) return null;
@@ -144,10 +149,10 @@ export function Documents({ of }: { readonly of: readonly NamedMedia[] }): JSX.E
               href={addressOf('/v1/attachments/{ref}/content', { ref: document.ref }).href}
               download={plainText(document.name ?? 'file', 80)}
             >
-              {plainText(document.name ?? document.mediaType, 80)}
+              {nameOf(document)}
             </a>
           ) : (
-            plainText(document.name ?? document.mediaType, 80)
+            nameOf(document)
           )}
         </li>
       ))}
