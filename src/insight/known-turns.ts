@@ -56,9 +56,7 @@ export function knownTurns(
     ),
     summarized,
     leftOut: turns.filter((turn) => of(turn).some(({ slot }) => out.has(slot))),
-    earlierSessions: turns.filter(
-      (turn) => !there.has(turn) && !covered.has(turn) && of(turn).every((entry) => entry.session < session),
-    ),
+    earlierSessions: turns.filter((turn) => !there.has(turn) && !covered.has(turn) && of(turn).every((entry) => entry.session < session)),
   };
 }
 

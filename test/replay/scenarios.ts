@@ -1192,7 +1192,8 @@ export const scenarios: readonly Scenario[] = [
       embedder: {
         name: 'test/one',
         price: 1_000,
-        embed: (texts) => Promise.resolve({ vectors: texts.map((one) => Float32Array.from([1, one.length])), tokens: 1_000_000 * texts.length }),
+        embed: (texts) =>
+          Promise.resolve({ vectors: texts.map((one) => Float32Array.from([1, one.length])), tokens: 1_000_000 * texts.length }),
       },
       answer: () => text('Noted.'),
     }),

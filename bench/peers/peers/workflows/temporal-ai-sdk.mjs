@@ -1,5 +1,13 @@
 import { temporalProvider } from '@temporalio/ai-sdk/workflow';
-import { allHandlersFinished, condition, continueAsNew, defineUpdate, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineUpdate,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { generateText, isStepCount, tool } from 'ai';
 import { z } from 'zod';
 
