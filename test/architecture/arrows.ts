@@ -192,6 +192,7 @@ export const ARROWS: readonly Row[] = [
     ],
     mayTypes: [
       'models/context-window.ts',
+      'models/embedder.ts',
       'models/hooks.ts',
       'models/known-models.ts',
       // What signatures of the client name.
