@@ -1,4 +1,5 @@
 /** The three that are a workflow of their own: bare, and the two integrations of Temporal's SDK. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection, WithStartWorkflowOperation } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
@@ -41,11 +42,18 @@ export async function open({ name, address, workload }) {
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
     });
-  // An update that meets the end of a run is sent to the next one: it has done nothing in that one.
-  const turn = (id, text) => ask(id, text).catch((error) => (isBetweenRuns(error) ? ask(id, text) : Promise.reject(error)));
+  // The same update id is the same update: what met the end of a run, or a server that is busy, is asked again.
+  const turn = async (id, text, tries = 5) => {
+    try {
+      return await ask(id, text);
+    } catch (error) {
+      if (tries === 1 || !isWorthAnotherTry(error)) throw error;
+      await sleep(200);
+      return turn(id, text, tries - 1);
+    }
+  };
   return {
     turn,
-    // The same update id is the same update.
     resume: turn,
     storedBytes: async () => 0,
     async close() {
@@ -55,8 +63,9 @@ export async function open({ name, address, workload }) {
   };
 }
 
-function isBetweenRuns({ cause, message }) {
-  return /workflow execution already completed|not found|Continues|closing/i.test(`${message} ${cause?.message ?? ''}`);
+function isWorthAnotherTry({ cause, message }) {
+  const words = `${message} ${cause?.message ?? ''}`;
+  return /UNAVAILABLE|ABORTED|DEADLINE_EXCEEDED|already completed|completed before|not found/i.test(words);
 }
 
 const PLUGINS = {
