@@ -139,7 +139,7 @@ test('the package has the workflow bundle, types, the program and the agent, and
   const wanted = ['dist/workflow-bundle.js', 'dist/index.d.ts', 'dist/worker.d.ts', 'bin/perdura', 'agents/default/SOUL.md', 'workspace'];
   expect(wanted.filter((path) => !here(path))).toEqual([]);
   const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md'];
-  const folders = ['agents', 'bench', 'bin', 'dist', 'docs', 'examples', 'types', 'workspace'];
+  const folders = ['agents', 'bench', 'bin', 'dist', 'docs', 'examples', 'templates', 'types', 'workspace'];
   expect(readdirSync(project.perdura).sort()).toEqual([...pages, 'package.json', ...folders].sort());
   expect(readdirSync(join(project.perdura, 'examples', 'own-agent')).sort()).toEqual(readdirSync(join(EXAMPLES, 'own-agent')).sort());
 });

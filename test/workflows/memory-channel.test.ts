@@ -10,7 +10,7 @@ import { builtinTools } from '../../src/tools/builtin/index.js';
 import { cachedPrefix } from '../support/cached-prefix.js';
 import { sumOf, type Spent } from '../../src/records/spending.js';
 import { replayProblems } from '../support/replays.js';
-import type { MemoryItem, MemoryItemHead } from '../../src/records/memory/agent-memory.js';
+import { MEMORY_TOOLS, type MemoryItem, type MemoryItemHead } from '../../src/records/memory/agent-memory.js';
 import { fencedBlocks } from '../readme/commands.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
@@ -333,7 +333,7 @@ test('with memory.enabled: false nothing is stored or cited, and there are no me
   await world.client.send(id, say(id, 'read it'));
   await world.client.send(id, say(id, 'again?'));
   const requests = stage.requests(id);
-  expect(requests[0]?.tools?.map(({ name }) => name).filter((name) => name.includes('memory'))).toEqual([]);
+  expect(requests[0]?.tools?.map(({ name }) => name).filter((name) => MEMORY_TOOLS.includes(name))).toEqual([]);
   expect(allResults(requests[2])).toEqual([page(1)]);
   expect(resultTexts(requests[3])).toEqual([expect.stringMatching(/There is no tool "retrieve_from_memory"/)]);
   expect((await world.store.items.list(await world.client.key(id))).items).toEqual([]);

@@ -33,7 +33,8 @@
  *   proposals   hash, id -> proposal
  *   forgotten   hash, id -> tombstone
  *   lives       set of lives that have entries, each `[conversation, life]` as JSON
- *   changes     sorted set of those that were written to, by the number of their last write
+ *   written-lives
+ *               sorted set of those that were written to, by the number of their last write
  *   search-index
  *               hash, number -> a piece of the index of all that was said (derived), `pieces` how many; the next one is written beside it
  *
@@ -77,18 +78,20 @@ export const KEY_NAMES = [
   'vectors',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
-export type ScopeKeyName =
-  | 'facts'
-  | 'removed-facts'
-  | 'memory'
-  | 'changes'
-  | 'history'
-  | 'history-order'
-  | 'proposals'
-  | 'forgotten'
-  | 'lives'
-  | 'changes'
-  | 'search-index';
+export const SCOPE_KEY_NAMES = [
+  'facts',
+  'removed-facts',
+  'memory',
+  'changes',
+  'history',
+  'history-order',
+  'proposals',
+  'forgotten',
+  'lives',
+  'written-lives',
+  'search-index',
+] as const;
+export type ScopeKeyName = (typeof SCOPE_KEY_NAMES)[number];
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {

@@ -69,7 +69,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
 /** After a write (C1): a life that has entries is found, and that it has changed. */
 export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
   await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
-    redis.perduraNote(scopeKeyOf(key, 'lives'), scopeKeyOf(key, 'changes'), JSON.stringify([key.conversation, key.life])),
+    redis.perduraNote(scopeKeyOf(key, 'lives'), scopeKeyOf(key, 'written-lives'), JSON.stringify([key.conversation, key.life])),
   );
 }
 
@@ -79,7 +79,7 @@ async function changesSince(
   key: ScopeKey,
   since: string | undefined,
 ): Promise<{ readonly cursor: string; readonly members: readonly string[] | undefined }> {
-  const where = scopeKeyOf(key, 'changes');
+  const where = scopeKeyOf(key, 'written-lives');
   const attempt = `look what has changed in ${key.scope}`;
   const [, last = ''] = (await link.askUnlessForeign(attempt, (redis) => redis.zrevrange(where, 0, 0, 'WITHSCORES'))) ?? [];
   // A Redis that has lost its notes counts anew.
