@@ -94,9 +94,10 @@ async function* updatesOf(
     return isNews ? [...events.ask({ name, entries: [], waiting })] : [];
   };
   let pause = FIRST_LOOK_MS;
-  let next = batches.next();
+  let next: ReturnType<Batches['next']> | undefined;
   try {
     for (;;) {
+      next ??= batches.next();
       const item = await within(pause, next);
       if (item === undefined) {
         pause = Math.min(LAST_LOOK_MS, 2 * pause);
@@ -105,8 +106,8 @@ async function* updatesOf(
         if (asked.length > 0 && untilAsked) return;
         continue;
       }
+      next = undefined;
       if (item.done === true) return;
-      next = batches.next();
       pause = FIRST_LOOK_MS;
       for (const event of item.value) {
         if (event.kind === 'finished') {
@@ -123,7 +124,10 @@ async function* updatesOf(
       }
     }
   } finally {
-    next.catch(() => undefined);
+    next?.catch(() => undefined);
+    // What is being waited for ends with the caller's signal, and the batches after it.
+    const closed = batches.return().catch(() => undefined);
+    if (next === undefined) await closed;
   }
 }
 
