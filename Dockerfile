@@ -23,6 +23,7 @@ COPY --from=build --chown=node:node /app/dist dist
 COPY --chown=node:node bin bin
 COPY --chown=node:node agents agents
 COPY --chown=node:node workspace workspace
+COPY --chown=node:node templates templates
 USER node
 # SIGTERM reaches the worker itself, which lets running turns finish or move.
 ENTRYPOINT ["node", "dist/cli/main.js"]

@@ -23,7 +23,7 @@ const REFUSED: readonly [name: string, argument: unknown, words: string][] = [
   ['send', 42, 'message must be an object or a string, got number'],
   ['send', '', 'message.text is empty'],
   ['send', '   ', 'message.text is empty'],
-  ['send', { text: 'hi', colour: 'red' }, 'message.colour is not a field; known are id, text, images, audio, video, delivery'],
+  ['send', { text: 'hi', colour: 'red' }, 'message.colour is not a field; known are id, text, images, audio, video, documents, delivery'],
   ['send', { text: 'hi', id: 'x'.repeat(129) }, 'id must be a string of 1 to 128 characters'],
   ['send', 'x'.repeat(MIB + 1), `message is ${MIB + 1} bytes, the limit is ${MIB}`],
   ['send', 'ä'.repeat(MIB / 2 + 1), `message is ${MIB + 2} bytes, the limit is ${MIB}`],

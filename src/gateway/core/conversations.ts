@@ -78,6 +78,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     client,
 
     async submit(id, given, { start, signal = new AbortController().signal } = {}) {
+      refuseBadId(given.id);
       const checked = await checkAttachments(client, given);
       const before = await open(id, start);
       const message = await placeAttachments(client, id, checked);
@@ -101,6 +102,12 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
     ended: async (id, turn, signal) => ends.whole(id, await ends.of(id, turn, signal)),
   };
+}
+
+/** Before a conversation is begun for it, and before an answer begins to stream. */
+function refuseBadId(id: string): void {
+  const read = readMessage({ id, text: 'x' });
+  if (!read.ok) throw new ClientError('invalid', read.reason);
 }
 
 /** As the workflow reads it: with a picture beside it, `/new` is a message like any other. */

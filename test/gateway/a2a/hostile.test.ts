@@ -91,7 +91,7 @@ test.each([
 });
 
 test('files, media types and push notifications that there are not', async () => {
-  const file = await call('SendMessage', { message: message({ parts: [{ raw: 'dGNr', mediaType: 'application/x-unknown' }] }) });
+  const file = await call('SendMessage', { message: message({ parts: [{ raw: 'AAEC', mediaType: 'application/x-unknown' }] }) });
   expect(file.error).toMatchObject({ code: -32_005, data: [{ reason: 'CONTENT_TYPE_NOT_SUPPORTED' }] });
   const wants = { message: message(), configuration: { acceptedOutputModes: ['video/mp4'] } };
   expect((await call('SendMessage', wants)).error?.code).toBe(-32_005);

@@ -304,8 +304,8 @@ test('a turn that fails is RUN_ERROR, and a wrong token or request is refused wi
   await expect(runIt(agentOf(id))).rejects.toMatchObject(refusal(400, { code: 'invalid' }));
   await expect(ask(agentOf(id), 'm4', 'x', { forwardedProps: { perdura: { agent: 1 } } })).rejects.toMatchObject(refusal(400, {}));
   await expect(ask(agentOf(id), 'm5', 'x', { forwardedProps: { perdura: { rights: 'all' } } })).rejects.toMatchObject(refusal(400, {}));
-  const pdf: InputContent = { type: 'document', source: { type: 'data', value: 'AAAA', mimeType: 'application/pdf' } };
-  await expect(ask(agentOf(id), 'm6', [pdf])).rejects.toMatchObject(refusal(400, { code: 'unsupported' }));
+  const noPdf: InputContent = { type: 'document', source: { type: 'data', value: 'AAAA', mimeType: 'application/pdf' } };
+  await expect(ask(agentOf(id), 'm6', [noPdf])).rejects.toMatchObject(refusal(415, { code: 'media-type' }));
   await expect(ask(agentOf(id), '', 'x')).rejects.toMatchObject({ status: 400 });
 });
 
