@@ -119,7 +119,11 @@ async function inProcess(asked, { killWhenStopped = false } = {}) {
   });
   let [last, complaints, isKilled] = ['', '', false];
   child.stderr.on('data', (data) => (complaints = (complaints + data).slice(-4_000)));
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS[asked.task]);
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    child.kill('SIGKILL');
+  }, LONGEST_MS[asked.task]);
   for await (const line of createInterface({ input: child.stdout })) {
     last = line;
     if (line !== 'STOPPED' || !killWhenStopped) continue;
@@ -128,6 +132,7 @@ async function inProcess(asked, { killWhenStopped = false } = {}) {
   }
   clearTimeout(timer);
   if (isKilled) return undefined;
+  if (isLate) throw new Error(`within ${LONGEST_MS[asked.task] / 60_000} minutes`);
   try {
     return JSON.parse(last);
   } catch {

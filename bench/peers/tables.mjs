@@ -44,7 +44,7 @@ function figuresOf({ ms, storedBytes, promptBytes, lastPromptBytes }, at) {
 }
 
 function outcome({ problem, isAnswered, answeredMs, paidTwice, doneTwice, asked }) {
-  if (problem) return `no answer: ${problem}`;
+  if (problem) return `no answer ${problem}`;
   const parts = [`${isAnswered ? 'answered' : 'another answer'} after ${(answeredMs / 1_000).toFixed(1)} s`];
   if (paidTwice > 0) parts.push(`${paidTwice} model call${paidTwice > 1 ? 's' : ''} paid again`);
   if (doneTwice > 0) parts.push(`the tool ran ${doneTwice + 1} times`);

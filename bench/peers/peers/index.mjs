@@ -27,7 +27,7 @@ export const PEERS = {
     packages: ['@temporalio/ai-sdk', 'ai'],
     node: 22,
     needs: ['temporal'],
-    durable: '`generateText` in a workflow, the tool an activity',
+    durable: '`generateText` in a workflow, the tool an activity; a model call may take 10 minutes, its default',
     after: 'nothing; or ask for the update’s result',
   },
   'temporal-openai-agents': {
