@@ -400,6 +400,12 @@ test('a request that was done is not done again, whoever sends it twice', async 
     return keeps(prompt);
   };
   await world.client.reset(id);
+  const isDone = (): Promise<unknown> =>
+    waitFor(
+      () => world.client.scope(scope).status(),
+      (status) => status?.consolidated === 1 && status.phase === 'idle',
+    );
+  await isDone();
   const { life } = await world.client.key(id);
   const handle = world.temporal.workflow.getHandle(`memory:${scope}`);
   const request = {
@@ -416,10 +422,7 @@ test('a request that was done is not done again, whoever sends it twice', async 
     signal: 'consolidate',
     signalArgs: [request],
   });
-  await waitFor(
-    () => world.client.scope(scope).status(),
-    (status) => status?.consolidated === 1 && status.phase === 'idle',
-  );
+  await isDone();
   expect(asked).toBe(1);
   expect(await historyOf(scope)).toHaveLength(1);
 });

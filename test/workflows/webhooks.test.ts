@@ -237,7 +237,7 @@ test('approvals and questions that wait are posted with what answers them, each 
 test('an approval that was decided before the receiver took it is posted no more', async () => {
   const id = world.id();
   stage.play(id, callTool('pay', { euros: 5 }), text('Paid.'));
-  receiver.answer({ status: 500, headers: { 'retry-after': '2' } });
+  receiver.answer({ status: 500, headers: { 'retry-after': '5' } });
   const sent = world.client.send(id, say(id, 'pay'), { start: {} });
   await arrives(id, 1);
   await world.client.decide(id, { callId: 'turn_0001/c1', decision: 'approve' });
