@@ -1,6 +1,6 @@
 /**
  * `docs/reference/api/`, made from the docstrings of what the package exports. Without `--write` it only says whether it is current. What
- * is exported and has no docstring, or names a type that is exported nowhere, is an error.
+ * is exported and has no docstring, or names a type that is not exported, is an error.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { run } from './report.mjs';
 const TARGET = join(root, 'docs', 'reference', 'api');
 const ENTRIES = ['index.ts', 'worker.ts', 'workflows/index.ts', 'gateway/index.ts', 'config.ts', 'testing/index.ts'];
 
-/** What public types name, and nobody outside needs a name for: parts of events, and stores. */
+/** What public types name, and that need no name outside: parts of events, and stores. */
 const DEEP = [
   'EffectEvent',
   'Shortened',

@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types, who imports whom, what nobody uses, the API reference and the generated tables of docs, side by side. */
+/** `npm run check`: format, lint, types, who imports whom, what is not used, the API reference and the generated tables of docs, side by side. */
 import { join } from 'node:path';
 import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';

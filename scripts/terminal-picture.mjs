@@ -106,7 +106,7 @@ function padded(lines, count) {
   return [...lines, ...Array(count).fill('')].slice(0, count);
 }
 
-/** Where this machine keeps things is nobody's business. */
+/** Paths of this machine do not belong into a picture. */
 function withoutPlaces(line) {
   return line.replace(/\/\S*\/perdura-\w{6}/g, '/home/jo/perdura').replace(/\/\S*\/temporal\b/g, '/usr/local/bin/temporal');
 }

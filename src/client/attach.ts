@@ -1,4 +1,4 @@
-/** Pictures and documents beside a message: they lie in the store, and the message says where, so that Temporal's history stays small. */
+/** Pictures and documents beside a message: they are kept in the store, and the message has a reference, so that Temporal's history stays small. */
 import type { MediaSource } from '../records/message.js';
 import { fileTypeOf, TEXT_TYPE } from '../records/file-type.js';
 import type { ConversationKey, Store } from '../stores/store.js';

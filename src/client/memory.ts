@@ -15,7 +15,8 @@ import {
 import { isForgotten, tombstoneOf } from '../memory/documents/forgetting.js';
 import { linesOf } from '../records/memory/memory-lines.js';
 import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
-import type { Recall, Recalled, RecallQuery } from '../memory/recall/recall.js';
+import type { Recall, RecallQuery } from '../memory/recall/recall.js';
+import type { Recalled } from '../memory/recall/recalled.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';

@@ -43,7 +43,7 @@ export interface GatewayVariables {
     readonly agents: () => Promise<readonly string[]>;
     readonly describeAgent: (name: string) => Promise<AgentDescription | undefined>;
     readonly findings: () => Promise<readonly Finding[]>;
-    /** Of a conversation that whoever asks may see in Temporal's UI: where an event of one of its runs is shown. */
+    /** Of a conversation that the asker may see in Temporal's UI: where an event of one of its runs is shown. */
     readonly temporalLink: (id: string) => Promise<((run: string, event: number) => string | null) | undefined>;
   };
 }

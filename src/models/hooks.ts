@@ -5,7 +5,7 @@
 import type { ConversationMessage } from '../records/message.js';
 import type { ModelRequest, ModelResponse } from './model.js';
 
-/** Which call of a model a hook is told of. */
+/** The call of a model that a hook looks at. */
 export interface HookedCall {
   readonly conversation: string;
   readonly turn: string;

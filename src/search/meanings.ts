@@ -1,6 +1,6 @@
 /**
  * Vectors of texts, by the hash of each, a byte a number: what an embedder says that they mean. All are of one model and one size. A text
- * that is found in no passage is looked at by nobody, so a vector alone never finds anything.
+ * that is in no passage is not looked at, so a vector alone never finds anything.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
 

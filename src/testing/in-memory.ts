@@ -50,8 +50,7 @@ export interface InMemory {
   /** The time as tools and prompts see it. */
   now(): Date;
   /**
-   * Lets time pass: what would have happened by then happens, in its order. An approval that nobody gives expires so, `wait_until` ends
-   * so. Milliseconds.
+   * Lets time pass: what would have happened by then happens, in its order. An approval that is not given expires, `wait_until` ends. Milliseconds.
    */
   advance(ms: number): Promise<void>;
   /** MEMORY.md of a scope as it stands; empty where there is none. A scope is an agent's name, unless a start said otherwise. */
@@ -274,9 +273,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     const { state } = run;
 
     const refuseWhenOver = (): void => {
-      const end = run.end();
-      if (end && 'refused' in end) throw new ClientError('failed', `${run.id} could not begin: ${end.refused}`);
-      if (end || state().closing !== 'no') throw new ClientError('closed', `${run.id} is closed; start another`);
+      refuseWhenRefused();
+      if (run.end() || state().closing !== 'no') throw new ClientError('closed', `${run.id} is closed; start another`);
     };
 
     const isOver = (turn: string | undefined): boolean =>

@@ -24,7 +24,7 @@ export interface TestOptions {
   readonly extensions?: Extensions;
   /** In place of the project's `agents/`: by an agent's name, the files of its folder. */
   readonly agents?: Readonly<Record<string, TestAgent>>;
-  /** What lies in the workspace before anything is said: texts by their paths in it. */
+  /** Files of the workspace at the beginning: texts by their paths in it. */
   readonly files?: Readonly<Record<string, string>>;
 }
 

@@ -47,7 +47,7 @@ export function callTools(...calls: readonly ScriptedCall[]): ScriptedAnswer {
 }
 
 /**
- * A model with a script: one line for each time that it is asked, whoever asks it, sub-agents too. A function in place of the list answers
+ * A model with a script: one line for each time that it is asked, by sub-agents too. A function in place of the list answers
  * every request. When the script is over, the turn fails with `invalid-request` and a message that says so. Requests to consolidate
  * long-term memory take no line: a rule answers them, which adds to MEMORY.md what a person asked to remember and changes nothing else.
  *

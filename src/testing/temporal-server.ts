@@ -1,10 +1,10 @@
 /** A Temporal dev server for tests: on a port that is free, with everything in memory unless a file is named. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { SERVER_FLAGS } from '../cli/services/server-flags.js';
 import { findInstalledTemporal, WAYS_TO_GET_TEMPORAL } from '../cli/services/temporal-binary.js';
+import { freePort } from './free-port.js';
 
 /** A server that runs until it is stopped, or until the process that started it ends. */
 export interface TestServer {
@@ -85,13 +85,4 @@ async function answers(address: string, path: string, child: ChildProcess): Prom
     await connection?.close();
     if (ready) return;
   }
-}
-
-/** A port that nothing listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -5,7 +5,8 @@ import type { Episode, Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { HistoryEntry } from '../records/memory/documents.js';
-import type { Recalled, RecallQuery } from '../memory/recall/recall.js';
+import type { RecallQuery } from '../memory/recall/recall.js';
+import type { Recalled } from '../memory/recall/recalled.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
 export type ToolResult =

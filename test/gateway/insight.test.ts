@@ -218,9 +218,11 @@ test('the queue is edited over HTTP', async () => {
 });
 
 test('conversations are found by agent, status, age and words; failures by kind; workers; findings', async () => {
-  await world.writeAgent('broken-here', { tools: ['no_such_tool'] });
+  // The server has conversations of other files.
   const failing = world.id();
-  await post(`/v1/conversations/${failing}/messages`, { text: 'hello', start: { agent: 'broken-here', title: 'A Trip to Oslo' } });
+  const [broken, unknown] = [`broken-${failing}`, `unknown-${failing}`];
+  await world.writeAgent(broken, { tools: ['no_such_tool'] });
+  await post(`/v1/conversations/${failing}/messages`, { text: 'hello', start: { agent: broken, title: 'A Trip to Oslo' } });
   const found = async (query: string) =>
     (
       (
@@ -235,8 +237,8 @@ test('conversations are found by agent, status, age and words; failures by kind;
     (ids) => ids.length === 1,
   );
   expect(await found('text=trip%20TO')).toContain(failing);
-  expect(await found('agent=broken-here')).toEqual([failing]);
-  expect(await found('agent=nobody')).toEqual([]);
+  expect(await found(`agent=${broken}`)).toEqual([failing]);
+  expect(await found(`agent=${unknown}`)).toEqual([]);
   expect(await found(`text=${failing}&before=2020-01-01T00:00:00Z`)).toEqual([]);
   expect(await found(`text=${id}&status=ended`)).toEqual([id]);
   const { failures } = (await get('/v1/failures')).json as { failures: { kind: string; message: string; conversations: string[] }[] };

@@ -9,6 +9,7 @@ import { createEntrance } from '../../src/gateway/access/entrance.js';
 import { createLimits } from '../../src/gateway/access/limits.js';
 import { serveGateway, type ServedGateway, type ServeOptions } from '../../src/gateway/serve.js';
 import type { PerduraClient } from '../../src/client.js';
+import { startTemporal } from '../support/temporal-server.js';
 import { startWorld, type World, type WorldOptions } from '../support/world.js';
 
 const root = resolve(__dirname, '../..');
@@ -50,7 +51,9 @@ export interface PageWorld extends Stand {
 
 /** `serving`: what the gateway is given beside its client. */
 export async function startPage(options: WorldOptions = {}, serving: Partial<ServeOptions> = {}): Promise<PageWorld> {
-  const world = await startWorld(options);
+  // A page shows the latest of all conversations, so those of other files must not be among them.
+  const temporal = await startTemporal({ impatient: true });
+  const world = await startWorld({ address: temporal.address, ...options });
   const stand = await standBefore(world.client, serving);
   return {
     ...stand,
@@ -60,6 +63,7 @@ export async function startPage(options: WorldOptions = {}, serving: Partial<Ser
         await stand.close();
       } finally {
         await world.close();
+        await temporal.stop();
       }
     },
   };

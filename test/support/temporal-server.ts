@@ -4,8 +4,6 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { startTemporalServer, type TestServer } from '../../src/testing/temporal-server.js';
 
-export { freePort } from '../../src/testing/temporal-server.js';
-
 export type TemporalServer = TestServer;
 
 export interface TemporalServerOptions {

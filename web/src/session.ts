@@ -27,7 +27,7 @@ export function mayAct(role: Me['role']): boolean {
 
 export async function begin(): Promise<void> {
   onFailure(({ status }) => {
-    // A session ends while a page is open: whoever looks must know.
+    // A session ends while a page is open: the person must know.
     if (status === 401 && session.value.is === 'in') void toSignIn('Your session has ended.');
   });
   const problem = await takeCode();

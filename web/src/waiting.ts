@@ -76,7 +76,7 @@ async function askEach(): Promise<Pick<AllWaiting, 'all' | 'silent'>> {
   return { all: lists.flat(), silent };
 }
 
-/** Until the returned function is called; slower where nobody looks, since people may be notified. */
+/** Until the returned function is called; slower while the page is hidden, since people may be notified. */
 export function keepWaiting(): () => void {
   return whileVisible(refreshWaiting, REFRESH_MS, { alsoHidden: HIDDEN_MS });
 }

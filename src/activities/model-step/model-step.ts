@@ -92,22 +92,23 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     ...(title !== undefined && { title }),
     ...(words && { words }),
   };
+  const answered = ({ answer, persisted: _, ...foundThen }: CommittedCall, tools: readonly ToolFinished[]): ModelStepResult => ({
+    ...result,
+    ...withAnswer(dependencies, words, answer),
+    ...found,
+    ...foundThen,
+    ...embeddedBy(dependencies),
+    tools,
+    kind: 'answered',
+    answer,
+  });
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
     // M1. The tools that rode had committed before it.
     const tools = await runTools(dependencies, input, activity);
-    const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
-    await sharedBudgets(dependencies, input.shares, call.id).settle(answer.usage);
-    return {
-      ...result,
-      ...withAnswer(dependencies, words, answer),
-      ...found,
-      ...foundThen,
-      ...embeddedBy(dependencies),
-      tools,
-      kind: 'answered',
-      answer,
-    };
+    const committed = reservation.result as unknown as CommittedCall;
+    await sharedBudgets(dependencies, input.shares, call.id).settle(committed.answer.usage);
+    return answered(committed, tools);
   }
   const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = [], usedUp?: TurnError): ModelStepResult => {
     if (reason === 'stopped') throwOnShutdown(activity);
@@ -127,7 +128,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   // Recall.
   const recalled = await recallForTurn(dependencies, input, { agentHash: settings.agentHash, stop: activity.cancellationSignal });
   if (isStopped()) return deferred('stopped', tools);
-  if (recalled !== undefined) return { ...deferred('recall', tools), kind: 'deferred', reason: 'recall', recalled };
+  if (recalled !== undefined) return { ...result, ...found, tools, kind: 'deferred', reason: 'recall', recalled };
 
   // Decide.
   const numbers = numbersNow(input, settings, bytesMore, tools);
@@ -173,18 +174,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       onFailed: (usage) => shared.settleFailed(attempt, usage),
       cited,
     });
-    const { answer, persisted: _, ...foundThen } = done;
-    await shared.settle(answer.usage);
-    return {
-      ...result,
-      ...withAnswer(dependencies, words, answer),
-      ...found,
-      ...foundThen,
-      ...embeddedBy(dependencies),
-      tools,
-      kind: 'answered',
-      answer,
-    };
+    await shared.settle(done.answer.usage);
+    return answered(done, tools);
   } catch (error) {
     await shared.release();
     return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));

@@ -7,7 +7,7 @@ import type { ModelStepInput } from '../../conversation/activity-io/effects.js';
 import { textOf } from '../../memory/bodies.js';
 import { recalledNotice } from '../../memory/recall/answer.js';
 import { lifeMark } from '../../memory/recall/lines.js';
-import type { Recalled } from '../../memory/recall/recall.js';
+import type { Recalled } from '../../memory/recall/recalled.js';
 import { isFromPerson } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';

@@ -19,7 +19,7 @@ interface InitOptions {
   readonly folder?: string;
 }
 
-/** A person is told of it after this, and then each time it has passed again. */
+/** The person sees it after this, and then each time it has passed again. */
 const FIRST_NOTICE_MS = 1_000;
 const NEXT_NOTICE_MS = 15_000;
 const SHOWN_LINES = 12;
@@ -90,7 +90,7 @@ async function writeAll(folder: string, files: readonly TemplateFile[], force: b
   }
 }
 
-/** A link that leads nowhere is something, too. */
+/** A broken link is something, too. */
 async function isThere(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,

@@ -1,11 +1,11 @@
-/** The files of a new project, as they lie in the package's `templates/project`, with what differs from project to project filled in. */
+/** The files of a new project, as they are in the package's `templates/project`, with what differs from project to project filled in. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 
 const TEMPLATE = join(__dirname, '..', '..', '..', 'templates', 'project');
 /** npm leaves a `.gitignore` out of a package, and a `.env…` is not looked for in one. */
 const HIDDEN: Readonly<Record<string, string>> = { gitignore: '.gitignore', 'env.example': '.env.example' };
-/** As the template is called where it lies. */
+/** The name in the template. */
 const PLACEHOLDER = 'my-agent';
 
 export interface TemplateFile {

@@ -1,4 +1,4 @@
-/** How browsers get in and out, and what the gateway is to whoever looks. None of it needs a token. */
+/** How browsers get in and out, and what the gateway shows of itself. None of it needs a token. */
 import { z } from 'zod';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';

@@ -56,7 +56,7 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
   };
 }
 
-/** A fork that is begun for a tenant by nobody of it would have no id there. */
+/** A fork of a tenant's conversation, begun by somebody outside of it, would have no id there. */
 function withReachableForks(client: PerduraClient): PerduraClient {
   return {
     ...client,

@@ -79,7 +79,7 @@ export function retriesBetween(own: readonly { readonly bar: TimelineBar; readon
   });
 }
 
-/** An attempt that nobody ended: its worker was gone. */
+/** An attempt without an end: its worker was gone. */
 export function deathOf({ attempt, failure, started, from, event, run, label }: TimelineBar): TimelineMark[] {
   if (attempt < 2 || failure === null || !/heartbeat|timed? ?out|timeout/i.test(failure)) return [];
   return [{ kind: 'worker-died', at: started ?? from, words: `${label}: attempt ${attempt - 1} was cut off (${failure})`, event, run }];

@@ -66,7 +66,8 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
       }
     }
     if (said?.name === 'interrupt') mark('interrupted', 'a person asked it to stop');
-    if (said?.name === 'message' || said?.name === 'send' || said?.name === 'enqueue') mark('message', 'a message came');
+    if (said?.name === 'message' || said?.name === 'send' || said?.name === 'enqueue')
+      mark('message', `by the ${signal ? 'signal' : 'update'} ${said.name}`);
     const task = event.workflowTaskStartedEventAttributes;
     if (task?.identity) {
       if (polled !== undefined && polled !== task.identity) mark('worker-changed', `${polled} → ${task.identity}`);

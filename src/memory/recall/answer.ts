@@ -5,7 +5,7 @@
 import { isoTime } from '../../records/memory/history-text.js';
 import { turnNumber } from '../../records/identity.js';
 import { bestPart } from '../../search/marks.js';
-import type { Recalled } from './recall.js';
+import type { Recalled } from './recalled.js';
 
 /** UTF-16 units of a search's hits, and of one of them: in plain letters the whole stays below what an agent stores as an item (`memory.inlineLimit`). */
 export const ANSWER_CHARACTERS = 3_800;

@@ -31,25 +31,36 @@ export interface Unfilled {
   readonly hash: number;
 }
 
+export interface Lacking {
+  readonly first: ConversationKey;
+  readonly most: number;
+  readonly has: (text: number) => boolean;
+  /** Lines in which something may lack. One that is gone through to its end leaves it: a step must not go through a whole scope each time. */
+  readonly lacking: Set<string>;
+}
+
 /** V1. At most `most`, those of the life `first` before others, each text once. */
-export function unfilledIn(
-  { table }: SearchIndex,
-  scope: ScopeKey,
-  { first, most, has }: { readonly first: ConversationKey | undefined; readonly most: number; readonly has: (text: number) => boolean },
-): Unfilled[] {
+export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, lacking }: Lacking): Unfilled[] {
   const { at, start, end, hash, kind } = table.columns;
-  const own = first && table.lineOf(lineOf(first));
+  const own = lineOf(first);
   const found = new Map<number, Unfilled>();
-  for (const line of own ? [own, ...table.lines.filter((one) => one !== own)] : table.lines) {
-    const of = readLine(scope, line.name);
-    if (of === undefined || of.beside !== undefined) continue;
+  for (const name of [...(lacking.has(own) ? [own] : []), ...lacking]) {
+    const [line, of] = [table.lineOf(name), readLine(scope, name)];
+    if (line === undefined || of === undefined) {
+      lacking.delete(name);
+      continue;
+    }
+    let isWhole = true;
     for (let position = line.count - 1; position >= 0; position -= 1) {
       if (found.size >= most) return [...found.values()];
       const passage = line.passages[position] ?? 0;
       const text = hash[passage] ?? 0;
-      if (!KINDS_WITH_VECTORS.has(kind[passage] ?? -1) || has(text) || found.has(text)) continue;
+      if (!KINDS_WITH_VECTORS.has(kind[passage] ?? -1) || has(text)) continue;
+      isWhole = false;
+      if (found.has(text)) continue;
       found.set(text, { key: of.key, slot: at[passage] ?? 0, start: start[passage] ?? 0, end: end[passage] ?? 0, hash: text });
     }
+    if (isWhole) lacking.delete(name);
   }
   return [...found.values()];
 }

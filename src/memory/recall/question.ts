@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { parseMoment } from '../../records/memory/moment.js';
 import { KINDS, type Kind } from '../../search/passage-table.js';
-import { DEFAULT_HITS, MAX_AROUND, MAX_HITS, type RecallQuery } from './recall.js';
+import { DEFAULT_HITS, MAX_HITS, type RecallQuery } from './recall.js';
+import { MAX_AROUND } from './recalled.js';
 
 /** UTF-16 units. Of a long question the first BOUNDS.questionCharacters are read. */
 export const MAX_QUESTION = 100_000;
@@ -21,7 +22,7 @@ export const questionShape = {
     .string()
     .min(1)
     .max(MAX_QUESTION)
-    .describe('The whole question, in the words of whoever asks; names and times ("last May", "2026-02") count. Not a pattern.'),
+    .describe('The whole question, in the words of the asker; names and times ("last May", "2026-02") count. Not a pattern.'),
   limit: z.int().min(1).max(MAX_HITS).default(DEFAULT_HITS).describe('How many to answer at most.'),
   after: moment.optional().describe('Only what was said on this ISO date or time (UTC) and later.'),
   before: moment.optional().describe('Only what was said before this ISO time (UTC), or up to the end of this ISO date.'),

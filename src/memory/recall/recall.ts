@@ -2,22 +2,16 @@
  * Finding what was said in a scope. Each hit is read from the store before it is answered, and what was forgotten meanwhile is taken out:
  * an index, however old, can only fail to find.
  */
-import type { Trust } from '../../records/memory/documents.js';
-import type { Entry } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
-import { createAnalyzer, speakerIn } from '../../search/analysis.js';
-import { marksIn, type Mark } from '../../search/marks.js';
-import { search, type Hit } from '../../search/rank.js';
+import { createAnalyzer } from '../../search/analysis.js';
+import { marksIn } from '../../search/marks.js';
 import type { Kind } from '../../search/passage-table.js';
-import { textHash } from '../../search/search-index.js';
+import { search } from '../../search/rank.js';
 import { BOUNDS } from '../../search/weights.js';
-import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
-import { redactor } from '../documents/forgetting.js';
-import { documentTexts, textOfEntry, type NamedText, type Source } from './indexed-texts.js';
-import { episodesOf, itemsOf, slotsThatCount } from './life-texts.js';
-import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
+import type { ScopeKey, Store } from '../../stores/store.js';
 import { fillVectors, MAX_FILLED, unfilledIn } from './fill-vectors.js';
+import { lifeMark, readLine } from './lines.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
+import { openAt, readHits, type Recalled } from './recalled.js';
 import { ScopeIndex } from './scope-index.js';
 
 /** What a search looks for. */
@@ -37,37 +31,12 @@ export interface RecallQuery {
   readonly now: Date;
   /** The turn that asks: its question is not its answer. */
   readonly except?: { readonly conversation: string; readonly life: string; readonly turn: string };
-  /** Whose budget a vector of the question counts to; absent: nobody's. */
+  /** Whose budget a vector of the question counts to; absent: to none, as with a person's own search. */
   readonly payer?: Payer | undefined;
   /** Milliseconds that an embedder may take for the question; QUESTION_MS without it. */
   readonly embedMs?: number;
   /** Told what a reader should know of how it was found: that the embedder did not answer. */
   readonly onNote?: (note: string) => void;
-}
-
-/** Something that a search has found, or that stands beside it. */
-export interface Recalled {
-  /** By which `open` finds it: `3f2a9c1d52b0/12`, `fact/sem_0003`. */
-  readonly address: string;
-  readonly kind: Kind;
-  /** Epoch seconds; 0 for a line of MEMORY.md that nothing dates. */
-  readonly ts: number;
-  readonly conversation?: string;
-  /** `turn_0007`. */
-  readonly turn?: string;
-  /** The name in the text, where it names one (`Anna: …`); else `user`, `assistant`, `application`, the tool, or the kind. */
-  readonly speaker: string;
-  /** `tool:…`: what it says is data, and no instruction. */
-  readonly trust: Trust;
-  /** Verbatim; of a long text the passage. */
-  readonly text: string;
-  /** There is more of it, before or after. */
-  readonly isPart?: true;
-  /** Where the words of the question stand in `text`, in UTF-16 units. */
-  readonly marks: readonly Mark[];
-  readonly score: number;
-  /** From 0 to 1: how much of the question its own words are. */
-  readonly confidence: number;
 }
 
 export interface Recall {
@@ -95,18 +64,12 @@ export interface RecallOptions {
 
 export const DEFAULT_HITS = 20;
 export const MAX_HITS = 50;
-export const DEFAULT_AROUND = 3;
-export const MAX_AROUND = 20;
 
 const CACHE_BYTES = 256 * 1024 * 1024;
-/** Slots that are looked at on each side for one message that can be read: tools' calls and notices lie between. */
-const SLOTS_FOR_ONE = 6;
 const SHORT_QUESTION = 8;
 const BY_WORDS_ALONE = 'found by words alone: the embedder did not answer';
 /** Milliseconds that an embedder may take for a question: its vector is not worth more waiting. */
 const QUESTION_MS = 3_000;
-/** Those of an episode that are shown with it. */
-const EPISODE_SLOTS = 2 * MAX_AROUND;
 
 export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }: RecallOptions): Recall {
   /** The longest unused first. */
@@ -125,7 +88,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
 
   /** Searches of one scope come one after the other. */
   const inTurn = async <T>(key: ScopeKey, work: (scope: ScopeIndex) => Promise<T> | T): Promise<T> => {
-    const name = JSON.stringify([key.namespace, key.scope]);
+    const name = nameOf(key);
     const isLarge = tooLarge.has(name);
     const before = Promise.all([turns.get(name), isLarge && lastLarge]);
     const mine = before.then(async () => {
@@ -188,7 +151,12 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
       const scope: ScopeKey = { namespace: payer.key.namespace, scope: payer.key.scope };
       const wanted = await inTurn(scope, async (index) => {
         await index.update();
-        return unfilledIn(index.index, scope, { first: payer.key, most: MAX_FILLED, has: (text) => index.hasVector(text) });
+        return unfilledIn(index.index, scope, {
+          first: payer.key,
+          most: MAX_FILLED,
+          has: (text) => index.hasVector(text),
+          lacking: index.lacking,
+        });
       });
       if (wanted.length === 0) return 0;
       const filled = await fillVectors({ store, scope, embedder, payer, signal }, wanted);
@@ -222,7 +190,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
           ...(likeness && { likeness }),
         });
         await scope
-          .write({ isKept: !tooLarge.has(JSON.stringify([key.namespace, key.scope])) })
+          .write({ isKept: !tooLarge.has(nameOf(key)) })
           .catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
@@ -231,17 +199,15 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
       return read.map((one) => ({ ...one, marks: marksIn(one.text, asked, { now: at, analyzer }) }));
     },
 
-    async open(key, address, around = DEFAULT_AROUND) {
-      const reach = Math.max(0, Math.min(around, MAX_AROUND));
-      const [, mark = '', place = ''] = /^([0-9a-f]{12})\/([\w-]{1,100})$/.exec(address) ?? [];
-      if (mark === '') return (await readDocuments(store, key)).filter((one) => one.address === address);
-      const { lives } = await store.scopes.marks(key);
-      const life = lives.find((one) => lifeMark(one.key) === mark)?.key;
-      if (life === undefined) return [];
-      if (/^\d{1,9}$/.test(place)) return readAround(store, life, Number(place), reach);
-      return place.startsWith('ep_') ? readEpisode(store, life, place) : readItem(store, life, place);
+    async open(key, address, around) {
+      const known = scopes.get(nameOf(key))?.scope.lives() ?? [];
+      return openAt(store, key, address, { around, known });
     },
   };
+}
+
+function nameOf({ namespace, scope }: ScopeKey): string {
+  return JSON.stringify([namespace, scope]);
 }
 
 function tooLargeWarning({ scope }: ScopeKey, bytes: number, cacheBytes: number): string {
@@ -274,141 +240,4 @@ function asksTheSame(text: string, question: string): boolean {
 
 function lettersOf(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
-}
-
-type Redact = (text: string) => string;
-
-async function redactorOf(store: Store, key: ScopeKey): Promise<Redact> {
-  return redactor(await store.documents.forgotten(key), key.scope);
-}
-
-/** Without their marks. */
-async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]): Promise<Recalled[]> {
-  const redact = await redactorOf(store, key);
-  const documents = hits.some(({ line }) => !line.startsWith('[')) ? await documentTexts(store, key) : [];
-  const beside = new Map<string, Promise<readonly NamedText[]>>();
-  const textsOf = async (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
-    const name = JSON.stringify([of.conversation, of.life, what]);
-    const known = beside.get(name) ?? (what === 'episode' ? episodesOf(store, of) : itemsOf(store, of));
-    beside.set(name, known);
-    return known;
-  };
-  const read = async (hit: Hit): Promise<Recalled | undefined> => {
-    const of = readLine(key, hit.line);
-    if (of?.beside === undefined && of !== undefined) return readMessage(store, of.key, hit, redact);
-    const texts = of?.beside === undefined ? documents : await textsOf(of.key, of.beside);
-    const text = texts.find(({ line, at }) => line === hit.line && at === hit.at);
-    const shown = text && toRecalled(text, of?.key, redact, hit);
-    return shown && textHash(shown.text) === hit.hash ? shown : undefined;
-  };
-  return (await Promise.all(hits.map(read))).flatMap((one) => one ?? []);
-}
-
-async function readMessage(store: Store, key: ConversationKey, hit: Hit, redact: Redact): Promise<Recalled | undefined> {
-  const [entry] = await store.entries.read(key, [hit.at]);
-  const told = entry && (await textOfEntry(store, key, entry));
-  if (!entry || !told) return undefined;
-  const whole = redact(told.text);
-  const text = whole.slice(hit.start, hit.end);
-  // Forgotten since it was indexed, or another text by now.
-  if (textHash(text) !== hit.hash) return undefined;
-  return ofEntry(key, entry, told, {
-    text,
-    score: hit.score,
-    confidence: hit.confidence,
-    isPart: text.length < whole.length,
-    speaker: hit.speaker,
-  });
-}
-
-function ofEntry(
-  key: ConversationKey,
-  entry: Entry,
-  { kind, speaker, trust }: Source,
-  shown: Pick<Recalled, 'text' | 'score' | 'confidence'> & { readonly isPart: boolean; readonly speaker: string | undefined },
-): Recalled {
-  return {
-    address: addressIn(key, entry.slot),
-    kind,
-    ts: entry.ts,
-    conversation: key.conversation,
-    turn: entry.turn,
-    // A tool's text may name anybody.
-    speaker: kind === 'tool' ? speaker : (shown.speaker ?? speaker),
-    trust,
-    text: shown.text,
-    ...(shown.isPart && { isPart: true }),
-    marks: [],
-    score: shown.score,
-    confidence: shown.confidence,
-  };
-}
-
-async function readAround(store: Store, key: ConversationKey, slot: number, reach: number): Promise<Recalled[]> {
-  const first = Math.max(1, slot - reach * SLOTS_FOR_ONE);
-  const slots = Array.from({ length: slot + reach * SLOTS_FOR_ONE - first + 1 }, (_, i) => first + i);
-  const found = await readSlots(store, key, slots);
-  const at = found.findIndex(({ address }) => address === addressIn(key, slot));
-  return at < 0 ? [] : found.slice(Math.max(0, at - reach), at + reach + 1);
-}
-
-async function readSlots(store: Store, key: ConversationKey, slots: readonly number[]): Promise<Recalled[]> {
-  const [entries, isThere, redact] = await Promise.all([
-    store.entries.read(key, slots),
-    slotsThatCount(store, key),
-    redactorOf(store, key),
-  ]);
-  const read = entries.map(async (entry): Promise<Recalled | undefined> => {
-    const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
-    if (!entry || !told) return undefined;
-    return ofEntry(key, entry, told, { text: redact(told.text), score: 0, confidence: 0, isPart: false, speaker: speakerIn(told.text) });
-  });
-  return (await Promise.all(read)).flatMap((one) => one ?? []);
-}
-
-/** The summary, then what it stands for. */
-async function readEpisode(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
-  const episode = (await episodesOf(store, key)).find(({ name }) => name === id);
-  if (!episode) return [];
-  const redact = await redactorOf(store, key);
-  return [
-    toRecalled(episode, key, redact, wholeOf(episode)),
-    ...(await readSlots(store, key, slotsOf(episode.slots).slice(0, EPISODE_SLOTS))),
-  ];
-}
-
-async function readItem(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
-  const text = (await itemsOf(store, key)).find(({ name }) => name === id);
-  return text ? [toRecalled(text, key, await redactorOf(store, key), wholeOf(text))] : [];
-}
-
-async function readDocuments(store: Store, key: ScopeKey): Promise<Recalled[]> {
-  const redact = await redactorOf(store, key);
-  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeOf(text)));
-}
-
-type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
-
-function wholeOf({ text }: NamedText): Part {
-  return { start: 0, end: text.length, score: 0, confidence: 0 };
-}
-
-function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
-  const { kind, name, ts, conversation, turn, speaker, trust } = text;
-  const whole = redact(text.text);
-  const shown = whole.slice(start, end);
-  return {
-    address: of ? addressIn(of, name) : addressOfDocument(kind, name),
-    kind,
-    ts,
-    ...(conversation !== undefined && { conversation }),
-    ...(turn !== undefined && { turn }),
-    speaker,
-    trust,
-    text: shown,
-    ...(shown.length < whole.length && { isPart: true }),
-    marks: [],
-    score,
-    confidence,
-  };
 }

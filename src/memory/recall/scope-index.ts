@@ -15,7 +15,7 @@ import type { Entry } from '../../records/message.js';
 import { SearchIndex, type Text } from '../../search/search-index.js';
 import { Meanings } from '../../search/meanings.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
-import type { ConversationKey, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
+import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
 import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
 import { episodesOf, itemsOf } from './life-texts.js';
 import { lineOf } from './lines.js';
@@ -57,6 +57,8 @@ export class ScopeIndex {
   #lookedAt = -Infinity;
   #meanings: Meanings | undefined;
   readonly #leftOut = new Set<number>();
+  /** Lines of lives with texts that may have no vector yet. */
+  readonly lacking = new Set<string>();
   /** By line: the mark of its life when its vectors were read. */
   #vectorsOf = new Map<string, string>();
 
@@ -72,11 +74,17 @@ export class ScopeIndex {
     return this.index.bytes() + (this.#meanings?.bytes() ?? 0);
   }
 
+  /** Those that were there when it was brought up to date last. */
+  lives(): readonly LifeName[] {
+    return [...this.#lives.keys()].map(lifeIn);
+  }
+
   /** I4. How many numbers the embedder's vectors have now. */
   expectSize(dimensions: number): void {
     if (this.#meanings?.dimensions === dimensions) return;
     this.#meanings = new Meanings(dimensions);
     this.#vectorsOf.clear();
+    for (const line of this.#lives.keys()) this.lacking.add(line);
     this.#cursor = undefined;
   }
 
@@ -148,6 +156,7 @@ export class ScopeIndex {
     this.#forgotten = snapshot.extra.forgotten;
     this.#documents = snapshot.extra.documents;
     this.#lives = new Map(snapshot.extra.lives);
+    for (const line of this.#lives.keys()) this.lacking.add(line);
   }
 
   #clear(forgotten: string): void {
@@ -176,7 +185,7 @@ export class ScopeIndex {
 
   /** Its words go from what is written down too. */
   #removeLife(line: string): void {
-    const [conversation = '', life = ''] = JSON.parse(line) as string[];
+    const { conversation, life } = lifeIn(line);
     for (const one of [line, lineOf({ conversation, life }, 'episode'), lineOf({ conversation, life }, 'item')]) {
       this.index.remove(one, () => true);
     }
@@ -186,6 +195,7 @@ export class ScopeIndex {
 
   async #read({ key, mark }: MarkedLife, redact: (text: string) => string): Promise<void> {
     const line = lineOf(key);
+    this.lacking.add(line);
     const cuts = await this.store.lives.cuts(key);
     const known = this.#lives.get(line);
     if (cuts.length > 0) {
@@ -263,4 +273,9 @@ export class ScopeIndex {
   async #name(): Promise<string> {
     return JSON.stringify([await this.store.id(), this.key.namespace, this.key.scope]);
   }
+}
+
+function lifeIn(line: string): LifeName {
+  const [conversation = '', life = ''] = JSON.parse(line) as string[];
+  return { conversation, life };
 }

@@ -1,7 +1,7 @@
 /**
  * Notes of which lives of a scope were written to (noted-changes.ts): a file of lines, one for each write, that begins anew when it is long.
  * Who has read it up to some place reads on from there; where it is another file by now, all lives are looked at. The file is opened for each
- * note, after the write: so a note in a file that has just been taken away is of a write that whoever finds it gone sees.
+ * note, after the write, so that a reader that finds the file gone sees the write of a note in it.
  */
 import { closeSync, fstatSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

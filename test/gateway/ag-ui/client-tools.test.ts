@@ -12,6 +12,7 @@ import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { expectNoWarnings } from './strict-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const own = defineTool({
@@ -36,7 +37,6 @@ let world: World;
 let redis: RedisServer;
 let store: RedisClient;
 let gateways: ServedGateway[];
-let warned: jest.SpyInstance;
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -56,15 +56,7 @@ afterAll(async () => {
   await store.quit();
   await redis.stop();
 });
-beforeEach(() => {
-  warned = jest.spyOn(console, 'warn').mockImplementation();
-  jest.spyOn(console, 'error').mockImplementation();
-});
-afterEach(() => {
-  expect(warned.mock.calls).toEqual([]);
-  expect(world.api.problems).toEqual([]);
-  jest.restoreAllMocks();
-});
+expectNoWarnings(() => world);
 
 const agentOf = (threadId: string, at = 0): HttpAgent =>
   new HttpAgent({ url: `${gateways[at]?.url}/agui`, threadId, headers: { authorization: `Bearer ${TOKEN}` } });

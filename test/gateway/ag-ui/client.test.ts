@@ -10,6 +10,7 @@ import { callTool, callTools, gate, text } from '../../support/provider-apis/rep
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { expectNoWarnings } from './strict-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const LONG = 'word '.repeat(1_000);
@@ -35,7 +36,6 @@ const pay = defineTool({
 const stage = createStage();
 let world: World;
 let served: ServedGateway;
-let warned: jest.SpyInstance;
 
 beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [look, pay, askUser] });
@@ -45,17 +45,7 @@ afterAll(async () => {
   await served.close();
   await world.close();
 });
-beforeEach(() => {
-  warned = jest.spyOn(console, 'warn').mockImplementation();
-  // What a run is rejected with is looked at by the test.
-  jest.spyOn(console, 'error').mockImplementation();
-});
-afterEach(() => {
-  // Of what its schemas do not know, the client warns.
-  expect(warned.mock.calls).toEqual([]);
-  expect(world.api.problems).toEqual([]);
-  jest.restoreAllMocks();
-});
+expectNoWarnings(() => world);
 
 const agentOf = (threadId: string, token = TOKEN): HttpAgent =>
   new HttpAgent({ url: `${served.url}/agui`, threadId, headers: { authorization: `Bearer ${token}` } });

@@ -1,7 +1,8 @@
 /** The protocol's own reference server, which nobody here wrote, over both of its transports. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { freePort } from '../../../src/testing/free-port.js';
 import { aBench, EVERYTHING, named, run, said, type Bench } from '../../support/mcp.js';
 import { waitFor } from '../../support/wait-for.js';
 
@@ -121,12 +122,3 @@ test('a server that answers over HTTP with what takes long to parse is not parse
     deep.close();
   }
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}

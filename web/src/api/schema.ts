@@ -3513,7 +3513,7 @@ export interface paths {
                          * @default 20
                          */
                         limit?: number;
-                        /** @description The whole question, in the words of whoever asks; names and times ("last May", "2026-02") count. Not a pattern. */
+                        /** @description The whole question, in the words of the asker; names and times ("last May", "2026-02") count. Not a pattern. */
                         question: string;
                         /**
                          * @description whose memory

@@ -1,4 +1,4 @@
-/** Keys of a view, while nobody writes and no other control wants them. */
+/** Keys of a view, while no field has the focus and no other control wants them. */
 import { useEffect, useRef } from 'preact/hooks';
 
 export function useKeys(keys: Readonly<Record<string, () => void>>): void {

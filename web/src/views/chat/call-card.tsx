@@ -77,7 +77,7 @@ interface CircumstancesProps {
   readonly isOver: boolean;
 }
 
-/** How long it took, how often it was tried, what it cost: as its turn's timeline has it, whoever looked on. */
+/** How long it took, how often it was tried, what it cost: as its turn's timeline has it, also after a reload. */
 function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Element | null {
   const { value } = useAnswer(`timeline ${of} ${turn} ${String(isOver)}`, (signal) =>
     request('get', '/v1/conversations/{id}/turns/{turn}/timeline', { path: { id: of, turn }, signal }),

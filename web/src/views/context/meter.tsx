@@ -146,7 +146,7 @@ function partsOf(chunks: readonly Chunk[]): Part[] {
   ];
 }
 
-/** Neighbours as one: what is narrower than a pixel nobody sees. */
+/** Neighbours as one: what is narrower than a pixel cannot be seen. */
 function together(parts: readonly Part[], many: number): Part[] {
   const joined: Part[] = [];
   for (let at = 0; at < parts.length; at += many) {

@@ -174,7 +174,7 @@ function OneMoment({ of, position }: { readonly of: string; readonly position: n
   );
 }
 
-/** An id that nobody reads tells as much by its beginning; the table of fields has all of it. */
+/** The beginning of an id tells as much; the table of fields has all of it. */
 function shortIds(words: string): string {
   return words.replace(/\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, '$1…');
 }

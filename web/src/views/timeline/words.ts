@@ -61,5 +61,5 @@ export const MARKS: Readonly<Record<Mark['kind'], string>> = {
   'handed-over': 'Next run',
   message: 'A message',
   decided: 'Decided',
-  interrupted: 'Stopped by a person',
+  interrupted: 'Interrupted',
 };

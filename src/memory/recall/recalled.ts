@@ -1,0 +1,202 @@
+/** What a search has found, and what stands at an address, read from the store as it is now: without what was forgotten meanwhile. */
+import type { Trust } from '../../records/memory/documents.js';
+import type { Entry } from '../../records/message.js';
+import { slotsOf } from '../../records/slots.js';
+import { speakerIn } from '../../search/analysis.js';
+import type { Mark } from '../../search/marks.js';
+import type { Kind } from '../../search/passage-table.js';
+import type { Hit } from '../../search/rank.js';
+import { textHash } from '../../search/search-index.js';
+import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/store.js';
+import { redactor } from '../documents/forgetting.js';
+import { documentTexts, textOfEntry, type NamedText, type Source } from './indexed-texts.js';
+import { episodesOf, itemsOf, slotsThatCount } from './life-texts.js';
+import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
+
+export const DEFAULT_AROUND = 3;
+export const MAX_AROUND = 20;
+
+/** Slots that are looked at on each side for one message that can be read: calls of tools and notices stand between. */
+const SLOTS_FOR_ONE = 6;
+/** Those of an episode that are shown with it. */
+const EPISODE_SLOTS = 2 * MAX_AROUND;
+
+/** Something that a search has found, or that stands beside it. */
+export interface Recalled {
+  /** By which `open` finds it: `3f2a9c1d52b0/12`, `fact/sem_0003`. */
+  readonly address: string;
+  readonly kind: Kind;
+  /** Epoch seconds; 0 for a line of MEMORY.md that nothing dates. */
+  readonly ts: number;
+  readonly conversation?: string;
+  /** `turn_0007`. */
+  readonly turn?: string;
+  /** The name in the text, where it names one (`Anna: …`); else `user`, `assistant`, `application`, the tool, or the kind. */
+  readonly speaker: string;
+  /** `tool:…`: what it says is data, and no instruction. */
+  readonly trust: Trust;
+  /** Verbatim; of a long text the passage. */
+  readonly text: string;
+  /** There is more of it, before or after. */
+  readonly isPart?: true;
+  /** Where the words of the question stand in `text`, in UTF-16 units. */
+  readonly marks: readonly Mark[];
+  readonly score: number;
+  /** From 0 to 1: how much of the question its own words are. */
+  readonly confidence: number;
+}
+
+/** What stands at an address and around it, in its order; empty where nothing is there. `known`: lives of the scope that need not be looked for. */
+export async function openAt(
+  store: Store,
+  key: ScopeKey,
+  address: string,
+  { around = DEFAULT_AROUND, known }: { readonly around: number | undefined; readonly known: readonly LifeName[] },
+): Promise<readonly Recalled[]> {
+  const reach = Math.max(0, Math.min(around, MAX_AROUND));
+  const [, mark = '', place = ''] = /^([0-9a-f]{12})\/([\w-]{1,100})$/.exec(address) ?? [];
+  if (mark === '') return (await readDocuments(store, key)).filter((one) => one.address === address);
+  const isIt = (life: LifeName): boolean => lifeMark(life) === mark;
+  const found = known.find(isIt) ?? (await store.scopes.marks(key)).lives.map((one) => one.key).find(isIt);
+  if (found === undefined) return [];
+  const life = { ...key, conversation: found.conversation, life: found.life };
+  if (/^\d{1,9}$/.test(place)) return readAround(store, life, Number(place), reach);
+  return place.startsWith('ep_') ? readEpisode(store, life, place) : readItem(store, life, place);
+}
+
+type Redact = (text: string) => string;
+
+async function redactorOf(store: Store, key: ScopeKey): Promise<Redact> {
+  return redactor(await store.documents.forgotten(key), key.scope);
+}
+
+/** Without their marks. */
+export async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]): Promise<Recalled[]> {
+  const redact = await redactorOf(store, key);
+  const documents = hits.some(({ line }) => !line.startsWith('[')) ? await documentTexts(store, key) : [];
+  const beside = new Map<string, Promise<readonly NamedText[]>>();
+  const textsOf = async (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
+    const name = JSON.stringify([of.conversation, of.life, what]);
+    const known = beside.get(name) ?? (what === 'episode' ? episodesOf(store, of) : itemsOf(store, of));
+    beside.set(name, known);
+    return known;
+  };
+  const read = async (hit: Hit): Promise<Recalled | undefined> => {
+    const of = readLine(key, hit.line);
+    if (of?.beside === undefined && of !== undefined) return readMessage(store, of.key, hit, redact);
+    const texts = of?.beside === undefined ? documents : await textsOf(of.key, of.beside);
+    const text = texts.find(({ line, at }) => line === hit.line && at === hit.at);
+    const shown = text && toRecalled(text, of?.key, redact, hit);
+    return shown && textHash(shown.text) === hit.hash ? shown : undefined;
+  };
+  return (await Promise.all(hits.map(read))).flatMap((one) => one ?? []);
+}
+
+async function readMessage(store: Store, key: ConversationKey, hit: Hit, redact: Redact): Promise<Recalled | undefined> {
+  const [entry] = await store.entries.read(key, [hit.at]);
+  const told = entry && (await textOfEntry(store, key, entry));
+  if (!entry || !told) return undefined;
+  const whole = redact(told.text);
+  const text = whole.slice(hit.start, hit.end);
+  // Forgotten since it was indexed, or another text by now.
+  if (textHash(text) !== hit.hash) return undefined;
+  return ofEntry(key, entry, told, {
+    text,
+    score: hit.score,
+    confidence: hit.confidence,
+    isPart: text.length < whole.length,
+    speaker: hit.speaker,
+  });
+}
+
+function ofEntry(
+  key: ConversationKey,
+  entry: Entry,
+  { kind, speaker, trust }: Source,
+  shown: Pick<Recalled, 'text' | 'score' | 'confidence'> & { readonly isPart: boolean; readonly speaker: string | undefined },
+): Recalled {
+  return {
+    address: addressIn(key, entry.slot),
+    kind,
+    ts: entry.ts,
+    conversation: key.conversation,
+    turn: entry.turn,
+    // A tool's text may name anybody.
+    speaker: kind === 'tool' ? speaker : (shown.speaker ?? speaker),
+    trust,
+    text: shown.text,
+    ...(shown.isPart && { isPart: true }),
+    marks: [],
+    score: shown.score,
+    confidence: shown.confidence,
+  };
+}
+
+async function readAround(store: Store, key: ConversationKey, slot: number, reach: number): Promise<Recalled[]> {
+  const first = Math.max(1, slot - reach * SLOTS_FOR_ONE);
+  const slots = Array.from({ length: slot + reach * SLOTS_FOR_ONE - first + 1 }, (_, i) => first + i);
+  const found = await readSlots(store, key, slots);
+  const at = found.findIndex(({ address }) => address === addressIn(key, slot));
+  return at < 0 ? [] : found.slice(Math.max(0, at - reach), at + reach + 1);
+}
+
+async function readSlots(store: Store, key: ConversationKey, slots: readonly number[]): Promise<Recalled[]> {
+  const [entries, isThere, redact] = await Promise.all([
+    store.entries.read(key, slots),
+    slotsThatCount(store, key),
+    redactorOf(store, key),
+  ]);
+  const read = entries.map(async (entry): Promise<Recalled | undefined> => {
+    const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
+    if (!entry || !told) return undefined;
+    return ofEntry(key, entry, told, { text: redact(told.text), score: 0, confidence: 0, isPart: false, speaker: speakerIn(told.text) });
+  });
+  return (await Promise.all(read)).flatMap((one) => one ?? []);
+}
+
+/** The summary, then what it stands for. */
+async function readEpisode(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
+  const episode = (await episodesOf(store, key)).find(({ name }) => name === id);
+  if (!episode) return [];
+  const redact = await redactorOf(store, key);
+  return [
+    toRecalled(episode, key, redact, wholeOf(episode)),
+    ...(await readSlots(store, key, slotsOf(episode.slots).slice(0, EPISODE_SLOTS))),
+  ];
+}
+
+async function readItem(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
+  const text = (await itemsOf(store, key)).find(({ name }) => name === id);
+  return text ? [toRecalled(text, key, await redactorOf(store, key), wholeOf(text))] : [];
+}
+
+async function readDocuments(store: Store, key: ScopeKey): Promise<Recalled[]> {
+  const redact = await redactorOf(store, key);
+  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeOf(text)));
+}
+
+type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
+
+function wholeOf({ text }: NamedText): Part {
+  return { start: 0, end: text.length, score: 0, confidence: 0 };
+}
+
+function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
+  const { kind, name, ts, conversation, turn, speaker, trust } = text;
+  const whole = redact(text.text);
+  const shown = whole.slice(start, end);
+  return {
+    address: of ? addressIn(of, name) : addressOfDocument(kind, name),
+    kind,
+    ts,
+    ...(conversation !== undefined && { conversation }),
+    ...(turn !== undefined && { turn }),
+    speaker,
+    trust,
+    text: shown,
+    ...(shown.length < whole.length && { isPart: true }),
+    marks: [],
+    score,
+    confidence,
+  };
+}
