@@ -174,5 +174,5 @@ test('10,000 messages take no noticeable time', () => {
   const messages = Array.from({ length: 10_000 }, (_, i) => (i % 2 === 0 ? user(`q${i}`) : answer(`a${i}`)));
   const begun = performance.now();
   expect(selectMessages(messages, 100, estimateMessageTokens).selected.length).toBeLessThan(110);
-  expect(performance.now() - begun).toBeLessThan(500);
+  expect(performance.now() - begun).toBeLessThan(3_000);
 });

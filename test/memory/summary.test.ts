@@ -65,7 +65,7 @@ describe('an answer is read', () => {
     const begun = performance.now();
     const parsed = parseSummary(text);
     expect(parsed).toEqual({ ok: false, reason: expect.stringMatching(reason) as string });
-    expect(performance.now() - begun).toBeLessThan(500);
+    expect(performance.now() - begun).toBeLessThan(3_000);
     expect(Object.prototype).not.toHaveProperty('episodic');
   });
 

@@ -290,7 +290,7 @@ describe('a call that hangs is given up', () => {
     const [kind, took] = await timed(reply);
     expect(kind).toBe('timeout');
     expect(took).toBeGreaterThanOrEqual(after - 20);
-    expect(took).toBeLessThan(after + 1_500);
+    expect(took).toBeLessThan(after + 10_000);
   });
 
   test('the server is left, not only forgotten', async () => {

@@ -357,7 +357,7 @@ export function describeProvider(subject: Subject): void {
       const failure = await failing(ask(reply, limits));
       expect(failure).toMatchObject({ kind: 'timeout', message: expect.stringContaining(why) });
       expect(Date.now() - begun).toBeGreaterThanOrEqual(after - 20);
-      expect(Date.now() - begun).toBeLessThan(after + 1_500);
+      expect(Date.now() - begun).toBeLessThan(after + 10_000);
       expect(api.hits.length).toBe(1);
       await api.hits[0]?.ended;
       expect(api.hits[0]?.aborted).toBe(true);

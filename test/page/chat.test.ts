@@ -172,7 +172,7 @@ pageTest('an answer is retried, a turn is said in other words, and what went sta
   await page.getByRole('button', { name: 'Retry' }).click();
   await page.getByText('Second guess.').waitFor();
   await page.getByText('2 of 2').waitFor();
-  expect(await page.getByText('First guess.').count()).toBe(0);
+  await page.getByText('First guess.').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Say this instead').fill('guess again');
   await page.getByRole('button', { name: 'Say this instead' }).click();

@@ -108,7 +108,7 @@ describe.each([
     const begun = performance.now();
     parse(text);
     parse(`${text}${call}`.slice(-TEXT_TOOL_LIMITS.text));
-    expect(performance.now() - begun).toBeLessThan(1000);
+    expect(performance.now() - begun).toBeLessThan(5_000);
   });
 
   test('never throws', () => {

@@ -69,7 +69,7 @@ describe('a server that', () => {
       expect(all.map(({ name }) => name)).toEqual(['mcp__good__echo']);
       const before = Date.now();
       expect((await bench.tools(both)).map(({ name }) => name)).toEqual(['mcp__good__echo']);
-      expect(Date.now() - before).toBeLessThan(500);
+      expect(Date.now() - before).toBeLessThan(4_000);
       expect(bench.lines.join()).toContain('no database here');
       expect(await hostile.notes()).toHaveLength(1);
     } finally {
@@ -80,16 +80,16 @@ describe('a server that', () => {
   test.each(['hang', 'hang-list'])('is mute (%s) costs a turn its patience once', async (mode) => {
     await begin({ mode, tools: [aTool('echo')] });
     const before = Date.now();
-    expect(await tools({ patienceMs: 300 })).toEqual([]);
-    expect(await tools({ patienceMs: 300 })).toEqual([]);
-    expect(Date.now() - before).toBeLessThan(500);
+    expect(await tools({ patienceMs: 1_500 })).toEqual([]);
+    expect(await tools({ patienceMs: 1_500 })).toEqual([]);
+    expect(Date.now() - before).toBeLessThan(2_900);
     await waitFor(
       () => bench.lines.length,
       (given) => given > 0,
     );
     const after = Date.now();
     expect(await tools({ patienceMs: 5_000 })).toEqual([]);
-    expect(Date.now() - after).toBeLessThan(500);
+    expect(Date.now() - after).toBeLessThan(4_000);
   });
 
   test('hangs in a call is stopped by the signal, and others go on', async () => {
