@@ -9,7 +9,7 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { MAX_LIVES } from '../conversation/protocol/memory-input.js';
 import { rawFallbackLines } from '../memory/documents/raw-fallbacks.js';
-import { dropIndex } from '../memory/recall/drop-index.js';
+import { dropDeleted } from '../memory/recall/drop-index.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { deletedSignal, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
@@ -92,7 +92,7 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   const scopes = [...new Set([...inStore, ...runs.flatMap(({ scope }) => scope ?? [])])].sort();
   for (const scope of scopes) await redactFallbacks(store, { namespace, scope }, marks);
   for (const key of lives) await store.lives.delete(key);
-  for (const scope of scopes) await dropIndex(store, { namespace, scope });
+  for (const scope of scopes) await dropDeleted(store, { namespace, scope });
   try {
     // A sub-agent goes on when its parent was terminated. Lists are a moment late: one of them may have ended.
     for (const run of runs.filter(({ isRunning }) => isRunning))

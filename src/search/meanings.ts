@@ -7,6 +7,16 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 /** Vectors compared before others of this process have their turn: about 5 ms. */
 const AT_ONCE = 5_000;
 
+/** How like a question the texts are, from -1 to 1. */
+export interface Likeness {
+  /** Texts of which that is known, and their mean and standard deviation. */
+  readonly count: number;
+  readonly mean: number;
+  readonly deviation: number;
+  /** By the hash of a text; NaN where it is not known. */
+  readonly of: (text: number) => number;
+}
+
 export class Meanings {
   readonly #rows = new Map<number, number>();
   #values = new Int8Array(0);
@@ -39,19 +49,29 @@ export class Meanings {
     return this.#values.byteLength + this.#scales.byteLength + 40 * this.size;
   }
 
-  /** How like a question each of the passages is, from -1 to 1, by the hashes of their texts; NaN where that is not known. `question`: of length 1. */
-  async likeness(question: Float32Array, texts: Uint32Array): Promise<Float32Array> {
+  /** `question`: of length 1. */
+  async likeness(question: Float32Array): Promise<Likeness> {
     const { dimensions } = this;
     const ofRows = new Float32Array(this.size);
     const asked = Float32Array.from(question);
+    let [total, squares] = [0, 0];
     for (let row = 0; row < ofRows.length; row += 1) {
       if (row % AT_ONCE === AT_ONCE - 1) await nextTick();
       const begin = row * dimensions;
       let sum = 0;
       for (let i = 0; i < dimensions; i += 1) sum += (asked[i] ?? 0) * (this.#values[begin + i] ?? 0);
-      ofRows[row] = sum * (this.#scales[row] ?? 0);
+      const like = sum * (this.#scales[row] ?? 0);
+      ofRows[row] = like;
+      total += like;
+      squares += like * like;
     }
-    return Float32Array.from(texts, (text) => ofRows[this.#rows.get(text) ?? -1] ?? NaN);
+    const mean = total / ofRows.length;
+    return {
+      count: ofRows.length,
+      mean,
+      deviation: Math.sqrt(Math.max(0, squares / ofRows.length - mean * mean)),
+      of: (text) => ofRows[this.#rows.get(text) ?? -1] ?? NaN,
+    };
   }
 
   #grow(rows: number): void {

@@ -1,301 +1,39 @@
 /**
  * Which passages answer a question best: BM25 over passages, then what stands around them, the time and the speaker that it names.
  * One pass over each word's passages and one over all: no shape of a question makes it longer.
+ *
+ * K1  Several indexes that have no passage in common rank as one that has all, but for what stands beside each other at their borders: each
+ *     counts first (scan.ts), and then ranks by the counts of all.
  */
-import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
-import { planOf, rangesIn, type Plan } from './question.js';
-import type { SearchIndex } from './search-index.js';
-import { BOUNDS, SURE, WEIGHTS, type Weights } from './weights.js';
-import { folded, wordsOf } from './words.js';
+import { planOf, type Plan } from './question.js';
+import { addCounts, compareHits, countIn, rankIn, withoutDoubles, type Hit, type Query } from './scan.js';
+import { languagesOf, sumOf, type Facts, type SearchIndex } from './search-index.js';
+import type { Analyzer } from './analysis.js';
+import { BOUNDS } from './weights.js';
 
-export interface Query {
-  readonly question: string;
-  /** The asker's clock, in epoch seconds. */
-  readonly now: number;
-  /** 10 without it; at most BOUNDS.hits. */
-  readonly limit?: number;
-  /** Epoch seconds: said then or later. */
-  readonly after?: number;
-  /** Epoch seconds: said before. */
-  readonly before?: number;
-  readonly kinds?: readonly Kind[];
-  readonly lines?: (name: string) => boolean;
-  readonly weights?: Weights;
-  /** How like the question each passage is, from -1 to 1; NaN where that is not known. */
-  readonly likeness?: Float32Array;
-}
-
-export interface Hit {
-  readonly line: string;
-  readonly at: number;
-  readonly part: number;
-  readonly start: number;
-  readonly end: number;
-  readonly ts: number;
-  readonly session: number;
-  readonly kind: Kind;
-  readonly speaker: string | undefined;
-  readonly hash: number;
-  readonly score: number;
-  /** Of the score that of its own words: 0 where all is its neighbours'. */
-  readonly own: number;
-  /** From 0 to 1: how much of the question its own words are, by how rare they are; little in a hit whose words are all usual. */
-  readonly confidence: number;
-}
-
-interface Scores {
-  /** About what a passage with all the words would have, those that stand nowhere too. */
-  readonly possible: number;
-  readonly own: Float32Array;
-  readonly windows: Float32Array;
-}
+export type { Hit, Query } from './scan.js';
 
 /** Best first; of equal ones the newer. The same text of the same time is one hit. */
-export function search(index: SearchIndex, query: Query): Hit[] {
-  index.table.settle();
-  const plan = planOf(query.question, { now: query.now, languages: index.languages(), analyzer: index.analyzer });
-  const weights = query.weights ?? WEIGHTS;
-  const limit = Math.min(query.limit ?? 10, BOUNDS.hits);
-  if (index.size === 0 || limit < 1) return [];
-  const scores = scoreWords(index, plan.words, weights);
-  const times = scoreTimes(index, plan, weights);
-  const meanings = query.likeness && scoreMeanings(query.likeness, scores.possible, weights);
-  const speakers = namedSpeakers(index, plan);
-  const best = createBest(index, limit);
-  const { kind, ts, session, flags, speaker, window } = index.table.columns;
-  const kinds = query.kinds && new Set(query.kinds.map((one) => KINDS.indexOf(one)));
-  const { after = -Infinity, before = Infinity } = query;
-  const finds = Boolean(weights.neighbour || weights.secondNeighbour);
-  for (const line of index.table.lines) {
-    if (query.lines && !query.lines(line.name)) continue;
-    for (let position = 0; position < line.count; position += 1) {
-      const passage = line.passages[position] ?? 0;
-      const near = finds ? ofNeighbours(line, position, { own: scores.own, session, weights }) : 0;
-      const time = times?.[passage] ?? 0;
-      let score = (scores.own[passage] ?? 0) + near + time + (meanings?.[passage] ?? 0);
-      if (score <= 0) continue;
-      if (kinds && !kinds.has(kind[passage] ?? 0)) continue;
-      const at = ts[passage] ?? 0;
-      if (at < after || at >= before) continue;
-      score += weights.session * (scores.windows[window[passage] ?? 0] ?? 0);
-      const flag = flags[passage] ?? 0;
-      if ((flag & ASKS) !== 0) score *= weights.question;
-      if (plan.asksWhen && (flag & DATED) !== 0) score *= weights.dated;
-      if (speakers.has(speaker[passage] ?? 0)) score *= weights.speaker;
-      best.offer(passage, score, line);
-    }
-  }
-  return best.all().map(({ passage, score, line }) => {
-    const words = scores.own[passage] ?? 0;
-    const confidence = scores.possible === 0 ? 0 : Math.min(1, words / scores.possible) * Math.min(1, words / SURE);
-    return toHit(index, { passage, score, line, own: words + (times?.[passage] ?? 0), confidence });
-  });
+export function search(indexes: SearchIndex | readonly SearchIndex[], query: Query): Hit[] {
+  const all = [indexes].flat();
+  const facts = sumOf(all.map((index) => index.facts()));
+  const plan = planFor(facts, query, all[0]?.analyzer);
+  if (!plan) return [];
+  const counted = all.map((index) => countIn(index, plan, facts));
+  const asked = { query, plan, all: { ...facts, ...counted.map(({ counts }) => counts).reduce(addCounts) } };
+  return bestOf(
+    all.map((index, i) => rankIn(index, asked, counted[i]?.occurrences)),
+    query,
+  );
 }
 
-/** BM25 of each word, for passages and for windows. */
-function scoreWords(index: SearchIndex, words: Plan['words'], weights: Weights): Scores {
-  const { table, postings, size } = index;
-  const own = new Float32Array(size);
-  const windows = new Float32Array(table.windows);
-  const { words: lengths, window } = table.columns;
-  const { saturation, length } = weights;
-  const mean = Math.max(1, index.words / size);
-  const inWindow = new Float32Array(weights.session > 0 ? table.windows : 0);
-  const fixed = saturation * (1 - length);
-  const byLength = (saturation * length) / mean;
-  let possible = 0;
-  for (const variants of words) {
-    const values = occurrences(index, variants);
-    possible += Math.log(1 + (size - values.length + 0.5) / (values.length + 0.5));
-    if (values.length === 0) continue;
-    const idf = Math.log(1 + (size - values.length + 0.5) / (values.length + 0.5));
-    for (let i = 0; i < values.length; i += 1) {
-      const value = values[i] ?? 0;
-      const passage = value >>> 8;
-      const times = value & 255;
-      own[passage] = (own[passage] ?? 0) + (idf * times * (saturation + 1)) / (times + fixed + byLength * (lengths[passage] ?? 0));
-      if (inWindow.length > 0) {
-        const at = window[passage] ?? 0;
-        inWindow[at] = (inWindow[at] ?? 0) + times;
-      }
-    }
-    if (inWindow.length === 0) continue;
-    for (let i = 0; i < values.length; i += 1) {
-      const at = window[(values[i] ?? 0) >>> 8] ?? 0;
-      const times = inWindow[at] ?? 0;
-      if (times === 0) continue;
-      windows[at] = (windows[at] ?? 0) + (idf * times * (saturation + 1)) / (times + saturation);
-      inWindow[at] = 0;
-    }
-  }
-  return { own, windows, possible };
-
-  function occurrences({ size: all }: SearchIndex, variants: readonly string[]): Uint32Array {
-    const terms = new Set(variants.flatMap((variant) => postings.termOf(variant) ?? []));
-    const [first] = terms;
-    if (first === undefined) return new Uint32Array(0);
-    if (terms.size === 1) return postings.read(first);
-    // A passage that has a word in two forms has it twice.
-    const times = new Uint8Array(all);
-    let different = 0;
-    const lists = [...terms].map((term) => postings.read(term));
-    for (const list of lists) {
-      for (const value of list) {
-        const passage = value >>> 8;
-        if (times[passage] === 0) different += 1;
-        times[passage] = Math.min(255, (times[passage] ?? 0) + (value & 255));
-      }
-    }
-    const merged = new Uint32Array(different);
-    let count = 0;
-    for (const list of lists) {
-      for (const value of list) {
-        const passage = value >>> 8;
-        if (times[passage] === 0) continue;
-        merged[count++] = ((passage << 8) | (times[passage] ?? 0)) >>> 0;
-        times[passage] = 0;
-      }
-    }
-    return merged;
-  }
+/** Undefined where nothing can be found. `all`: of all indexes that are asked together. */
+export function planFor(all: Facts, { question, now, limit = 1 }: Query, analyzer: Analyzer | undefined): Plan | undefined {
+  if (all.passages === 0 || limit < 1 || !analyzer) return undefined;
+  return planOf(question, { now, languages: languagesOf(all), analyzer });
 }
 
-/** Of the times that a question names: what was said then, and what mentions it. Undefined where it names none. */
-function scoreTimes(index: SearchIndex, plan: Plan, weights: Weights): Float32Array | undefined {
-  if (plan.days.length === 0 || weights.time === 0) return undefined;
-  const scores = new Float32Array(index.size);
-  const { ts } = index.table.columns;
-  const isThen = new Uint8Array(index.size);
-  let [first, last] = [Infinity, -Infinity];
-  for (let passage = 0; passage < index.size; passage += 1) {
-    const at = ts[passage] ?? 0;
-    if (at < first) first = at;
-    if (at > last) last = at;
-  }
-  let count = 0;
-  for (const { from, to } of rangesIn(plan, first, last)) {
-    for (let passage = 0; passage < index.size; passage += 1) {
-      const at = ts[passage] ?? 0;
-      if (at < from || at >= to || isThen[passage] === 1) continue;
-      isThen[passage] = 1;
-      count += 1;
-    }
-  }
-  const idf = (found: number): number => Math.log(1 + (index.size - found + 0.5) / (found + 0.5));
-  const saidThen = weights.time * idf(count);
-  for (let passage = 0; passage < index.size; passage += 1) if (isThen[passage] === 1) scores[passage] = saidThen;
-  for (const mention of plan.mentions) {
-    const term = index.postings.termOf(mention);
-    if (term === undefined) continue;
-    const mentioned = weights.time * idf(index.postings.countOf(term));
-    for (const value of index.postings.read(term)) scores[value >>> 8] = Math.max(scores[value >>> 8] ?? 0, mentioned);
-  }
-  return scores;
-}
-
-/** By how much more they are like the question than all are. Undefined where too few are known to tell, or all are alike. */
-function scoreMeanings(likeness: Float32Array, possible: number, weights: Weights): Float32Array | undefined {
-  let [count, sum, squares] = [0, 0, 0];
-  for (const one of likeness) {
-    if (Number.isNaN(one)) continue;
-    count += 1;
-    sum += one;
-    squares += one * one;
-  }
-  const mean = sum / count;
-  const deviation = Math.sqrt(Math.max(0, squares / count - mean * mean));
-  if (!(deviation > LEAST_DEVIATION)) return undefined;
-  const { likeFrom, likeFully } = weights;
-  // Few cannot be far from their mean.
-  const reach = Math.min(likeFully, Math.sqrt(count - 1)) / likeFully;
-  const most = weights.meaning * Math.max(1, possible);
-  return likeness.map((one) => {
-    const far = ((one - mean) / deviation - likeFrom * reach) / ((likeFully - likeFrom) * reach);
-    return far > 0 ? most * Math.min(1, far) : 0;
-  });
-}
-
-/** Of likenesses that are all one. */
-const LEAST_DEVIATION = 1e-4;
-
-function namedSpeakers({ speakers }: SearchIndex, { spoken }: Plan): ReadonlySet<number> {
-  const named = speakers.flatMap((name, i) => (wordsOf(name).some(({ text }) => spoken.has(folded(text))) ? [i + 1] : []));
-  return new Set(named);
-}
-
-function ofNeighbours(
-  { passages, count }: Line,
-  position: number,
-  { own, session, weights }: { readonly own: Float32Array; readonly session: Uint32Array; readonly weights: Weights },
-): number {
-  const of = session[passages[position] ?? 0];
-  let score = 0;
-  for (let distance = 1; distance <= 2; distance += 1) {
-    const weight = distance === 1 ? weights.neighbour : weights.secondNeighbour;
-    if (position >= distance) {
-      const before = passages[position - distance] ?? 0;
-      if (session[before] === of) score += weight * (own[before] ?? 0);
-    }
-    if (position + distance < count) {
-      const after = passages[position + distance] ?? 0;
-      if (session[after] === of) score += weight * (own[after] ?? 0);
-    }
-  }
-  return score;
-}
-
-interface Found {
-  readonly passage: number;
-  readonly score: number;
-  readonly line: Line;
-}
-
-/** The best ones, the worst of them first at hand: a heap. */
-function createBest({ table }: SearchIndex, limit: number): { offer(passage: number, score: number, line: Line): void; all(): Found[] } {
-  const { ts, hash, at, part } = table.columns;
-  const place = ({ passage, line }: Found): string => `${line.name}\0${at[passage]}\0${part[passage]}`;
-  const compare = (a: Found, b: Found): number =>
-    b.score - a.score || (ts[b.passage] ?? 0) - (ts[a.passage] ?? 0) || (place(a) < place(b) ? -1 : 1);
-  // Twice as many as asked for: some may be one text.
-  let kept: Found[] = [];
-  const most = 4 * limit + 32;
-  let least = 0;
-  return {
-    offer(passage, score, line) {
-      if (score < least) return;
-      kept.push({ passage, score, line });
-      if (kept.length < 2 * most) return;
-      kept = kept.sort(compare).slice(0, most);
-      least = kept[most - 1]?.score ?? 0;
-    },
-    all() {
-      const seen = new Set<string>();
-      return kept
-        .sort(compare)
-        .filter(({ passage }) => {
-          const text = `${hash[passage]} ${ts[passage]}`;
-          return !seen.has(text) && seen.add(text);
-        })
-        .slice(0, limit);
-    },
-  };
-}
-
-function toHit({ table, speakers }: SearchIndex, { passage, score, own, confidence, line }: Found & Pick<Hit, 'own' | 'confidence'>): Hit {
-  const { at, part, start, end, ts, session, kind, speaker, hash } = table.columns;
-  return {
-    line: line.name,
-    at: at[passage] ?? 0,
-    part: part[passage] ?? 0,
-    start: start[passage] ?? 0,
-    end: end[passage] ?? 0,
-    ts: ts[passage] ?? 0,
-    session: session[passage] ?? 0,
-    kind: KINDS[kind[passage] ?? 0] ?? 'user',
-    speaker: speakers[(speaker[passage] ?? 0) - 1],
-    hash: hash[passage] ?? 0,
-    score,
-    own,
-    confidence,
-  };
+/** Of what each index has found. */
+export function bestOf(found: readonly (readonly Hit[])[], { limit = 10 }: Query): Hit[] {
+  return withoutDoubles(found.flat().sort(compareHits)).slice(0, Math.min(limit, BOUNDS.hits));
 }

@@ -29,6 +29,17 @@ export interface Text {
   readonly speaker?: string;
 }
 
+/** What is known of all passages of an index together: that of several is the sum. */
+export interface Facts {
+  readonly passages: number;
+  readonly words: number;
+  /** Passages of each language, in the order of LANGUAGES. */
+  readonly spoken: readonly number[];
+  /** Epoch seconds of the first and of the last passage; Infinity and -Infinity where there is none. */
+  readonly first: number;
+  readonly last: number;
+}
+
 const MAX_SPEAKERS = 0xffff;
 
 export class SearchIndex {
@@ -41,7 +52,11 @@ export class SearchIndex {
   readonly #speakerNumbers = new Map<string, number>();
   readonly #spoken = new Uint32Array(LANGUAGES.length);
 
-  constructor(readonly analyzer: Analyzer = createAnalyzer()) {}
+  constructor(
+    readonly analyzer: Analyzer = createAnalyzer(),
+    /** The language of a text that nothing else tells, while there is no other. */
+    readonly usual?: Language,
+  ) {}
 
   /** Passages. */
   get size(): number {
@@ -85,13 +100,28 @@ export class SearchIndex {
     return gone.length;
   }
 
-  /** Languages of at least a hundredth of what was said, the most usual one first. */
-  languages(): Language[] {
-    const least = Math.max(1, this.size / 100);
-    return LANGUAGES.map((language, i) => ({ language, count: this.#spoken[i] ?? 0 }))
-      .filter(({ count }) => count >= least)
-      .sort((a, b) => b.count - a.count)
-      .map(({ language }) => language);
+  facts(): Facts {
+    const { ts } = this.table.columns;
+    let [first, last] = [Infinity, -Infinity];
+    for (let passage = 0; passage < this.size; passage += 1) {
+      const at = ts[passage] ?? 0;
+      if (at < first) first = at;
+      if (at > last) last = at;
+    }
+    return { passages: this.size, words: this.words, spoken: [...this.#spoken], first, last };
+  }
+
+  /** Those lines for which `isIn` holds, as an index of their own. */
+  part(isIn: (line: string) => boolean): SearchIndex {
+    const part = new SearchIndex(this.analyzer, this.#mostUsual());
+    const isKept = new Uint8Array(this.size);
+    for (const { name, passages, count } of this.table.lines) {
+      if (isIn(name)) for (const passage of passages.subarray(0, count)) isKept[passage] = 1;
+    }
+    for (const name of this.speakers) part.speakerNumber(name);
+    part.#take(this, isKept);
+    part.recount();
+    return part;
   }
 
   bytes(): number {
@@ -130,25 +160,56 @@ export class SearchIndex {
 
   #mostUsual(): Language | undefined {
     const most = Math.max(...this.#spoken);
-    return most === 0 ? undefined : LANGUAGES[this.#spoken.indexOf(most)];
+    return most === 0 ? this.usual : LANGUAGES[this.#spoken.indexOf(most)];
   }
 
-  /** X2: all is renumbered, which is seldom and costs about as much as reading a snapshot. */
+  /** X2. */
   #without(gone: ReadonlySet<number>): void {
-    const before = this.table;
-    const numbers = new Int32Array(before.count);
-    const kept = new PassageTable();
-    for (let passage = 0, next = 0; passage < before.count; passage += 1) numbers[passage] = gone.has(passage) ? -1 : next++;
-    const order = Uint32Array.from({ length: before.count - gone.size });
-    for (let passage = 0; passage < before.count; passage += 1) {
+    const isKept = new Uint8Array(this.size).fill(1);
+    for (const passage of gone) {
+      isKept[passage] = 0;
+      this.#count(passage, -1);
+    }
+    this.#take(this, isKept);
+  }
+
+  /** All is renumbered, which is seldom and costs about as much as reading a snapshot. */
+  #take({ table, postings }: SearchIndex, isKept: Uint8Array): void {
+    const numbers = new Int32Array(table.count);
+    let next = 0;
+    for (let passage = 0; passage < table.count; passage += 1) numbers[passage] = isKept[passage] === 1 ? next++ : -1;
+    const order = new Uint32Array(next);
+    for (let passage = 0; passage < table.count; passage += 1) {
       const number = numbers[passage] ?? -1;
       if (number >= 0) order[number] = passage;
-      else this.#count(passage, -1);
     }
-    kept.take(before, order, numbers);
+    const kept = new PassageTable();
+    kept.take(table, order, numbers);
     this.table = kept;
-    this.postings = this.postings.renumbered(numbers);
+    this.postings = postings.renumbered(numbers);
   }
+}
+
+/** Languages of at least a hundredth of what was said, the most usual one first. */
+export function languagesOf({ passages, spoken }: Pick<Facts, 'passages' | 'spoken'>): Language[] {
+  const least = Math.max(1, passages / 100);
+  return LANGUAGES.map((language, i) => ({ language, count: spoken[i] ?? 0 }))
+    .filter(({ count }) => count >= least)
+    .sort((a, b) => b.count - a.count)
+    .map(({ language }) => language);
+}
+
+export function sumOf(facts: readonly Facts[]): Facts {
+  return facts.reduce(
+    (sum, one) => ({
+      passages: sum.passages + one.passages,
+      words: sum.words + one.words,
+      spoken: sum.spoken.map((count, i) => count + (one.spoken[i] ?? 0)),
+      first: Math.min(sum.first, one.first),
+      last: Math.max(sum.last, one.last),
+    }),
+    { passages: 0, words: 0, spoken: LANGUAGES.map(() => 0), first: Infinity, last: -Infinity },
+  );
 }
 
 /** Of a passage's text. */

@@ -11,7 +11,7 @@ import { BOUNDS } from './weights.js';
 import type { Analyzer } from './analysis.js';
 
 /** Raised with every change of what is stored, or of how a text is taken apart. */
-const VERSION = 1;
+const VERSION = 2;
 const MAGIC = 0x50535831;
 /** Magic, checksum, length of the head in bytes, length of the whole. */
 const HEADER_BYTES = 16;

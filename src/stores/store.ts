@@ -397,10 +397,14 @@ export interface Marks {
 export interface Scopes {
   /** `since`: the cursor of an earlier answer, for what has changed from then on alone. */
   marks(key: ScopeKey, since?: string): Promise<Marks>;
-  /** As it was written; undefined where there is none. It is derived: what is lost or damaged is made again from the rest. */
-  readIndex(key: ScopeKey): Promise<Uint8Array | undefined>;
-  /** In the place of the one before, which a reader sees whole until then. */
-  writeIndex(key: ScopeKey, bytes: Uint8Array): Promise<void>;
+  /** Names of the parts of the index that are written. It is derived: what is lost or damaged is made again from the rest. */
+  indexParts(key: ScopeKey): Promise<readonly string[]>;
+  /** As it was written; undefined where there is none. */
+  readIndex(key: ScopeKey, part: string): Promise<Uint8Array | undefined>;
+  /** In the place of the one before, which a reader sees whole until then. `part`: letters, digits and dashes. */
+  writeIndex(key: ScopeKey, part: string, bytes: Uint8Array): Promise<void>;
+  /** What is not there is gone. */
+  removeIndex(key: ScopeKey, parts: readonly string[]): Promise<void>;
 }
 
 /** What one text means, as an embedder has said: a vector, each of whose numbers is one byte. */

@@ -177,6 +177,7 @@ pageTest('an answer is retried, a turn is said in other words, and what went sta
   await page.getByLabel('Say this instead').fill('guess again');
   await page.getByRole('button', { name: 'Say this instead' }).click();
   await page.getByText('Third guess.').waitFor();
+  await page.getByText('3 of 3').waitFor();
   await page.getByRole('button', { name: 'The answer before this one' }).click();
   await page.getByText('Second guess.').waitFor();
   await page.getByRole('button', { name: 'The answer before this one' }).click();

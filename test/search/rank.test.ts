@@ -132,6 +132,24 @@ describe('times', () => {
   });
 });
 
+test('several indexes rank as one that has all of their lines', () => {
+  fc.assert(
+    fc.property(corpus, question, fc.boolean(), (texts, asked, isAsked) => {
+      const whole = indexOf(texts);
+      const parts = [
+        whole.part((line) => line === 'a'),
+        whole.part((line) => line !== 'a' && isAsked),
+        whole.part((line) => line !== 'a' && !isAsked),
+      ];
+      const shown = (found: Hit[]) => found.map(({ score, ...hit }) => ({ ...hit, score: Math.fround(score).toFixed(3) }));
+      const query = { question: asked, now: NOON, limit: 200 };
+      expect(shown(search(parts, query))).toEqual(shown(search(whole, query)));
+      expect(parts.reduce((sum, { size }) => sum + size, 0)).toBe(whole.size);
+    }),
+    { numRuns: 100 },
+  );
+});
+
 test('the same text of the same time is one hit, though it stands in two conversations', () => {
   const one = { at: 1, session: 1, ts: NOON, kind: 'user', text: 'The boat is called Seagull' } as const;
   expect(

@@ -109,16 +109,25 @@ export function scopesContract(open: OpenStore): void {
       expect(marks.size).toBe(4);
     });
 
-    test('the index is read as it was written last, by its scope alone', async () => {
+    test('each part of the index is read as it was written last, by its scope alone, until it is removed', async () => {
       const store = open();
       const key = ofFreshScope();
-      expect(await store.scopes.readIndex(key)).toBeUndefined();
+      const read = async (part: string, of = key) => [...((await open().scopes.readIndex(of, part)) ?? [])];
+      expect(await store.scopes.readIndex(key, 'head')).toBeUndefined();
+      expect(await store.scopes.indexParts(key)).toEqual([]);
       const bytes = Uint8Array.from({ length: 2_500_000 }, (_, i) => i % 251);
-      await store.scopes.writeIndex(key, bytes);
-      expect(Buffer.compare(Buffer.from((await open().scopes.readIndex(key)) ?? []), Buffer.from(bytes))).toBe(0);
-      await store.scopes.writeIndex(key, bytes.subarray(0, 10));
-      expect([...((await store.scopes.readIndex(key)) ?? [])]).toEqual([...bytes.subarray(0, 10)]);
-      expect(await store.scopes.readIndex({ ...key, scope: `${key.scope}-other` })).toBeUndefined();
+      await store.scopes.writeIndex(key, 'head', bytes);
+      expect(Buffer.compare(Buffer.from((await open().scopes.readIndex(key, 'head')) ?? []), Buffer.from(bytes))).toBe(0);
+      await store.scopes.writeIndex(key, 'part-1', bytes.subarray(3, 10));
+      await store.scopes.writeIndex(key, 'head', bytes.subarray(0, 10));
+      expect([await read('head'), await read('part-1')]).toEqual([[...bytes.subarray(0, 10)], [...bytes.subarray(3, 10)]]);
+      expect([...(await open().scopes.indexParts(key))].sort()).toEqual(['head', 'part-1']);
+      expect(await read('head', { ...key, scope: `${key.scope}-other` })).toEqual([]);
+      await store.scopes.removeIndex(key, ['part-1', 'part-2']);
+      expect([await read('part-1'), await store.scopes.indexParts(key)]).toEqual([[], ['head']]);
+      await store.scopes.removeIndex(key, ['head']);
+      expect([await read('head'), await store.scopes.indexParts(key)]).toEqual([[], []]);
+      await store.scopes.removeIndex(key, []);
     });
   });
 }

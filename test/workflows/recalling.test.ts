@@ -1,4 +1,5 @@
 /** `memory.recall`: what was said earlier stands before a turn's first model call, where it fits. */
+import { HEAD } from '../../src/memory/recall/segments.js';
 import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { startWorld, type World } from '../support/world.js';
@@ -110,14 +111,14 @@ test('what is forgotten or deleted leaves the written index too', async () => {
   const id = await told(scope);
   const key = { namespace: 'default', scope };
   const written = new Uint8Array([1, 2, 3]);
-  await world.store.scopes.writeIndex(key, written);
+  await world.store.scopes.writeIndex(key, HEAD, written);
   await world.client.scope(scope).forget('My dentist in Kiel is Dr. Brandt, beside the harbour.');
-  expect(await world.store.scopes.readIndex(key)).toHaveLength(0);
+  expect(await world.store.scopes.readIndex(key, HEAD)).toBeUndefined();
   expect(JSON.stringify(await world.client.scope(scope).search('who is the dentist in Kiel?'))).not.toContain('Brandt');
-  await world.store.scopes.writeIndex(key, written);
+  await world.store.scopes.writeIndex(key, HEAD, written);
   await world.client.closeConversation(id, { memory: false });
   await world.client.outcome(id);
   await world.client.deleteConversation(id);
-  expect(await world.store.scopes.readIndex(key)).toHaveLength(0);
+  expect(await world.store.scopes.readIndex(key, HEAD)).toBeUndefined();
   expect(await world.client.scope(scope).search('umbrella accordion harbour')).toEqual([]);
 });

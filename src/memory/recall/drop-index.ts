@@ -1,11 +1,26 @@
-/** What is forgotten or deleted leaves what is written down too, where its words have left hashes. The next search makes it anew. */
+/** What is forgotten or deleted leaves what is written down too, where its words have left hashes. */
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { keepVectorsOf } from './fill-vectors.js';
+import { ScopeIndex } from './scope-index.js';
+import { HEAD, PartLost } from './segments.js';
 
-/** Idempotent. A worker that has it in memory still takes it out by itself, at its next search. */
+/** The next search makes it anew. Idempotent. A worker that has it in memory still takes it out by itself, at its next search. */
 export async function dropIndex({ scopes }: Pick<Store, 'scopes'>, key: ScopeKey): Promise<void> {
-  const written = await scopes.readIndex(key);
-  if (written !== undefined && written.length > 0) await scopes.writeIndex(key, new Uint8Array(0));
+  await scopes.removeIndex(key, await scopes.indexParts(key));
+}
+
+/** After a life was deleted. A large index is not made anew for one life: it is taken out of its parts. Idempotent. */
+export async function dropDeleted(store: Store, key: ScopeKey): Promise<void> {
+  const parts = await store.scopes.indexParts(key);
+  if (parts.every((part) => part === HEAD)) return dropIndex(store, key);
+  const index = new ScopeIndex({ store, key, cacheBytes: Infinity });
+  try {
+    await index.update();
+    await index.write({ isKept: true });
+  } catch (error) {
+    if (!(error instanceof PartLost)) throw error;
+    await dropIndex(store, key);
+  }
 }
 
 /** Of what was forgotten; those of what was deleted go with their life. Idempotent. */

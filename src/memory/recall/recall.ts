@@ -5,14 +5,14 @@
 import { createAnalyzer } from '../../search/analysis.js';
 import { marksIn } from '../../search/marks.js';
 import type { Kind } from '../../search/passage-table.js';
-import { search } from '../../search/rank.js';
 import { BOUNDS } from '../../search/weights.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { fillVectors, MAX_FILLED, unfilledIn } from './fill-vectors.js';
+import { fillVectors, MAX_FILLED } from './fill-vectors.js';
 import { lifeMark, readLine } from './lines.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { openAt, readHits, type Recalled } from './recalled.js';
 import { ScopeIndex } from './scope-index.js';
+import { PartLost } from './segments.js';
 
 /** What a search looks for. */
 export interface RecallQuery {
@@ -57,6 +57,8 @@ export interface RecallOptions {
   readonly store: Store;
   /** Of the indexes that are kept in memory, together. */
   readonly cacheBytes?: number;
+  /** Messages that are sealed as a part of an index; for tests. */
+  readonly sealed?: number;
   /** Searches by meaning too. */
   readonly embedder?: PaidEmbedder | undefined;
   readonly log?: (line: string) => void;
@@ -68,16 +70,20 @@ export const MAX_HITS = 50;
 const CACHE_BYTES = 256 * 1024 * 1024;
 const SHORT_QUESTION = 8;
 const BY_WORDS_ALONE = 'found by words alone: the embedder did not answer';
+const WITHOUT_VECTORS = 'found by words alone: the vectors of this scope do not fit into PERDURA_SEARCH_CACHE_BYTES';
+/** Another process may replace what is written down, once and again. */
+const ATTEMPTS = 3;
 /** Milliseconds that an embedder may take for a question: its vector is not worth more waiting. */
 const QUESTION_MS = 3_000;
 
-export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }: RecallOptions): Recall {
+export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder, log }: RecallOptions): Recall {
   /** The longest unused first. */
   const scopes = new Map<string, { readonly scope: ScopeIndex; bytes: number }>();
   const turns = new Map<string, Promise<unknown>>();
   const analyzer = createAnalyzer();
-  /** Scopes whose index alone is larger than all may be: it is read for each search, one at a time. */
+  /** Scopes of which even what is not sealed is larger than all may be: it is read for each search, one at a time. */
   const tooLarge = new Set<string>();
+  const warned = new Set<string>();
   let lastLarge: Promise<unknown> = Promise.resolve();
   let total = 0;
 
@@ -86,33 +92,75 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
     scopes.delete(name);
   };
 
+  const recount = (name: string, scope: ScopeIndex): void => {
+    const bytes = scope.bytes();
+    total += bytes - (scopes.get(name)?.bytes ?? 0);
+    scopes.set(name, { scope, bytes });
+  };
+
+  /** As the one that was used last. */
+  const keep = (name: string, scope: ScopeIndex): void => {
+    forget(name);
+    recount(name, scope);
+  };
+
+  /** Whether so many bytes more fit in, after those that were not used for longest went. */
+  const makeRoom = (name: string, scope: ScopeIndex, more: number): boolean => {
+    keep(name, scope);
+    for (const oldest of scopes.keys()) {
+      if (total + more <= cacheBytes || oldest === name) break;
+      forget(oldest);
+    }
+    return total + more <= cacheBytes;
+  };
+
+  /** Sealed parts of the longest unused go first, then its head. */
+  const holdLimit = (name: string): void => {
+    for (const [oldest, { scope }] of [...scopes]) {
+      while (total > cacheBytes && scope.shed()) recount(oldest, scope);
+      if (total <= cacheBytes) break;
+      if (oldest === name) tooLarge.add(name);
+      forget(oldest);
+    }
+  };
+
+  const warnOfSize = (name: string, key: ScopeKey, bytes: number): void => {
+    if (bytes <= cacheBytes || warned.has(name)) return;
+    warned.add(name);
+    log?.(tooLargeWarning(key, bytes, cacheBytes));
+  };
+
+  const open = (name: string, key: ScopeKey): ScopeIndex => {
+    const scope: ScopeIndex = new ScopeIndex({
+      ...{ store, key, cacheBytes, sealed, log },
+      model: embedder?.name,
+      makeRoom: (more) => makeRoom(name, scope, more),
+    });
+    return scope;
+  };
+
   /** Searches of one scope come one after the other. */
   const inTurn = async <T>(key: ScopeKey, work: (scope: ScopeIndex) => Promise<T> | T): Promise<T> => {
     const name = nameOf(key);
     const isLarge = tooLarge.has(name);
     const before = Promise.all([turns.get(name), isLarge && lastLarge]);
     const mine = before.then(async () => {
-      const scope = scopes.get(name)?.scope ?? new ScopeIndex(store, key, log, embedder?.name);
       try {
-        const done = await work(scope);
-        const bytes = scope.bytes();
-        if (bytes > cacheBytes && !tooLarge.has(name)) {
-          tooLarge.add(name);
-          log?.(tooLargeWarning(key, bytes, cacheBytes));
+        for (let attempt = 1; ; attempt += 1) {
+          const scope = scopes.get(name)?.scope ?? open(name, key);
+          try {
+            const done = await work(scope);
+            warnOfSize(name, key, scope.allBytes());
+            keep(name, scope);
+            return done;
+          } catch (error) {
+            // Half updated: the next one begins from what is written down.
+            forget(name);
+            if (!(error instanceof PartLost) || attempt === ATTEMPTS) throw error;
+          }
         }
-        forget(name);
-        scopes.set(name, { scope, bytes });
-        total += bytes;
-        return done;
-      } catch (error) {
-        // Half updated: the next search begins from what is written down.
-        forget(name);
-        throw error;
       } finally {
-        for (const oldest of scopes.keys()) {
-          if (total <= cacheBytes) break;
-          forget(oldest);
-        }
+        holdLimit(name);
       }
     });
     const settled = mine.then(
@@ -151,12 +199,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
       const scope: ScopeKey = { namespace: payer.key.namespace, scope: payer.key.scope };
       const wanted = await inTurn(scope, async (index) => {
         await index.update();
-        return unfilledIn(index.index, scope, {
-          first: payer.key,
-          most: MAX_FILLED,
-          has: (text) => index.hasVector(text),
-          lacking: index.lacking,
-        });
+        return index.unfilled(payer.key, MAX_FILLED);
       });
       if (wanted.length === 0) return 0;
       const filled = await fillVectors({ store, scope, embedder, payer, signal }, wanted);
@@ -176,22 +219,25 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, embedder, log }:
       const hits = await inTurn(key, async (scope) => {
         if (vector) scope.expectSize(vector.length);
         await scope.update();
-        const likeness = vector && (await scope.likeness(vector));
+        if (vector && scope.isByWordsAlone) query.onNote?.(WITHOUT_VECTORS);
         const lines = conversation === undefined ? undefined : (line: string) => isOf(key, line, conversation);
         // Some may be gone by the time they are read.
-        const found = search(scope.index, {
-          question: asked,
-          now: at,
-          limit: Math.min(BOUNDS.hits, most + 10),
-          ...(after !== undefined && { after }),
-          ...(before !== undefined && { before }),
-          ...(kinds && { kinds }),
-          ...(lines && { lines }),
-          ...(likeness && { likeness }),
+        const found = await scope.search(
+          {
+            question: asked,
+            now: at,
+            limit: Math.min(BOUNDS.hits, most + 10),
+            ...(after !== undefined && { after }),
+            ...(before !== undefined && { before }),
+            ...(kinds && { kinds }),
+            ...(lines && { lines }),
+          },
+          vector,
+        );
+        await scope.write({ isKept: !tooLarge.has(nameOf(key)) }).catch((error: unknown) => {
+          if (error instanceof PartLost) throw error;
+          log?.(error instanceof Error ? error.message : String(error));
         });
-        await scope
-          .write({ isKept: !tooLarge.has(nameOf(key)) })
-          .catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
         return found;
       });
       const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));
@@ -213,7 +259,7 @@ function nameOf({ namespace, scope }: ScopeKey): string {
 function tooLargeWarning({ scope }: ScopeKey, bytes: number, cacheBytes: number): string {
   return (
     `the search index of ${scope} takes ${megabytes(bytes)} MB, and all of them together may take ${megabytes(cacheBytes)}: ` +
-    `each search reads it anew, which takes seconds; set PERDURA_SEARCH_CACHE_BYTES to ${2 * bytes} or more`
+    `what does not fit in is read from the store for each search, which takes longer; set PERDURA_SEARCH_CACHE_BYTES to ${2 * bytes} or more`
   );
 }
 

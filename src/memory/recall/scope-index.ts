@@ -1,52 +1,83 @@
 /**
  * The index of one scope, brought up to date from the store before each search. The store is the record; the index may be lost at any time.
+ * What is new goes into its head; when that has many messages, they are sealed as a part of their own (segments.ts).
  *
  * I1  What was written before a search began is found by it: each life's mark is compared, and those that changed are read from where they
  *     were read last. A slot that was empty then is looked at again, since writes may come out of order.
  * I2  What a rewind has cut, what was deleted, and MEMORY.md's and the facts' old words go out of the index in the same step.
  * I3  With another set of tombstones the index is made anew, without what they forget: it keeps no trace of it, not even as a hash.
- * I4  Where there is an embedder its vectors are read beside: those of its model alone, and of the size that it gives now.
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { slotsIn, currentLine } from '../prefix.js';
 import { readPages } from '../past-life.js';
 import { redactor } from '../documents/forgetting.js';
 import type { Entry } from '../../records/message.js';
-import { SearchIndex, type Text } from '../../search/search-index.js';
-import { Meanings } from '../../search/meanings.js';
+import { bestOf, planFor, search } from '../../search/rank.js';
+import { addCounts, countIn, rankIn, type Counts, type Hit, type Occurrences, type Query } from '../../search/scan.js';
+import { SearchIndex, sumOf, type Text } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
+import { unfilledIn, type Unfilled } from './fill-vectors.js';
 import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
 import { episodesOf, itemsOf } from './life-texts.js';
-import { lineOf } from './lines.js';
+import { lineOf, readLine } from './lines.js';
+import { ScopeVectors } from './scope-vectors.js';
+import { HEAD, Segments, type ListedPart } from './segments.js';
 
 interface ReadLife {
+  /** '' where only a part of what was there is read. */
   readonly mark: string;
   /** Slots up to it were read, all but `empty`. */
   readonly last: number;
   readonly empty: readonly number[];
+  /** Numbers of the sealed parts that have messages of it. */
+  readonly sealed: readonly number[];
 }
 
 /** What must be as it was for the index to be gone on with. */
 interface Extra {
   readonly forgotten: string;
   readonly documents: string;
-  readonly lives: readonly (readonly [name: string, life: ReadLife])[];
+  readonly lives: readonly (readonly [line: string, life: ReadLife])[];
+  readonly parts: readonly ListedPart[];
 }
 
+export interface ScopeIndexOptions {
+  readonly store: Store;
+  readonly key: ScopeKey;
+  /** Bytes that all indexes of this process may take together. */
+  readonly cacheBytes: number;
+  /** Whether so many bytes more of it may stay in memory. */
+  readonly makeRoom?: (bytes: number) => boolean;
+  /** Messages of the head that are sealed; SEALED without it. */
+  readonly sealed?: number | undefined;
+  /** Of the embedder. */
+  readonly model?: string | undefined;
+  readonly log?: ((line: string) => void) | undefined;
+}
+
+const UNREAD: ReadLife = { mark: '', last: 0, empty: [], sealed: [] };
 const PAGE = 500;
 /** A slot that stays empty for so many others belongs to an effect that never wrote. */
 const MAX_EMPTY = 256;
 /** Messages indexed before others of this process have their turn. */
 const AT_ONCE = 100;
-/** New passages after which it is worth writing the index down. */
+/** New passages after which it is worth writing the head down. */
 const WRITTEN_AFTER = 1_000;
+/** About 18 MB in memory: read back in a fifth of a second. */
+const SEALED = 200_000;
+/** In a small memory parts are smaller, so that one beside the others is not much. */
+const LEAST_SEALED = 10_000;
+const BYTES_OF_PASSAGE = 90;
 
 /** Milliseconds after which all lives are looked at, whatever was noted: another program may have put some there, or taken some away. */
 const LOOKED_EVERY_MS = 600_000;
 
 export class ScopeIndex {
-  index = new SearchIndex();
+  #head = new SearchIndex();
+  readonly #segments: Segments;
+  readonly #vectors: ScopeVectors;
+  readonly #sealed: number;
   #lives = new Map<string, ReadLife>();
   #documents = '';
   #forgotten: string | undefined;
@@ -55,23 +86,34 @@ export class ScopeIndex {
   /** Of the store's notes of what has changed; absent: all lives are looked at. */
   #cursor: string | undefined;
   #lookedAt = -Infinity;
-  #meanings: Meanings | undefined;
-  readonly #leftOut = new Set<number>();
-  /** Lines of lives with texts that may have no vector yet. */
-  readonly lacking = new Set<string>();
-  /** By line: the mark of its life when its vectors were read. */
-  #vectorsOf = new Map<string, string>();
+  /** Lines of lives with texts in the head that may have no vector yet. */
+  readonly #lacking = new Set<string>();
 
-  constructor(
-    readonly store: Store,
-    readonly key: ScopeKey,
-    readonly log?: (line: string) => void,
-    /** Of the embedder. */
-    readonly model?: string,
-  ) {}
+  constructor(readonly options: ScopeIndexOptions) {
+    const { store, key, cacheBytes, sealed, model, log, makeRoom = () => false } = options;
+    this.#segments = new Segments({ store, key, analyzer: this.#head.analyzer, makeRoom });
+    this.#vectors = new ScopeVectors({ store, key, model, maxBytes: cacheBytes, log });
+    this.#sealed = sealed ?? Math.max(LEAST_SEALED, Math.min(SEALED, cacheBytes / 8 / BYTES_OF_PASSAGE));
+  }
 
+  /** Passages. */
+  get size(): number {
+    return sumOf([this.#head.facts(), ...this.#segments.facts()]).passages;
+  }
+
+  /** In memory. */
   bytes(): number {
-    return this.index.bytes() + (this.#meanings?.bytes() ?? 0);
+    return this.#head.bytes() + this.#segments.bytes() + this.#vectors.bytes();
+  }
+
+  /** What it would be with all its sealed parts in memory. */
+  allBytes(): number {
+    return this.bytes() - this.#segments.bytes() + this.#segments.allBytes();
+  }
+
+  /** Takes a sealed part out of memory; false where none can go. */
+  shed(): boolean {
+    return this.#segments.shed();
   }
 
   /** Those that were there when it was brought up to date last. */
@@ -79,56 +121,92 @@ export class ScopeIndex {
     return [...this.#lives.keys()].map(lifeIn);
   }
 
-  /** I4. How many numbers the embedder's vectors have now. */
+  /** Whether vectors are compared. */
+  get isByWordsAlone(): boolean {
+    return this.#vectors.isOver;
+  }
+
+  /** How many numbers the embedder's vectors have now. */
   expectSize(dimensions: number): void {
-    if (this.#meanings?.dimensions === dimensions) return;
-    this.#meanings = new Meanings(dimensions);
-    this.#vectorsOf.clear();
-    for (const line of this.#lives.keys()) this.lacking.add(line);
+    if (!this.#vectors.expectSize(dimensions)) return;
+    for (const line of this.#lives.keys()) this.#lacking.add(line);
+    this.#segments.refill();
     this.#cursor = undefined;
   }
 
   /** What was just made. */
   addVectors(vectors: readonly StoredVector[]): void {
     if (vectors[0]) this.expectSize(vectors[0].values.length);
-    for (const { text, values } of vectors) this.#meanings?.add(text, values);
-  }
-
-  hasVector(text: number): boolean {
-    return (this.#meanings?.has(text) ?? false) || this.#leftOut.has(text);
+    this.#vectors.add(vectors);
   }
 
   /** Of these no vector can be made: they are not asked for again. */
   leaveOut(texts: readonly number[]): void {
-    for (const text of texts) if (!this.#meanings?.has(text)) this.#leftOut.add(text);
+    this.#vectors.leaveOut(texts);
   }
 
-  /** How like a question each passage is. */
-  async likeness(question: Float32Array): Promise<Float32Array | undefined> {
-    return this.#meanings?.likeness(question, this.index.table.columns.hash.subarray(0, this.index.size));
+  /** At most `most` that have no vector yet, those of the life `first` before others, each text once. */
+  async unfilled(first: ConversationKey, most: number): Promise<Unfilled[]> {
+    if (this.#vectors.isOver) return [];
+    const found = new Map<number, Unfilled>();
+    const look = (index: SearchIndex, lacking: Set<string>): void => {
+      const has = (text: number): boolean => found.has(text) || this.#vectors.has(text);
+      for (const one of unfilledIn(index, this.options.key, { first, most: most - found.size, has, lacking })) found.set(one.hash, one);
+    };
+    look(this.#head, this.#lacking);
+    if (found.size >= most || !this.#segments.hasUnfilled()) return [...found.values()];
+    for await (const { index, segment } of this.#segments.each()) {
+      if (segment.isFilled) continue;
+      const lacking = new Set(index.table.lines.map(({ name }) => name));
+      look(index, lacking);
+      segment.isFilled = lacking.size === 0;
+      if (found.size >= most) break;
+    }
+    return [...found.values()];
   }
 
-  /** I1–I4. */
+  /** `vector`: of the question. */
+  async search(query: Omit<Query, 'likeness'>, vector: Float32Array | undefined): Promise<Hit[]> {
+    const likeness = vector && (await this.#vectors.likeness(vector));
+    const asking: Query = { ...query, ...(likeness && { likeness }) };
+    if (this.#segments.count === 0) return search(this.#head, asking);
+    const facts = sumOf([this.#head.facts(), ...this.#segments.facts()]);
+    const plan = planFor(facts, asking, this.#head.analyzer);
+    if (!plan) return [];
+    const head = countIn(this.#head, plan, facts);
+    const counted: { readonly counts: Counts; readonly occurrences: Occurrences | undefined; readonly isEmpty: boolean }[] = [];
+    for await (const { index, isKept } of this.#segments.each()) {
+      const one = countIn(index, plan, facts);
+      counted.push(isKept ? one : { ...one, occurrences: undefined });
+    }
+    const asked = { query: asking, plan, all: { ...facts, ...[head, ...counted].map(({ counts }) => counts).reduce(addCounts) } };
+    const found = [rankIn(this.#head, asked, head.occurrences)];
+    const isAsked = (i: number): boolean => likeness !== undefined || counted[i]?.isEmpty === false;
+    for await (const { index, i } of this.#segments.each(isAsked)) found.push(rankIn(index, asked, counted[i]?.occurrences));
+    return bestOf(found, asking);
+  }
+
+  /** I1–I3. Throws PartLost where what is written down was replaced by another process: then a new one begins from there. */
   async update(): Promise<void> {
-    const [tombstones, name] = await Promise.all([this.store.documents.forgotten(this.key), this.#name()]);
+    const [tombstones, name] = await Promise.all([this.options.store.documents.forgotten(this.options.key), this.#name()]);
     const forgotten = tombstones.map(({ id }) => id).join(' ');
     if (!this.#hasLooked) await this.#restore(name);
     this.#hasLooked = true;
     if (this.#forgotten !== forgotten) this.#clear(forgotten);
-    const redact = redactor(tombstones, this.key.scope);
+    const redact = redactor(tombstones, this.options.key.scope);
     const isDue = performance.now() - this.#lookedAt > LOOKED_EVERY_MS;
     if (isDue) this.#lookedAt = performance.now();
-    const { documents, lives, changed, cursor } = await this.store.scopes.marks(this.key, isDue ? undefined : this.#cursor);
+    const { documents, lives, changed, cursor } = await this.options.store.scopes.marks(this.options.key, isDue ? undefined : this.#cursor);
     const there = new Set(lives.map(({ key }) => lineOf(key)));
     const maybe = changed?.map((life) => lineOf(life)) ?? [...this.#lives.keys()];
     const gone = new Set(maybe.filter((line) => this.#lives.has(line) && !there.has(line)));
-    for (const line of gone) this.#removeLife(line);
+    for (const line of gone) await this.#removeLife(line);
     for (const life of lives) {
       if (this.#lives.get(lineOf(life.key))?.mark === life.mark) continue;
-      await this.#read(life, redact);
       await this.#readBeside(life.key, redact);
+      await this.#read(life, redact);
     }
-    await this.#readVectors(lives);
+    await this.#vectors.read(lives);
     if (this.#documents !== documents) await this.#readDocuments(redact);
     this.#documents = documents;
     this.#cursor = cursor;
@@ -136,142 +214,161 @@ export class ScopeIndex {
 
   /** Where enough is new: less of one that is not kept in memory, since each search reads it. What fails to be written is written the next time. */
   async write({ isKept }: { readonly isKept: boolean }): Promise<void> {
-    if (this.#unwritten < Math.max(WRITTEN_AFTER, isKept ? this.index.size / 10 : 0)) return;
-    const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives] };
+    if (this.#unwritten < Math.max(WRITTEN_AFTER, isKept ? this.#head.size / 10 : 0)) return;
+    await this.#writeHead();
+  }
+
+  async #writeHead(): Promise<void> {
+    const { store, key } = this.options;
+    const name = await this.#name();
     this.#unwritten = 0;
-    await this.store.scopes.writeIndex(this.key, toSnapshot(this.index, await this.#name(), extra));
+    const parts = await this.#segments.written(name);
+    const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives], parts };
+    await store.scopes.writeIndex(key, HEAD, toSnapshot(this.#head, name, extra));
+    await this.#segments.removeReplaced();
   }
 
   async #restore(name: string): Promise<void> {
-    const bytes = await this.store.scopes.readIndex(this.key);
-    // What was taken back is written as nothing.
-    if (bytes === undefined || bytes.length === 0) return;
-    const snapshot = fromSnapshot<Extra>(bytes, name);
-    if (!snapshot) {
-      this.log?.(`the search index of ${this.key.scope} cannot be used (damaged, or of another version): it is made anew from the store`);
-      this.#unwritten = Infinity;
+    const { store, key, log } = this.options;
+    const bytes = await store.scopes.readIndex(key, HEAD);
+    const snapshot = bytes && fromSnapshot<Extra>(bytes, name, this.#head.analyzer);
+    if (bytes === undefined || !snapshot || !(await this.#segments.restore(snapshot.extra.parts, name))) {
+      if (bytes !== undefined)
+        log?.(`the search index of ${key.scope} cannot be used (damaged, or of another version): it is made anew from the store`);
+      await store.scopes.removeIndex(key, await store.scopes.indexParts(key));
+      if (bytes !== undefined) this.#unwritten = Infinity;
       return;
     }
-    this.index = snapshot.index;
+    this.#head = snapshot.index;
     this.#forgotten = snapshot.extra.forgotten;
     this.#documents = snapshot.extra.documents;
     this.#lives = new Map(snapshot.extra.lives);
-    for (const line of this.#lives.keys()) this.lacking.add(line);
+    for (const line of this.#lives.keys()) this.#lacking.add(line);
   }
 
   #clear(forgotten: string): void {
-    this.index = new SearchIndex(this.index.analyzer);
+    this.#head = new SearchIndex(this.#head.analyzer);
+    this.#segments.clear();
+    this.#vectors.clear();
     this.#lives = new Map();
     this.#documents = '';
-    this.#meanings &&= new Meanings(this.#meanings.dimensions);
-    this.#vectorsOf.clear();
     this.#cursor = undefined;
     // What is written down has what is forgotten now.
     if (this.#forgotten !== undefined) this.#unwritten = Infinity;
     this.#forgotten = forgotten;
   }
 
-  async #readVectors(lives: readonly MarkedLife[]): Promise<void> {
-    if (this.model === undefined) return;
-    for (const { key, mark } of lives) {
-      if (this.#vectorsOf.get(lineOf(key)) === mark) continue;
-      const vectors = await this.store.vectors.read(key, this.model);
-      // Of which size the embedder's are now shows when it is asked.
-      if (vectors[0]) this.#meanings ??= new Meanings(vectors[0].values.length);
-      for (const { text, values } of vectors) this.#meanings?.add(text, values);
-      this.#vectorsOf.set(lineOf(key), mark);
-    }
-  }
-
   /** Its words go from what is written down too. */
-  #removeLife(line: string): void {
-    const { conversation, life } = lifeIn(line);
-    for (const one of [line, lineOf({ conversation, life }, 'episode'), lineOf({ conversation, life }, 'item')]) {
-      this.index.remove(one, () => true);
-    }
+  async #removeLife(line: string): Promise<void> {
+    const of = lifeIn(line);
+    await this.#remove(line, () => true);
+    for (const beside of [lineOf(of, 'episode'), lineOf(of, 'item')]) this.#head.remove(beside, () => true);
     this.#lives.delete(line);
     this.#unwritten = Infinity;
   }
 
-  async #read({ key, mark }: MarkedLife, redact: (text: string) => string): Promise<void> {
-    const line = lineOf(key);
-    this.lacking.add(line);
-    const cuts = await this.store.lives.cuts(key);
-    const known = this.#lives.get(line);
-    if (cuts.length > 0) {
-      // Which turns count now is seen from the whole alone.
-      const { entries } = await readPages(this.store, key);
-      const now = new Set(slotsIn(currentLine(entries, cuts)));
-      this.index.remove(line, (slot) => !now.has(slot));
-      await this.#add(
-        key,
-        entries.filter(({ slot }) => now.has(slot)),
-        redact,
-      );
-      this.#lives.set(line, { mark, last: 0, empty: [] });
-      return;
-    }
-    const { entries: page, last } = await this.#pages(key, known?.last ?? 0);
-    // The store has lost what this index has: it is read anew.
-    if (known !== undefined && last < known.last) {
-      this.index.remove(line, () => true);
-      this.#lives.delete(line);
-      return this.#read({ key, mark }, redact);
-    }
-    const late = known && known.empty.length > 0 ? await this.store.entries.read(key, known.empty) : [];
-    const entries = [...late.flatMap((entry) => entry ?? []), ...page];
-    await this.#add(key, entries, redact);
-    const found = new Set(entries.map(({ slot }) => slot));
-    const between = Array.from({ length: Math.min(MAX_EMPTY, last - (known?.last ?? 0)) }, (_, i) => last - i);
-    const empty = [...(known?.empty ?? []), ...between].filter((slot) => !found.has(slot)).slice(-MAX_EMPTY);
-    this.#lives.set(line, { mark, last, empty });
+  /** Messages of a life, wherever they are. */
+  async #remove(line: string, isGone: (slot: number) => boolean): Promise<void> {
+    this.#head.remove(line, isGone);
+    const sealed = this.#lives.get(line)?.sealed ?? [];
+    if (sealed.length > 0 && (await this.#segments.remove(sealed, line, isGone)) > 0) this.#unwritten = Infinity;
   }
 
-  async #pages(key: ConversationKey, first: number): Promise<{ readonly entries: Entry[]; readonly last: number }> {
-    const entries: Entry[] = [];
-    let last = Infinity;
-    for (let after = first; after < last; after += PAGE) {
-      const page = await this.store.entries.page(key, after, PAGE);
-      entries.push(...page.entries);
-      last = page.last;
+  async #read({ key, mark }: MarkedLife, redact: (text: string) => string): Promise<void> {
+    const { store } = this.options;
+    const line = lineOf(key);
+    this.#lacking.add(line);
+    const known = this.#lives.get(line) ?? UNREAD;
+    const cuts = await store.lives.cuts(key);
+    if (cuts.length > 0) {
+      // Which turns count now is seen from the whole alone.
+      const { entries } = await readPages(store, key);
+      const now = new Set(slotsIn(currentLine(entries, cuts)));
+      await this.#remove(line, (slot) => !now.has(slot));
+      const sealed = await this.#segments.textsOf(known.sealed, line);
+      const fresh = entries.filter(({ slot }) => now.has(slot) && !sealed.has(slot));
+      this.#lives.set(line, { ...UNREAD, sealed: known.sealed });
+      for (let at = 0; at < fresh.length; at += PAGE) await this.#add(key, fresh.slice(at, at + PAGE), redact);
+      this.#lives.set(line, { ...UNREAD, sealed: this.#lives.get(line)?.sealed ?? [], mark });
+      return;
     }
-    if (last !== Infinity) return { entries, last };
-    return { entries, last: first };
+    let last = Infinity;
+    for (let after = known.last; after < last; after += PAGE) {
+      const page = await store.entries.page(key, after, PAGE);
+      last = page.last;
+      // The store has lost what this index has: it is read anew.
+      if (last < known.last) {
+        await this.#remove(line, () => true);
+        this.#lives.delete(line);
+        return this.#read({ key, mark }, redact);
+      }
+      const before = this.#lives.get(line) ?? UNREAD;
+      const end = Math.max(known.last, Math.min(after + PAGE, last));
+      const late = after === known.last && before.empty.length > 0 ? await store.entries.read(key, before.empty) : [];
+      const entries = [...late.flatMap((entry) => entry ?? []), ...page.entries];
+      const found = new Set(entries.map(({ slot }) => slot));
+      const between = Array.from({ length: Math.min(MAX_EMPTY, Math.max(0, end - after)) }, (_, i) => end - i);
+      const empty = [...before.empty, ...between].filter((slot) => !found.has(slot)).slice(-MAX_EMPTY);
+      this.#lives.set(line, { mark: end >= last ? mark : '', last: end, empty, sealed: before.sealed });
+      await this.#add(key, entries, redact);
+    }
   }
 
   async #add(key: ConversationKey, entries: readonly Entry[], redact: (text: string) => string): Promise<void> {
     for (const [i, entry] of entries.entries()) {
-      const told = await textOfEntry(this.store, key, entry);
+      const told = await textOfEntry(this.options.store, key, entry);
       if (told) {
         const { slot: at, session, ts } = entry;
-        this.#unwritten += this.index.add({ line: lineOf(key), at, session, ts, kind: told.kind, text: foundText(told, redact) });
+        this.#unwritten += this.#head.add({ line: lineOf(key), at, session, ts, kind: told.kind, text: foundText(told, redact) });
       }
       if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
     }
+    await this.#sealIfFull();
+  }
+
+  /** What was read of a life is known as read by now: the head that is written here lists the part. */
+  async #sealIfFull(): Promise<void> {
+    if (this.#head.size < this.#sealed) return;
+    const isMessage = (line: string): boolean => {
+      const of = readLine(this.options.key, line);
+      return of !== undefined && of.beside === undefined;
+    };
+    const full = this.#head.part(isMessage);
+    // The rest are documents and summaries, which change in their place.
+    if (full.size < this.#sealed / 2) return;
+    const number = this.#segments.add(full);
+    for (const { name } of full.table.lines) {
+      const life = this.#lives.get(name) ?? UNREAD;
+      this.#lives.set(name, { ...life, sealed: [...life.sealed, number] });
+    }
+    this.#head = this.#head.part((line) => !isMessage(line));
+    await this.#writeHead();
+    if (this.options.makeRoom?.(0) === false) this.#segments.shed();
   }
 
   async #readBeside(key: ConversationKey, redact: (text: string) => string): Promise<void> {
-    const texts = [...(await episodesOf(this.store, key)), ...(await itemsOf(this.store, key))];
+    const texts = [...(await episodesOf(this.options.store, key)), ...(await itemsOf(this.options.store, key))];
     this.#replace([lineOf(key, 'episode'), lineOf(key, 'item')], texts, redact);
   }
 
   async #readDocuments(redact: (text: string) => string): Promise<void> {
-    this.#replace(DOCUMENTS, await documentTexts(this.store, this.key), redact);
+    this.#replace(DOCUMENTS, await documentTexts(this.options.store, this.options.key), redact);
   }
 
   /** I2. */
   #replace(lines: readonly string[], texts: readonly Text[], redact: (text: string) => string): void {
     for (const line of lines) {
       const now = new Set(texts.flatMap((text) => (text.line === line ? [text.at] : [])));
-      this.index.remove(line, (at) => !now.has(at));
+      this.#head.remove(line, (at) => !now.has(at));
     }
     for (const { line, at, session, ts, kind, text } of texts) {
-      this.#unwritten += this.index.add({ line, at, session, ts, kind, text: redact(text) });
+      this.#unwritten += this.#head.add({ line, at, session, ts, kind, text: redact(text) });
     }
   }
 
   async #name(): Promise<string> {
-    return JSON.stringify([await this.store.id(), this.key.namespace, this.key.scope]);
+    const { store, key } = this.options;
+    return JSON.stringify([await store.id(), key.namespace, key.scope]);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Which lives a scope has in files, by the sizes and times of what lies there; and the index of what was said in them. */
 import { readdirSync, statSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { changesSince } from './changes.js';
@@ -11,7 +11,7 @@ import { conversationDir, conversationsDir, scopeDir } from './paths.js';
 import { VECTORS } from './vectors.js';
 import type { LifeName, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
-const INDEX = 'search-index.bin';
+const PART = /^search-index\.([\w-]+)\.bin$/;
 const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', VECTORS];
 const OF_SCOPE = /^(?:MEMORY\.md|HISTORY.*\.md|semantic\.jsonl|forgotten\.jsonl)$/;
 const ABSENT = '-';
@@ -37,8 +37,17 @@ export function createFileScopes(dir: string): Scopes {
       }
     },
 
-    async readIndex(key) {
-      const file = join(scopeDir(dir, key), INDEX);
+    async indexParts(key) {
+      const folder = scopeDir(dir, key);
+      try {
+        return (await namesIn(folder)).flatMap((name) => PART.exec(name)?.[1] ?? []);
+      } catch (error) {
+        throw toUnavailable(`look for the index of ${key.scope}`, folder, error);
+      }
+    },
+
+    async readIndex(key, part) {
+      const file = join(scopeDir(dir, key), fileOf(part));
       try {
         return await readFile(file);
       } catch (error) {
@@ -47,8 +56,8 @@ export function createFileScopes(dir: string): Scopes {
       }
     },
 
-    async writeIndex(key, bytes) {
-      const file = join(scopeDir(dir, key), INDEX);
+    async writeIndex(key, part, bytes) {
+      const file = join(scopeDir(dir, key), fileOf(part));
       try {
         await mkdir(scopeDir(dir, key), { recursive: true });
         await replaceFile(file, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
@@ -56,7 +65,20 @@ export function createFileScopes(dir: string): Scopes {
         throw toUnavailable(`write the index of ${key.scope}`, file, error);
       }
     },
+
+    async removeIndex(key, parts) {
+      const files = parts.map((part) => join(scopeDir(dir, key), fileOf(part)));
+      try {
+        await Promise.all(files.map((file) => rm(file, { force: true })));
+      } catch (error) {
+        throw toUnavailable(`remove the index of ${key.scope}`, scopeDir(dir, key), error);
+      }
+    },
   };
+}
+
+function fileOf(part: string): string {
+  return `search-index.${part}.bin`;
 }
 
 async function livesOf(dir: string, key: ScopeKey, names: readonly LifeName[]): Promise<MarkedLife[]> {

@@ -36,7 +36,8 @@
  *   written-lives
  *               sorted set of those that were written to, by the number of their last write
  *   search-index
- *               hash, number -> a piece of the index of all that was said (derived), `pieces` how many; the next one is written beside it
+ *               set of the parts of the index of all that was said (derived). `search-index:<part>` is a hash, number -> a piece of it,
+ *               `pieces` how many; the next one is written beside it
  *
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
  * Files that wait to be used are under `perdura:{u:<namespace>:<tenant>}:<what>`, each until it expires:

@@ -35,8 +35,19 @@ export function createRedisScopes(link: RedisLink): Scopes {
       return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor };
     },
 
-    async readIndex(key) {
-      const name = scopeKeyOf(key, 'search-index');
+    async indexParts(key) {
+      const names = scopeKeyOf(key, 'search-index');
+      const attempt = `look for the index of ${key.scope}`;
+      const parts = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(names))) ?? [];
+      if (parts.length === 0) return [];
+      const there = await link.ask(attempt, (redis) =>
+        parts.reduce((pipeline, part) => pipeline.exists(`${names}:${part}`), redis.pipeline()).exec(),
+      );
+      return parts.filter((_, i) => there?.[i]?.[1] === 1);
+    },
+
+    async readIndex(key, part) {
+      const name = `${scopeKeyOf(key, 'search-index')}:${part}`;
       const attempt = `read the index of ${key.scope}`;
       const pieces = Number((await link.askUnlessForeign(attempt, (redis) => redis.hget(name, 'pieces'))) ?? 0);
       if (!(pieces > 0)) return undefined;
@@ -50,8 +61,9 @@ export function createRedisScopes(link: RedisLink): Scopes {
       return Buffer.concat(read);
     },
 
-    async writeIndex(key, bytes) {
-      const name = scopeKeyOf(key, 'search-index');
+    async writeIndex(key, part, bytes) {
+      const names = scopeKeyOf(key, 'search-index');
+      const name = `${names}:${part}`;
       const next = `${name}:${randomUUID()}`;
       const attempt = `write the index of ${key.scope}`;
       const pieces = Math.ceil(bytes.length / PIECE_BYTES);
@@ -61,7 +73,19 @@ export function createRedisScopes(link: RedisLink): Scopes {
         if (i === 0) await link.ask(attempt, (redis) => redis.expire(next, UNFINISHED_SECONDS));
       }
       await link.ask(attempt, (redis) => redis.hset(next, 'pieces', String(pieces)));
-      await link.ask(attempt, (redis) => redis.multi().persist(next).rename(next, name).exec());
+      await link.ask(attempt, (redis) => redis.multi().sadd(names, part).persist(next).rename(next, name).exec());
+    },
+
+    async removeIndex(key, parts) {
+      if (parts.length === 0) return;
+      const names = scopeKeyOf(key, 'search-index');
+      await link.ask(`remove the index of ${key.scope}`, (redis) =>
+        redis
+          .multi()
+          .unlink(...parts.map((part) => `${names}:${part}`))
+          .srem(names, ...parts)
+          .exec(),
+      );
     },
   };
 }

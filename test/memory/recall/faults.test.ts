@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
 import { answerOf } from '../../../src/memory/recall/answer.js';
 import { createRecall } from '../../../src/memory/recall/recall.js';
+import { HEAD } from '../../../src/memory/recall/segments.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import type { ConversationKey, Store } from '../../../src/stores/store.js';
 import { aConversation, aScope, userEntry } from '../../stores/builders.js';
@@ -110,8 +111,8 @@ describe('a snapshot', () => {
   ])('%s is made anew, which is said once', async (_, damage) => {
     await say([...TALK, ...many]);
     await found('dentist');
-    const bytes = await store.scopes.readIndex(key);
-    await store.scopes.writeIndex(key, damage(bytes ?? new Uint8Array()));
+    const bytes = await store.scopes.readIndex(key, HEAD);
+    await store.scopes.writeIndex(key, HEAD, damage(bytes ?? new Uint8Array()));
     expect((await found('dentist'))[0]).toBe(TALK[2]);
     expect(lines).toEqual([expect.stringContaining(`the search index of ${key.scope} cannot be used`)]);
     expect((await found('dentist'))[0]).toBe(TALK[2]);
@@ -121,9 +122,9 @@ describe('a snapshot', () => {
   test('of another scope is not used, and nothing of that scope is found', async () => {
     await say([...TALK, ...many]);
     await found('dentist');
-    const bytes = await store.scopes.readIndex(key);
+    const bytes = await store.scopes.readIndex(key, HEAD);
     const other = aConversation(aScope());
-    await store.scopes.writeIndex(other, bytes ?? new Uint8Array());
+    await store.scopes.writeIndex(other, HEAD, bytes ?? new Uint8Array());
     await say(['Hello there'], other);
     const hits = await recallOf().search(other, { question: 'dentist', now });
     expect(hits).toEqual([]);
@@ -135,7 +136,7 @@ describe('a snapshot', () => {
     await say([...TALK, ...many]);
     await say(['The passport lies in the blue drawer'], gone);
     await found('passport');
-    const stale = await store.scopes.readIndex(key);
+    const stale = await store.scopes.readIndex(key, HEAD);
     await store.lives.delete(gone);
     await store.documents.forget(key, tombstoneFor({ scope: key.scope, text: TALK[2] ?? '', at: now.getTime() }));
     await store.lives.cut(key, {
@@ -150,7 +151,7 @@ describe('a snapshot', () => {
       session: 1,
       slots: [[2, 1_204]],
     });
-    await store.scopes.writeIndex(key, stale ?? new Uint8Array());
+    await store.scopes.writeIndex(key, HEAD, stale ?? new Uint8Array());
     const recall = recallOf();
     for (const question of ['where is the passport', 'who is the dentist Brandt', 'name of the boat']) {
       expect((await found(question, recall)).join('\n')).not.toMatch(/passport|Brandt|Seagull/);
@@ -216,9 +217,9 @@ test('a scope whose index alone is larger than all may be is searched all the sa
   // What is new is written down soon, so that the next search need not read it again.
   await say(log(1_100), key, 6_005);
   await found('dentist', recall);
-  const written = await store.scopes.readIndex(key);
+  const written = await store.scopes.readIndex(key, HEAD);
   await found('dentist', recall);
-  expect(Buffer.from((await store.scopes.readIndex(key)) ?? []).equals(Buffer.from(written ?? []))).toBe(true);
+  expect(Buffer.from((await store.scopes.readIndex(key, HEAD)) ?? []).equals(Buffer.from(written ?? []))).toBe(true);
 });
 
 test('a worker that is killed while it indexes leaves what the next one can use', async () => {

@@ -8,7 +8,7 @@ const [, , dir, scope] = process.argv;
   const store = createFileStore({ dir });
   process.send('begins');
   for (;;) {
-    await store.scopes.writeIndex({ namespace: 'default', scope }, new Uint8Array(0));
+    await store.scopes.removeIndex({ namespace: 'default', scope }, ['head']);
     await createRecall({ store }).search({ namespace: 'default', scope }, { question: 'log', now: new Date() });
   }
 })();

@@ -6,8 +6,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { dropIndex } from '../../../src/memory/recall/drop-index.js';
+import { dropDeleted, dropIndex } from '../../../src/memory/recall/drop-index.js';
 import { createRecall, type Recall } from '../../../src/memory/recall/recall.js';
+import { PartLost } from '../../../src/memory/recall/segments.js';
+import { ScopeIndex } from '../../../src/memory/recall/scope-index.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
@@ -37,7 +39,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ kind: 'begin' as const }) },
 );
 
-describe.each(['file', 'redis'] as const)('over %s', (kind) => {
+describe.each([
+  ['file', {}],
+  ['redis', {}],
+  ['file', { sealed: 6, cacheBytes: 1_000_000 }],
+  ['redis', { sealed: 6, cacheBytes: 1_000_000 }],
+  ['file', { sealed: 6, cacheBytes: 2_000 }],
+  ['redis', { sealed: 6, cacheBytes: 2_000 }],
+] as const)('over %s, %p', (kind, options) => {
   let dir: string;
   let redis: RedisServer | undefined;
   let stores: readonly Store[];
@@ -57,7 +66,23 @@ describe.each(['file', 'redis'] as const)('over %s', (kind) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
         const scope = aScope();
-        const recalls: Recall[] = stores.map((store) => createRecall({ store }));
+        const recalls: Recall[] = stores.map((store) => createRecall({ store, ...options }));
+        const begin = (store: Store): ScopeIndex => new ScopeIndex({ store, key: scope, cacheBytes: 0, ...options });
+        /** Beside them, to be looked into. */
+        const indexes = stores.map(begin);
+        /** By an index that is up to date; another process may have replaced what it is made of. */
+        const inIndex = async <T>(at: number, look: (index: ScopeIndex) => T): Promise<Awaited<T>> => {
+          const index = indexes[at] as ScopeIndex;
+          try {
+            await index.update();
+            await index.write({ isKept: false });
+            return await look(index);
+          } catch (error) {
+            if (!(error instanceof PartLost)) throw error;
+            indexes[at] = begin(stores[at % 2] as Store);
+            return inIndex(at, look);
+          }
+        };
         const lives = [0, 1, 2, 3].map((n) => ({
           key: { ...aConversation(scope), conversation: `conv_${n}` },
           last: 0,
@@ -112,6 +137,7 @@ describe.each(['file', 'redis'] as const)('over %s', (kind) => {
             }
             case 'delete':
               await store.lives.delete(key);
+              if (at % 2 === 0) await dropDeleted(store, scope);
               for (const [word, place] of there) if (place.key === key) there.delete(word);
               lives[one.in] = { ...life, key: { ...key, life: `${key.life}x` }, last: 0, cuts: 0, turns: [] };
               break;
@@ -124,11 +150,13 @@ describe.each(['file', 'redis'] as const)('over %s', (kind) => {
               break;
             }
             case 'begin':
-              recalls[at % 2] = createRecall({ store });
+              recalls[at % 2] = createRecall({ store, ...options });
+              indexes[at % 2] = begin(store);
               break;
             case 'ask': {
               const word = said[one.which % Math.max(1, said.length)];
               if (word === undefined) break;
+              await inIndex(at % 2, () => undefined);
               for (const recall of recalls) {
                 const found = (await recall.search(scope, { question: word, now, limit: 50 })).map(({ text }) => text).join('\n');
                 if (found.includes(word) !== there.has(word)) throw new Error(`${word} is ${there.has(word) ? 'there' : 'gone'}: ${found}`);
@@ -139,8 +167,23 @@ describe.each(['file', 'redis'] as const)('over %s', (kind) => {
             }
           }
         }
+        // An index that has seen all that has neither more nor less than one that is made from what the store has now.
+        const made = new ScopeIndex({ store: withoutIndex(stores[0] as Store), key: scope, cacheBytes: Infinity });
+        await made.update();
+        indexes.push(begin(stores[0] as Store));
+        for (const at of indexes.keys()) {
+          expect(await inIndex(at, ({ size }) => size)).toBe(made.size);
+          for (const word of said) {
+            const hits = await inIndex(at, (index) => index.search({ question: word, now: now.getTime() / 1000 }, undefined));
+            expect([word, hits.filter(({ own }) => own > 0).length]).toEqual([word, there.has(word) ? 1 : 0]);
+          }
+        }
       }),
       { numRuns: 60 },
     );
   }, 120_000);
 });
+
+function withoutIndex(store: Store): Store {
+  return { ...store, scopes: { ...store.scopes, readIndex: () => Promise.resolve(undefined), indexParts: () => Promise.resolve([]) } };
+}

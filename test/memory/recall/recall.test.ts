@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRecall } from '../../../src/memory/recall/recall.js';
+import { HEAD } from '../../../src/memory/recall/segments.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
@@ -92,23 +93,23 @@ describe.each(['file', 'redis'] as const)('recall on %s', (kind) => {
     await say(texts);
     const recall = createRecall({ store });
     expect((await found('name of the dentist', recall))[0]).toBe(TALK[2]);
-    const written = await store.scopes.readIndex(key);
+    const written = await store.scopes.readIndex(key, HEAD);
     expect(written).toBeDefined();
     await store.documents.forget(key, tombstoneFor({ scope: key.scope, text: TALK[2] ?? '', at: now.getTime() }));
     for (const one of [recall, createRecall({ store })])
       expect((await found('who is the dentist Brandt', one)).join()).not.toMatch(/dentist|Brandt/);
     // No trace of it, not even as a hash: what was written down is written anew.
-    expect(Buffer.from((await store.scopes.readIndex(key)) ?? []).equals(Buffer.from(written ?? []))).toBe(false);
+    expect(Buffer.from((await store.scopes.readIndex(key, HEAD)) ?? []).equals(Buffer.from(written ?? []))).toBe(false);
   });
 
   test('a worker that begins goes on from what another has written down, and refuses what is damaged', async () => {
     await say(Array.from({ length: 1_200 }, (_, i) => `Entry number ${i} of the long log`));
     await found('log');
-    const bytes = await store.scopes.readIndex(key);
+    const bytes = await store.scopes.readIndex(key, HEAD);
     await store.entries.append(key, [userEntry(1_201, 'The boat is called Seagull')]);
     expect((await found('boat'))[0]).toBe('The boat is called Seagull');
     for (const bad of [bytes!.slice(0, 1_000), bytes!.map((byte, i) => (i === 5_000 ? byte ^ 1 : byte)), new Uint8Array(0)]) {
-      await store.scopes.writeIndex(key, bad);
+      await store.scopes.writeIndex(key, HEAD, bad);
       expect((await found('boat'))[0]).toBe('The boat is called Seagull');
     }
   });

@@ -1,0 +1,214 @@
+/**
+ * The sealed parts of a scope's index: messages that nothing is added to any more. Each is written down by itself and read back when a
+ * search needs it; in memory it stays where there is room, so that a scope of any size can be searched.
+ *
+ * G1  A part has its name for good: what changes in one is written under another name, and the old one goes when no head lists it.
+ * G2  The head (scope-index.ts) lists a part only after it was written; one that is listed and cannot be read is `PartLost`.
+ * G3  A part that was not written yet stays in memory.
+ */
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Analyzer } from '../../search/analysis.js';
+import type { Facts, SearchIndex } from '../../search/search-index.js';
+import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
+import type { ScopeKey, Store } from '../../stores/store.js';
+
+/** As the head lists it. */
+export interface ListedPart {
+  /** By which lives know it; it stays, whatever name the part is written under. */
+  readonly number: number;
+  readonly name: string;
+  readonly facts: Facts;
+  /** In memory. */
+  readonly bytes: number;
+}
+
+interface Segment {
+  readonly number: number;
+  /** Undefined: as it is now it is not written. */
+  name: string | undefined;
+  facts: Facts;
+  bytes: number;
+  /** Undefined: not in memory. */
+  index: SearchIndex | undefined;
+  /** Nothing in it lacks a vector. */
+  isFilled: boolean;
+}
+
+export interface LoadedPart {
+  readonly i: number;
+  readonly index: SearchIndex;
+  /** It stays in memory after the next one was read. */
+  readonly isKept: boolean;
+  readonly segment: { isFilled: boolean };
+}
+
+/** Another process has replaced it, or it is damaged: what is written down is to be looked at again. */
+export class PartLost extends Error {}
+
+export interface SegmentsOptions {
+  readonly store: Store;
+  readonly key: ScopeKey;
+  readonly analyzer: Analyzer;
+  /** Whether so many bytes more may stay in memory. */
+  readonly makeRoom: (bytes: number) => boolean;
+}
+
+export class Segments {
+  #segments: Segment[] = [];
+  /** Names that no head lists from the next one on. */
+  #replaced: string[] = [];
+  /** Whose the parts are, as in each of them. */
+  #of = '';
+
+  constructor(readonly options: SegmentsOptions) {}
+
+  get count(): number {
+    return this.#segments.length;
+  }
+
+  facts(): Facts[] {
+    return this.#segments.map(({ facts }) => facts);
+  }
+
+  /** In memory. */
+  bytes(): number {
+    return this.#segments.reduce((sum, { index, bytes }) => sum + (index ? bytes : 0), 0);
+  }
+
+  /** What it would be, were all in memory. */
+  allBytes(): number {
+    return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Takes one part out of memory; false where none can go (G3). */
+  shed(): boolean {
+    const last = this.#segments.findLast(({ index, name }) => index !== undefined && name !== undefined);
+    if (last) last.index = undefined;
+    return last !== undefined;
+  }
+
+  /** False where one of them is gone (G2). Other parts that are there were never listed, or are no longer: they go. */
+  async restore(listed: readonly ListedPart[], of: string): Promise<boolean> {
+    const { store, key } = this.options;
+    this.#of = of;
+    const there = new Set(await store.scopes.indexParts(key));
+    if (!listed.every(({ name }) => there.has(name))) return false;
+    this.#segments = listed.map((part) => ({ ...part, index: undefined, isFilled: false }));
+    const names = new Set(listed.map(({ name }) => name));
+    const others = [...there].filter((name) => name !== HEAD && !names.has(name));
+    if (others.length > 0) await store.scopes.removeIndex(key, others);
+    return true;
+  }
+
+  /** Its number. */
+  add(index: SearchIndex): number {
+    const number = Math.max(0, ...this.#segments.map((one) => one.number)) + 1;
+    this.#segments.push({ number, name: undefined, facts: index.facts(), bytes: index.bytes(), index, isFilled: false });
+    return number;
+  }
+
+  /** Something in them may lack a vector. */
+  hasUnfilled(): boolean {
+    return this.#segments.some(({ isFilled }) => !isFilled);
+  }
+
+  /** One after the other; of those that do not fit into memory one at a time is there. */
+  async *each(isWanted: (i: number) => boolean = () => true): AsyncGenerator<LoadedPart> {
+    for (const [i, segment] of this.#segments.entries()) {
+      if (!isWanted(i)) continue;
+      const index = await this.#load(segment);
+      yield { i, index, isKept: segment.index !== undefined, segment };
+      await nextTick();
+    }
+  }
+
+  /** Which texts of a line these parts have. */
+  async textsOf(numbers: readonly number[], line: string): Promise<ReadonlySet<number>> {
+    const texts = new Set<number>();
+    for (const segment of this.#numbered(numbers)) {
+      const { table } = await this.#load(segment);
+      const { passages, count } = table.lineOf(line) ?? { passages: new Uint32Array(0), count: 0 };
+      for (const passage of passages.subarray(0, count)) texts.add(table.columns.at[passage] ?? 0);
+    }
+    return texts;
+  }
+
+  /** How many passages went. */
+  async remove(numbers: readonly number[], line: string, isGone: (at: number) => boolean): Promise<number> {
+    let removed = 0;
+    for (const segment of this.#numbered(numbers)) {
+      const index = await this.#load(segment);
+      const gone = index.remove(line, isGone);
+      if (gone === 0) continue;
+      removed += gone;
+      if (segment.name !== undefined) this.#replaced.push(segment.name);
+      Object.assign(segment, { name: undefined, facts: index.facts(), bytes: index.bytes(), index });
+    }
+    const isEmpty = ({ facts }: Segment): boolean => facts.passages === 0;
+    if (removed > 0) this.#segments = this.#segments.filter((segment) => !isEmpty(segment));
+    return removed;
+  }
+
+  /** All are to be gone from the next head on. */
+  clear(): void {
+    this.#replaced.push(...this.#segments.flatMap(({ name }) => name ?? []));
+    this.#segments = [];
+  }
+
+  refill(): void {
+    for (const segment of this.#segments) segment.isFilled = false;
+  }
+
+  /** What a head may list now: all, each written (G1, G2). */
+  async written(of: string): Promise<ListedPart[]> {
+    const { store, key } = this.options;
+    this.#of = of;
+    const there = this.count === 0 ? new Set() : new Set(await store.scopes.indexParts(key));
+    const listed: ListedPart[] = [];
+    for (const segment of this.#segments) {
+      const { number, facts, bytes } = segment;
+      if (segment.name === undefined || !there.has(segment.name)) {
+        if (!segment.index) throw this.#lost(segment);
+        const name = `part-${randomUUID()}`;
+        await store.scopes.writeIndex(key, name, toSnapshot(segment.index, of, null));
+        segment.name = name;
+      }
+      listed.push({ number, name: segment.name, facts, bytes });
+    }
+    return listed;
+  }
+
+  /** After a head was written that does not list them. */
+  async removeReplaced(): Promise<void> {
+    const names = this.#replaced.splice(0);
+    if (names.length > 0) await this.options.store.scopes.removeIndex(this.options.key, names);
+  }
+
+  #numbered(numbers: readonly number[]): Segment[] {
+    return this.#segments.filter(({ number }) => numbers.includes(number));
+  }
+
+  async #load(segment: Segment): Promise<SearchIndex> {
+    if (segment.index) return segment.index;
+    const { store, key, analyzer, makeRoom } = this.options;
+    const bytes = segment.name === undefined ? undefined : await store.scopes.readIndex(key, segment.name);
+    const index = bytes && fromSnapshot(bytes, this.#of, analyzer)?.index;
+    if (!index) {
+      // A damaged one would be found again.
+      if (bytes && segment.name !== undefined) await store.scopes.removeIndex(key, [segment.name]);
+      throw this.#lost(segment);
+    }
+    if (makeRoom(segment.bytes)) segment.index = index;
+    return index;
+  }
+
+  #lost({ number }: Segment): PartLost {
+    return new PartLost(
+      `part ${number} of the search index of ${this.options.key.scope} is gone or damaged: the next search makes it anew`,
+    );
+  }
+}
+
+/** The part that lists the others. */
+export const HEAD = 'head';
