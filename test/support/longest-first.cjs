@@ -6,7 +6,7 @@ const { sep } = require('node:path');
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 /** Longest first. */
-const FOLDERS = ['replay', 'cli/commands', 'package', 'readme', 'chaos', 'e2e', 'workflows', 'heal', 'architecture'];
+const FOLDERS = ['page', 'replay', 'cli/commands', 'package', 'readme', 'chaos', 'e2e', 'workflows', 'heal', 'architecture'];
 
 module.exports = class LongestFirst extends Sequencer {
   sort(tests) {

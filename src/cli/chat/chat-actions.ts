@@ -114,9 +114,12 @@ const CHAT_HITS = 5;
 export async function searchNow({ client, id, output }: ChatSession, question: string): Promise<StyledLine[]> {
   if (question === '') throw new CliError('write what to look for behind it: /search QUESTION', EXIT.usage);
   const { scope } = await client.status(id);
-  const found = await client.scope(scope).search(question, { limit: CHAT_HITS });
-  if (found.length === 0) return [[{ text: `nothing that was said in ${scope} fits`, style: 'dim' }]];
-  return renderFound(found, { width: output.width(), timeFormat: 'relative', now: Date.now(), measure: await loadMeasure() });
+  const notes: string[] = [];
+  const found = await client.scope(scope).search(question, { limit: CHAT_HITS, onNote: (note) => notes.push(note) });
+  if (found.length === 0) notes.push(`nothing that was said in ${scope} fits`);
+  const said = notes.map((text): StyledLine => [{ text, style: 'dim' }]);
+  const hits = renderFound(found, { width: output.width(), timeFormat: 'relative', now: Date.now(), measure: await loadMeasure() });
+  return [...hits, ...said];
 }
 
 export async function rename({ client, id }: ChatSession, title: string): Promise<string> {

@@ -124,6 +124,46 @@ describe.each(stores.flatMap((kind) => providers.map(([name, open]) => ({ kind, 
       expect(Math.max(...api.requests.map(({ texts }) => texts.length))).toBeLessThanOrEqual(64);
     });
 
+    test.each([
+      ['all in memory', 1e6],
+      ['read back for each search', 20_000],
+    ])('also what is sealed has vectors: %s', async (_, cacheBytes) => {
+      const texts = Array.from({ length: 40 }, (__, i) => `Line ${'abcdefghij'[i % 10]} ${i} of a longer talk`);
+      await store.entries.append(
+        key,
+        texts.map((text, i) => userEntry(TALK.length + i + 1, text)),
+      );
+      const recallWith = () => createRecall({ store, embedder: paidOf(), sealed: 10, cacheBytes });
+      const recall = recallWith();
+      expect(await recall.fill(payer, never)).toBe(TALK.length + texts.length);
+      expect(await recall.fill(payer, never)).toBe(0);
+      expect((await store.scopes.indexParts(key)).length).toBeGreaterThan(1);
+      for (const one of [recall, recallWith()]) {
+        expect(await first(one)).toBe(TALK[0]);
+        expect(await one.fill(payer, never)).toBe(0);
+      }
+    });
+
+    test('where vectors take more memory than they may, words alone find, which is said, and no more are made', async () => {
+      const lines: string[] = [];
+      let made = 0;
+      const embed: Embedder['embed'] = (texts) => {
+        made += texts.length;
+        const vectors = texts.map((__, at) => new Float32Array(4_096).fill(0).fill(1, at, at + 1));
+        return Promise.resolve({ vectors, tokens: 1 });
+      };
+      const recall = createRecall({ store, embedder: paidOf({ embed }), cacheBytes: 30_000, log: (line) => lines.push(line) });
+      expect(await recall.fill(payer, never)).toBe(TALK.length);
+      const notes: string[] = [];
+      expect(await found(recall, 'the boat', { onNote: (note: string) => notes.push(note) })).toContain(TALK[2]);
+      expect(notes).toEqual([expect.stringContaining('do not fit into PERDURA_SEARCH_CACHE_BYTES')]);
+      expect(lines.filter((line) => line.includes('searched by words alone'))).toHaveLength(1);
+      await store.entries.append(key, [userEntry(TALK.length + 1, 'Something new')]);
+      made = 0;
+      expect([await recall.fill(payer, never), made]).toEqual([0, 0]);
+      expect(recall.bytes()).toBeLessThan(30_000);
+    });
+
     test('of another model, and of another size, none is compared', async () => {
       const recall = recallOf();
       await recall.fill(payer, never);
