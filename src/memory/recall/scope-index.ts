@@ -56,6 +56,15 @@ export interface ScopeIndexOptions {
   readonly log?: ((line: string) => void) | undefined;
 }
 
+/** Of a sealed part, for one search. */
+interface Counted {
+  readonly counts: Counts;
+  readonly isEmpty: boolean;
+  /** Absent: it is read again to be ranked. */
+  readonly index?: SearchIndex;
+  readonly occurrences?: Occurrences;
+}
+
 const UNREAD: ReadLife = { mark: '', last: 0, empty: [], sealed: [] };
 const PAGE = 500;
 /** A slot that stays empty for so many others belongs to an effect that never wrote. */
@@ -66,6 +75,8 @@ const AT_ONCE = 100;
 const WRITTEN_AFTER = 1_000;
 /** About 18 MB in memory: read back in a fifth of a second. */
 const SEALED = 200_000;
+/** Of all that indexes may take, how much a search may hold beyond it until it ends: what is read once need not be read twice. */
+const HELD = 0.25;
 /** In a small memory parts are smaller, so that one beside the others is not much. */
 const LEAST_SEALED = 10_000;
 const BYTES_OF_PASSAGE = 90;
@@ -174,15 +185,22 @@ export class ScopeIndex {
     const plan = planFor(facts, asking, this.#head.analyzer);
     if (!plan) return [];
     const head = countIn(this.#head, plan, facts);
-    const counted: { readonly counts: Counts; readonly occurrences: Occurrences | undefined; readonly isEmpty: boolean }[] = [];
-    for await (const { index, isKept } of this.#segments.each()) {
-      const one = countIn(index, plan, facts);
-      counted.push(isKept ? one : { ...one, occurrences: undefined });
+    const counted: Counted[] = [];
+    let held = 0;
+    for await (const { index, isKept, bytes } of this.#segments.each()) {
+      const { counts, occurrences, isEmpty } = countIn(index, plan, facts);
+      if (!isKept) held += bytes;
+      const isHeld = isKept || held <= this.options.cacheBytes * HELD;
+      counted.push({ counts, isEmpty, ...(isHeld && { index, occurrences }) });
     }
     const asked = { query: asking, plan, all: { ...facts, ...[head, ...counted].map(({ counts }) => counts).reduce(addCounts) } };
     const found = [rankIn(this.#head, asked, head.occurrences)];
-    const isAsked = (i: number): boolean => likeness !== undefined || counted[i]?.isEmpty === false;
-    for await (const { index, i } of this.#segments.each(isAsked)) found.push(rankIn(index, asked, counted[i]?.occurrences));
+    for (const [i, { isEmpty, index: known, occurrences }] of counted.entries()) {
+      if (isEmpty && likeness === undefined) continue;
+      const index = known ?? (await this.#segments.at(i));
+      if (index) found.push(rankIn(index, asked, occurrences));
+      await nextTick();
+    }
     return bestOf(found, asking);
   }
 

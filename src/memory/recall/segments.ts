@@ -36,10 +36,10 @@ interface Segment {
 }
 
 export interface LoadedPart {
-  readonly i: number;
   readonly index: SearchIndex;
   /** It stays in memory after the next one was read. */
   readonly isKept: boolean;
+  readonly bytes: number;
   readonly segment: { isFilled: boolean };
 }
 
@@ -114,13 +114,18 @@ export class Segments {
   }
 
   /** One after the other; of those that do not fit into memory one at a time is there. */
-  async *each(isWanted: (i: number) => boolean = () => true): AsyncGenerator<LoadedPart> {
-    for (const [i, segment] of this.#segments.entries()) {
-      if (!isWanted(i)) continue;
+  async *each(): AsyncGenerator<LoadedPart> {
+    for (const segment of this.#segments) {
       const index = await this.#load(segment);
-      yield { i, index, isKept: segment.index !== undefined, segment };
+      yield { index, isKept: segment.index !== undefined, bytes: segment.bytes, segment };
       await nextTick();
     }
+  }
+
+  /** By its place in `each`. */
+  async at(i: number): Promise<SearchIndex | undefined> {
+    const segment = this.#segments[i];
+    return segment && this.#load(segment);
   }
 
   /** Which texts of a line these parts have. */

@@ -5,6 +5,7 @@ import { keyOf, scopeKeyOf } from './keys.js';
 import type { ConversationKey, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const PIECE_BYTES = 1024 * 1024;
+const PIECES_AT_ONCE = 4;
 const OF_LIFE = ['entries', 'cuts', 'episodes', 'vectors'] as const;
 /** Of one round trip. */
 const LIVES_AT_ONCE = 500;
@@ -52,11 +53,13 @@ export function createRedisScopes(link: RedisLink): Scopes {
       const pieces = Number((await link.askUnlessForeign(attempt, (redis) => redis.hget(name, 'pieces'))) ?? 0);
       if (!(pieces > 0)) return undefined;
       const read: Buffer[] = [];
-      for (let i = 0; i < pieces; i += 1) {
-        const piece = await link.ask(attempt, (redis) => redis.hgetBuffer(name, String(i)));
-        // Another one was written meanwhile.
-        if (piece === null) return undefined;
-        read.push(piece);
+      for (let i = 0; i < pieces; i += PIECES_AT_ONCE) {
+        const fields = Array.from({ length: Math.min(PIECES_AT_ONCE, pieces - i) }, (_, at) => String(i + at));
+        for (const piece of await link.ask(attempt, (redis) => redis.hmgetBuffer(name, ...fields))) {
+          // Another one was written meanwhile.
+          if (piece === null) return undefined;
+          read.push(piece);
+        }
       }
       return Buffer.concat(read);
     },
