@@ -15,7 +15,7 @@ import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
 import { createPublicIdOf, createStatusOf } from './client/describe.js';
 import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
-import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/worker-place.js';
+import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/temporal/worker-place.js';
 import {
   commandEnvironment,
   ConfigError,
@@ -53,7 +53,7 @@ import {
 import { createCircuitReport } from './telemetry/circuit-report.js';
 import { watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/event-loop.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
-import { createAttributeCheck } from './client/registered-attributes.js';
+import { createAttributeCheck } from './client/temporal/registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';

@@ -1,6 +1,6 @@
 /** `perdura setup`: gives the namespace of the settings what conversations want of it. Can be run again at any time. */
 import { temporalConnection, type Config } from '../config.js';
-import { registerAttributes } from '../client/registered-attributes.js';
+import { registerAttributes } from '../client/temporal/registered-attributes.js';
 import { CliError, EXIT, messageOf } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
 import { checkTemporal, openConnection, setRetention } from './services/temporal-connection.js';

@@ -8,7 +8,7 @@ import { isFromPerson, MEDIA_KINDS, shownText, type Media, type UserMessage } fr
 import { rewindUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 import type { ReadingClient } from './reading.js';
-import type { AskWorker } from './worker-patience.js';
+import type { AskWorker } from './temporal/worker-patience.js';
 
 /** The new answer, and what it is in place of. */
 export interface AnsweredAgain extends TurnResult {

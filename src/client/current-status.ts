@@ -5,7 +5,7 @@
 import pLimit from 'p-limit';
 import type { Status } from '../conversation/protocol/contract.js';
 import type { Listed } from './describe.js';
-import { askedOnce } from './worker-place.js';
+import { askedOnce } from './temporal/worker-place.js';
 
 const AT_ONCE = 8;
 const MAX_ASKED = 100;

@@ -5,7 +5,7 @@ import { beginningOf, oneLine } from '../records/text.js';
 import { withCurrentStatus, type Standing } from './current-status.js';
 import type { Listed } from './describe.js';
 import type { ListOptions } from './listing.js';
-import { askedOnce, hasLiveWorker } from './worker-place.js';
+import { askedOnce, hasLiveWorker } from './temporal/worker-place.js';
 
 /** A worker, as Temporal has seen it. */
 export interface WorkerSeen {

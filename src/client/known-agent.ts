@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import type { Connection } from '@temporalio/client';
 import { qualifiedScope } from '../records/scope.js';
-import { agentsMark, hasTheseAgents } from './worker-place.js';
+import { agentsMark, hasTheseAgents } from './temporal/worker-place.js';
 
 export interface KnownAgents {
   readonly namespace: string;

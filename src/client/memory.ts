@@ -21,7 +21,7 @@ import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
 import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
-import { withRetries } from './with-retries.js';
+import { withRetries } from './temporal/with-retries.js';
 
 /** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in what was said. */
 export interface ScopeMemory {

@@ -19,8 +19,8 @@ import {
 import { ClientError, isBetweenRuns } from './errors.js';
 import type { TokenUsage } from '../records/token-usage.js';
 import { readTokenUsage, type TokenUsageSource } from './token-usage.js';
-import { withRetries } from './with-retries.js';
-import type { AskWorker } from './worker-patience.js';
+import { withRetries } from './temporal/with-retries.js';
+import type { AskWorker } from './temporal/worker-patience.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
 
 /** The step engine: one thing at a time, breakpoints, the queue by hand. */

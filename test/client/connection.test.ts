@@ -1,7 +1,7 @@
 import { Client, defaultGrpcRetryOptions } from '@temporalio/client';
 import { createClient, createClientWith } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
-import { openConnection } from '../../src/client/connection.js';
+import { openConnection } from '../../src/client/temporal/connection.js';
 import { startCuttingProxy } from '../support/cutting-proxy.js';
 import { portOf } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { openConnection } from '../../src/client/connection.js';
+import { openConnection } from '../../src/client/temporal/connection.js';
 import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 
 const address = process.env['PERDURA_TEST_ADDRESS'] ?? '';

@@ -1,8 +1,8 @@
 /** The parts of an answer, for random lives of a turn: attempts that fail, models that are replaced, gaps, tools. */
 import fc from 'fast-check';
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
-import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/answer-parts.js';
-import type { TurnEvent } from '../../src/gateway/core/follow-turn.js';
+import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/turns/answer-parts.js';
+import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
 const turn = 'turn_0001';

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, WatchEvent } from '../../src/client.js';
 import { ClientError } from '../../src/client/errors.js';
 import type { FeedEvent, TurnResult } from '../../src/conversation/protocol/contract.js';
-import { followTurn, type Followed } from '../../src/gateway/core/follow-turn.js';
-import { createTurnEnds, type TurnEnds } from '../../src/gateway/core/turn-ends.js';
+import { followTurn, type Followed } from '../../src/gateway/core/turns/follow-turn.js';
+import { createTurnEnds, type TurnEnds } from '../../src/gateway/core/turns/turn-ends.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
 const turn = 'turn_0001';

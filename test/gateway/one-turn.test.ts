@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Status } from '../../src/conversation/protocol/contract.js';
 import type { Conversations } from '../../src/gateway/core/conversations.js';
-import { endOf } from '../../src/gateway/core/one-turn.js';
+import { endOf } from '../../src/gateway/core/turns/one-turn.js';
 
 const never = new AbortController().signal;
 

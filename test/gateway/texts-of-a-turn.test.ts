@@ -1,6 +1,6 @@
 /** A turn's pieces as one text that only grows, and as the events of a response. */
-import { createOneText } from '../../src/gateway/core/one-text.js';
-import type { TurnPiece, Whole } from '../../src/gateway/core/turn-texts.js';
+import { createOneText } from '../../src/gateway/core/turns/one-text.js';
+import type { TurnPiece, Whole } from '../../src/gateway/core/turns/turn-texts.js';
 import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
 import { readResponseId, responseId } from '../../src/gateway/openai/response-id.js';
 import type { StopReason } from '../../src/conversation/protocol/contract.js';

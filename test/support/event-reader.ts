@@ -1,6 +1,6 @@
 /** A client of the native event streams, which notes where it was and comes back. */
-import { createAnswerParts } from '../../src/gateway/core/answer-parts.js';
-import type { TurnEvent } from '../../src/gateway/core/follow-turn.js';
+import { createAnswerParts } from '../../src/gateway/core/turns/answer-parts.js';
+import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
 import { until } from './scene.js';
 
 export const TOKEN = 'a-token-that-only-tests-have';

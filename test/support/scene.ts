@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import type { WorkerOptions } from '@temporalio/worker';
-import { openConnection } from '../../src/client/connection.js';
+import { openConnection } from '../../src/client/temporal/connection.js';
 import { createClient, type PerduraClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';

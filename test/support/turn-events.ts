@@ -1,8 +1,8 @@
 /** Live events of a turn in few words, and what the encoders get of them. */
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
-import { createAnswerParts } from '../../src/gateway/core/answer-parts.js';
-import type { TurnEvent } from '../../src/gateway/core/follow-turn.js';
-import { createToolCalls, type CallEvent } from '../../src/gateway/core/tool-calls.js';
+import { createAnswerParts } from '../../src/gateway/core/turns/answer-parts.js';
+import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
+import { createToolCalls, type CallEvent } from '../../src/gateway/core/calls/tool-calls.js';
 
 export const turn = 'turn_0001';
 export const usage = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: null };

@@ -9,7 +9,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, t
 import type { ActivityDependencies } from '../../src/activities/dependencies.js';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
-import { openConnection } from '../../src/client/connection.js';
+import { openConnection } from '../../src/client/temporal/connection.js';
 import { withLock } from '../../src/cli/services/lock.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';

@@ -1,5 +1,5 @@
 /** `perdura list`: conversations that visibility knows, as they stand now. */
-import { missingAttributes } from '../../client/registered-attributes.js';
+import { missingAttributes } from '../../client/temporal/registered-attributes.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { loadMeasure } from '../views/table.js';

@@ -3,7 +3,7 @@ import { Client, type Connection } from '@temporalio/client';
 import { temporalConnection, type Config } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import { statusQuery, WORKFLOW_TYPE } from '../../workflows/messages.js';
-import { missingAttributes } from '../../client/registered-attributes.js';
+import { missingAttributes } from '../../client/temporal/registered-attributes.js';
 import { messageOf } from '../terminal/exit.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { checkWebhooks } from './webhooks.js';

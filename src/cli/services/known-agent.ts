@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import { agentsFolder } from '../../agents/agents-folder.js';
 import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
-import { agentsMark, mayHaveOtherAgents } from '../../client/worker-place.js';
+import { agentsMark, mayHaveOtherAgents } from '../../client/temporal/worker-place.js';
 import { findUserConfig, temporalConnection, type Config } from '../../config.js';
 import { qualifiedScope } from '../../records/scope.js';
 import { CliError, EXIT } from '../terminal/exit.js';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { findOthers, takenInWords } from '../../client/worker-place.js';
+import { findOthers, takenInWords } from '../../client/temporal/worker-place.js';
 import { queueFile, type Config, type TemporalConnection } from '../../config.js';
 import { openStore } from '../../stores/open.js';
 import { CliError, EXIT } from '../terminal/exit.js';

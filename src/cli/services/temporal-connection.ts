@@ -121,7 +121,7 @@ export async function findUiLink(temporal: TemporalConnection): Promise<(id: str
 }
 
 export async function openConnection(options: TemporalConnection['connectionOptions'], timeout: number): Promise<Connection> {
-  const { openConnection: open } = await import('../../client/connection.js');
+  const { openConnection: open } = await import('../../client/temporal/connection.js');
   return open({
     address: options.address,
     apiKey: options.apiKey,

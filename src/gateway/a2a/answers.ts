@@ -10,7 +10,7 @@ import type { Pending } from '../../client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { isBodyRef, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { clientWaitInWords } from '../core/client-wait.js';
+import { clientWaitInWords } from '../core/calls/client-wait.js';
 import { invalid, readAs } from '../core/read-body.js';
 
 const CODE_LENGTH = 12;

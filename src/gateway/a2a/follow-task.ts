@@ -1,9 +1,9 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
-import { answerStream } from '../core/answer-stream.js';
+import { answerStream } from '../core/turns/answer-stream.js';
 import { within } from '../core/within.js';
-import type { Followed } from '../core/follow-turn.js';
-import type { CallEvent } from '../core/tool-calls.js';
+import type { Followed } from '../core/turns/follow-turn.js';
+import type { CallEvent } from '../core/calls/tool-calls.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { endedTask, readTask, waitingIn } from './read-task.js';
 import { isTerminal, stateOf, taskOf } from './task.js';

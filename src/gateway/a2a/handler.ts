@@ -9,10 +9,10 @@ import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, 
 };
 import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-mode': 'import' };
 import type { Principal } from '../access/principal.js';
-import { refuseWhileClientRuns } from '../core/client-answers.js';
+import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
-import { END_PATIENCE_MS, stopTurn } from '../core/one-turn.js';
+import { END_PATIENCE_MS, stopTurn } from '../core/turns/one-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { invalid } from '../core/read-body.js';
 import { shortHash } from '../core/supplied-history.js';

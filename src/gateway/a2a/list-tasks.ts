@@ -4,7 +4,7 @@ import type { PerduraClient } from '../../client.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { byTurn } from '../../records/turn-end.js';
 import type { Conversations } from '../core/conversations.js';
-import { isOver } from '../core/one-turn.js';
+import { isOver } from '../core/turns/one-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { invalid, readAs } from '../core/read-body.js';
 import { isRunning, statusOf as statusOfConversation } from '../core/status-of.js';

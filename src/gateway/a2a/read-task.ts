@@ -6,7 +6,7 @@ import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { turnNumber } from '../../records/identity.js';
 import type { Entry } from '../../records/message.js';
 import type { Conversations } from '../core/conversations.js';
-import { endOf } from '../core/one-turn.js';
+import { endOf } from '../core/turns/one-turn.js';
 import { statusOf } from '../core/status-of.js';
 import type { TaskFacts } from './task.js';
 import type { TaskName } from './task-id.js';

@@ -6,8 +6,8 @@
  * E3  At the end every artifact is what is recorded: what streaming had missed is appended, what it had otherwise is replaced.
  * E4  The last update has the final state.
  */
-import type { AnswerEvent } from '../core/answer-parts.js';
-import type { CallEvent } from '../core/tool-calls.js';
+import type { AnswerEvent } from '../core/turns/answer-parts.js';
+import type { CallEvent } from '../core/calls/tool-calls.js';
 import { artifactsOf, artifact, byAgent, statusOf, type TaskFacts } from './task.js';
 import type { TaskName } from './task-id.js';
 import type { Artifact, Part, Status, Update } from './wire.js';

@@ -3,7 +3,7 @@
  * the client reads the context that it has chosen.
  */
 import { turnId } from '../../records/identity.js';
-import type { TurnName } from '../core/one-turn.js';
+import type { TurnName } from '../core/turns/one-turn.js';
 import { workflowIdOf } from '../core/public-id.js';
 
 export interface TaskName extends TurnName {

@@ -2,7 +2,7 @@
 import type { SessionUpdate, StopReason as PromptStop } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
 import type { StopReason } from '../../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../../records/message.js';
-import type { AnswerEvent } from '../core/answer-parts.js';
+import type { AnswerEvent } from '../core/turns/answer-parts.js';
 
 const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk' } as const;
 

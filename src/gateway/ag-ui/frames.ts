@@ -13,8 +13,8 @@
 import type { JsonValue, Usage } from '../../records/message.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import type { CallEvent } from '../core/tool-calls.js';
-import type { AskedCall } from '../core/waiting-calls.js';
+import type { CallEvent } from '../core/calls/tool-calls.js';
+import type { AskedCall } from '../core/calls/waiting-calls.js';
 import { callsOf, resultId, type ClientMessage } from './request.js';
 import { createMessages } from './messages.js';
 

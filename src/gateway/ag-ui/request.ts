@@ -2,9 +2,9 @@
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
-import { isCallId, type Answer } from '../core/answered-calls.js';
+import { isCallId, type Answer } from '../core/calls/answered-calls.js';
 import { attachmentIn } from '../core/attachments.js';
-import { checkedTools } from '../core/client-tools.js';
+import { checkedTools } from '../core/calls/client-tools.js';
 import { isReset } from '../core/conversations.js';
 import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid, optional, unsupported } from '../core/read-body.js';

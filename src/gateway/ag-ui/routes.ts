@@ -2,12 +2,12 @@
 import type { Context } from 'hono';
 import type { PerduraClient } from '../../client.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
-import { answerCalls, toAnswered, type Answer, type AnsweredCalls } from '../core/answered-calls.js';
+import { answerCalls, toAnswered, type Answer, type AnsweredCalls } from '../core/calls/answered-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { readBody } from '../core/read-body.js';
-import { shownTurn, viewAgain, viewOf, type Showing, type TurnView } from '../core/shown-turn.js';
+import { shownTurn, viewAgain, viewOf, type Showing, type TurnView } from '../core/turns/shown-turn.js';
 import { statusOf } from '../core/status-of.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createFrames, PROTOCOL, type Frame } from './frames.js';

@@ -6,7 +6,7 @@ import type { PerduraClient } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import type { Conversations } from '../core/conversations.js';
-import { joinedTurn } from '../core/joined-turn.js';
+import { joinedTurn } from '../core/turns/joined-turn.js';
 
 const AGAIN = /~again-(\d{1,6})$/;
 

@@ -11,8 +11,8 @@
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
-import type { CallEvent } from '../core/tool-calls.js';
-import type { AskedCall } from '../core/waiting-calls.js';
+import type { CallEvent } from '../core/calls/tool-calls.js';
+import type { AskedCall } from '../core/calls/waiting-calls.js';
 import { toOutput } from './output.js';
 
 export interface Metadata {

@@ -2,8 +2,8 @@
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
-import type { Answer } from '../core/answered-calls.js';
-import { checkedTools } from '../core/client-tools.js';
+import type { Answer } from '../core/calls/answered-calls.js';
+import { checkedTools } from '../core/calls/client-tools.js';
 import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid, optional } from '../core/read-body.js';
 import { start } from '../native/schemas.js';

@@ -4,8 +4,8 @@ import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource }
 import { attachmentNamed, type NamedSource } from '../core/attachments.js';
 import { fileOf } from '../core/media-source.js';
 import { invalid, unsupported } from '../core/read-body.js';
-import type { ToolAnswer } from '../core/client-calls.js';
-import { checkedTools, type MustCall } from '../core/client-tools.js';
+import type { ToolAnswer } from '../core/calls/client-calls.js';
+import { checkedTools, type MustCall } from '../core/calls/client-tools.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const source = z.looseObject({

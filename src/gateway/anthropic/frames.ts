@@ -1,7 +1,7 @@
 /** Messages: a turn as a message, and as its events. Pure. */
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import { publicCallId, type ClientCall } from '../core/client-calls.js';
-import { joined, type Whole } from '../core/turn-texts.js';
+import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
+import { joined, type Whole } from '../core/turns/turn-texts.js';
 
 export interface MessageHead {
   readonly id: string;

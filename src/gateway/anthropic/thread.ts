@@ -7,7 +7,7 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Conversations } from '../core/conversations.js';
 import { GatewayError, toProblem } from '../core/errors.js';
 import { answerNamed } from '../core/go-on.js';
-import type { Going } from '../core/client-answers.js';
+import type { Going } from '../core/calls/client-answers.js';
 import { unsupported } from '../core/read-body.js';
 
 export const thread = z.looseObject({ type: z.string(), previous_message_id: z.string().max(500).optional() });

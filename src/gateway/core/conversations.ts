@@ -9,11 +9,11 @@ import { readMessage } from '../../conversation/protocol/input.js';
 import { NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { checkAttachments, placeAttachments } from './attachments.js';
-import { followTurn, type Followed, type Following } from './follow-turn.js';
-import { joinedTurn } from './joined-turn.js';
+import { followTurn, type Followed, type Following } from './turns/follow-turn.js';
+import { joinedTurn } from './turns/joined-turn.js';
 import { describedOf, isRunning } from './status-of.js';
-import { createTurnEnds } from './turn-ends.js';
-import { wholeTurn } from './whole-turn.js';
+import { createTurnEnds } from './turns/turn-ends.js';
+import { wholeTurn } from './turns/whole-turn.js';
 
 export interface Submitted {
   readonly conversation: string;

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Conversations, Submitted } from './conversations.js';
-import { answerCalls, namedBy, submitted, type Going } from './client-answers.js';
+import { answerClientCalls, namedBy, submitted, type Going } from './calls/client-answers.js';
 import { GatewayError } from './errors.js';
 import { invalid } from './read-body.js';
-import { callsIn } from './client-calls.js';
-import { refuseLateChoice } from './client-tools.js';
+import { callsIn } from './calls/client-calls.js';
+import { refuseLateChoice } from './calls/client-tools.js';
 import { familyOf, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
 
 export type Beside = Omit<Message, 'id' | 'text'>;
@@ -65,7 +65,7 @@ async function answerWaiting(
   if (!asked || !goesOnWith(entries, supplied, asked.slot)) return undefined;
   refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
-  const going = await answerCalls(core, { conversation, turn, answers, words, signal });
+  const going = await answerClientCalls(core, { conversation, turn, answers, words, signal });
   return going === 'gone' ? undefined : going;
 }
 
@@ -83,7 +83,7 @@ export async function answerNamed(
   }
   refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
-  const going = await answerCalls(core, { conversation, turn: named.turn, answers, words, signal });
+  const going = await answerClientCalls(core, { conversation, turn: named.turn, answers, words, signal });
   if (going !== 'gone') return going;
   throw new GatewayError({
     status: 409,

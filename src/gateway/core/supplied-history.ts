@@ -15,9 +15,9 @@ import { createHash } from 'node:crypto';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { withoutTextFiles } from '../../records/file-type.js';
 import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { askedOf, isAnsweredSo, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
+import { askedOf, isAnsweredSo, readCallId, resultsOf, type ToolAnswer } from './calls/client-calls.js';
 import { invalid } from './read-body.js';
-import { joined, textsOf } from './turn-texts.js';
+import { joined, textsOf } from './turns/turn-texts.js';
 
 export interface Said {
   readonly role: 'user' | 'assistant';

@@ -4,7 +4,7 @@ import type { GatewayApp, GatewayContext } from '../context.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
-import type { Followed } from '../core/follow-turn.js';
+import type { Followed } from '../core/turns/follow-turn.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';

@@ -1,7 +1,7 @@
 /** Chat Completions: a turn as frames. Pure. */
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import { publicCallId } from '../core/client-calls.js';
-import { joined, type Whole } from '../core/turn-texts.js';
+import { publicCallId } from '../core/calls/client-calls.js';
+import { joined, type Whole } from '../core/turns/turn-texts.js';
 
 export interface Completion {
   readonly id: string;

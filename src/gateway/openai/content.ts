@@ -4,7 +4,7 @@ import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/mes
 import { attachmentIn, attachmentNamed, type NamedSource } from '../core/attachments.js';
 import { fileOf } from '../core/media-source.js';
 import { invalid, optional, unsupported } from '../core/read-body.js';
-import type { ToolAnswer } from '../core/client-calls.js';
+import type { ToolAnswer } from '../core/calls/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const imageUrl = z.looseObject({ url: z.string() });

@@ -6,7 +6,7 @@
  * R2  What a failed attempt said is taken back: its item ends without content, and the next attempt has an item with an id of its own.
  * R3  Where live events were lost, nothing more is shown until the last event.
  */
-import type { TurnPiece, Whole } from '../core/turn-texts.js';
+import type { TurnPiece, Whole } from '../core/turns/turn-texts.js';
 import {
   callItem,
   callItemId,

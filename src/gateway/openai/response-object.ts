@@ -1,6 +1,6 @@
 /** A response as an object. Pure. */
-import { publicCallId, type ClientCall } from '../core/client-calls.js';
-import type { Whole } from '../core/turn-texts.js';
+import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
+import type { Whole } from '../core/turns/turn-texts.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 
 export interface ResponseHead {

@@ -1,7 +1,7 @@
 /** Tools that a request of OpenAI's clients brings. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject } from '../../records/message.js';
-import { checkedTools, type MustCall } from '../core/client-tools.js';
+import { checkedTools, type MustCall } from '../core/calls/client-tools.js';
 import { optional, unsupported } from '../core/read-body.js';
 
 const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };

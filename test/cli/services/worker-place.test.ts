@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { readIdentity, toIdentity } from '../../../src/client/worker-place.js';
+import { readIdentity, toIdentity } from '../../../src/client/temporal/worker-place.js';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
 
 const folders: string[] = [];

@@ -5,8 +5,8 @@ import { createTaskEvents } from '../../../src/gateway/a2a/task-events.js';
 import { taskOf, type TaskFacts } from '../../../src/gateway/a2a/task.js';
 import { readTaskId, taskName } from '../../../src/gateway/a2a/task-id.js';
 import { callFingerprint } from '../../../src/memory/call-fingerprint.js';
-import { createAnswerParts } from '../../../src/gateway/core/answer-parts.js';
-import type { TurnEvent } from '../../../src/gateway/core/follow-turn.js';
+import { createAnswerParts } from '../../../src/gateway/core/turns/answer-parts.js';
+import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
 import type { AssistantBlock, ConversationMessage, Entry } from '../../../src/records/message.js';
 
 const name = taskName('trip', 'turn_0001');

@@ -2,8 +2,8 @@
 import { HttpAgent, type BaseEvent } from '@ag-ui/client';
 import { createFrames, type Frame, type FramesOptions } from '../../../src/gateway/ag-ui/frames.js';
 import type { ClientMessage } from '../../../src/gateway/ag-ui/request.js';
-import type { TurnEvent } from '../../../src/gateway/core/follow-turn.js';
-import { createWaitingCalls } from '../../../src/gateway/core/waiting-calls.js';
+import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
+import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
 import { asked, callEvents, ended, finished, started, streamed, turn } from '../../support/turn-events.js';
 
 const HELLO: ClientMessage = { id: 'm1', role: 'user', content: 'hello' };

@@ -1,8 +1,8 @@
 /** Frames of a turn, whole: what the encoder makes of live events, without a worker. */
 import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
-import { withoutVoid } from '../../../src/gateway/core/answer-stream.js';
-import type { TurnEvent } from '../../../src/gateway/core/follow-turn.js';
-import { createWaitingCalls } from '../../../src/gateway/core/waiting-calls.js';
+import { withoutVoid } from '../../../src/gateway/core/turns/answer-stream.js';
+import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
+import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
 import { asked, callEvents, ended, finished, started, streamed, turn, usage } from '../../support/turn-events.js';
 
 async function frames(...events: TurnEvent[]): Promise<string[]> {

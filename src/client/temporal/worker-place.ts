@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { ConnectionLike } from '@temporalio/client';
-import { isAlive } from '../platform/processes.js';
+import { isAlive } from '../../platform/processes.js';
 
 export interface WorkerPlace {
   /** As the store calls itself. */

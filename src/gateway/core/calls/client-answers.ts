@@ -5,19 +5,19 @@
  * Y2  Calls that began to wait together are answered together, or none is.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClientError } from '../../client/errors.js';
-import type { Message } from '../../conversation/protocol/contract.js';
-import type { Pending } from '../../client/human-input.js';
-import { OLDEST } from '../../stores/feed-cursor.js';
-import { withAttachments } from './attachments.js';
+import { ClientError } from '../../../client/errors.js';
+import type { Message } from '../../../conversation/protocol/contract.js';
+import type { Pending } from '../../../client/human-input.js';
+import { OLDEST } from '../../../stores/feed-cursor.js';
+import { withAttachments } from '../attachments.js';
 import { isAnsweredSo, publicCallId, readCallId, resultsOf, type ToolAnswer } from './client-calls.js';
 import { clientWaitInWords } from './client-wait.js';
-import type { Conversations, Submitted } from './conversations.js';
-import { GatewayError } from './errors.js';
-import type { Followed } from './follow-turn.js';
-import { invalid } from './read-body.js';
-import { statusOf } from './status-of.js';
-import type { Part } from './turn-texts.js';
+import type { Conversations, Submitted } from '../conversations.js';
+import { GatewayError } from '../errors.js';
+import type { Followed } from '../turns/follow-turn.js';
+import { invalid } from '../read-body.js';
+import { statusOf } from '../status-of.js';
+import type { Part } from '../turns/turn-texts.js';
 
 /** Where a request's answer comes from. */
 export interface Going extends Omit<Part, 'mayPause'> {
@@ -61,7 +61,10 @@ const BETWEEN_LOOKS_MS = 200;
 const PATIENCE_MS = 10_000;
 
 /** `gone`: the turn has gone on without them, or with others. */
-export async function answerCalls(core: Conversations, { conversation, turn, answers, words, signal }: Answering): Promise<Going | 'gone'> {
+export async function answerClientCalls(
+  core: Conversations,
+  { conversation, turn, answers, words, signal }: Answering,
+): Promise<Going | 'gone'> {
   const { client } = core;
   const byCall = new Map(answers.map((answer) => [readCallId(answer.id)?.callId ?? '', answer] as const));
   let isRepeated = false;

@@ -6,7 +6,7 @@
  * O2  Where it uses other words, the text that was sent can no longer become right: the stream ends with an error, never with a wrong text.
  * O3  At the end the text is that of the turn as it is recorded: streamed or not, it is the same.
  */
-import { GatewayError } from './errors.js';
+import { GatewayError } from '../errors.js';
 import { joined, type TurnPiece, type Whole } from './turn-texts.js';
 
 export interface OneText {

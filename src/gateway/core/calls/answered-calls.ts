@@ -1,11 +1,11 @@
 /** What a client says to calls that wait: what a person has decided, and what tools of its own have answered. */
-import type { Approval, Decision } from '../../conversation/protocol/human-input.js';
-import { isClientTool, toPrefixed } from '../../conversation/protocol/client-tools.js';
-import type { PerduraClient, Pending } from '../../client.js';
-import { ClientError } from '../../client/errors.js';
-import { callFingerprint } from '../../memory/call-fingerprint.js';
-import type { JsonValue } from '../../records/message.js';
-import { invalid } from './read-body.js';
+import type { Approval, Decision } from '../../../conversation/protocol/human-input.js';
+import { isClientTool, toPrefixed } from '../../../conversation/protocol/client-tools.js';
+import type { PerduraClient, Pending } from '../../../client.js';
+import { ClientError } from '../../../client/errors.js';
+import { callFingerprint } from '../../../memory/call-fingerprint.js';
+import type { JsonValue } from '../../../records/message.js';
+import { invalid } from '../read-body.js';
 import type { AnsweredCall } from './waiting-calls.js';
 
 export type Answer = Pick<Decision, 'callId' | 'decision' | 'note' | 'input' | 'isError'> & {

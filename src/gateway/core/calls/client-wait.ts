@@ -1,7 +1,7 @@
 /** That a conversation waits for tools of the client that brought them, for those who came by another way: what it is, and who can answer. Pure. */
-import type { Pending } from '../../client.js';
-import { withoutPrefix } from '../../conversation/protocol/client-tools.js';
-import { isoTime } from '../../records/time.js';
+import type { Pending } from '../../../client.js';
+import { withoutPrefix } from '../../../conversation/protocol/client-tools.js';
+import { isoTime } from '../../../records/time.js';
 
 /** Undefined where it waits for none. */
 export function clientWaitInWords(conversation: string, waiting: readonly Pending[]): string | undefined {

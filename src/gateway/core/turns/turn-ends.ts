@@ -7,11 +7,11 @@
  * N4  The answer is whole: of a long one only the beginning travels through Temporal.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PerduraClient } from '../../client.js';
-import { ClientError } from '../../client/errors.js';
-import { wholeAnswer } from '../../client/whole-answer.js';
-import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { answerText, NO_USAGE } from '../../records/message.js';
+import type { PerduraClient } from '../../../client.js';
+import { ClientError } from '../../../client/errors.js';
+import { wholeAnswer } from '../../../client/whole-answer.js';
+import type { TurnResult } from '../../../conversation/protocol/contract.js';
+import { answerText, NO_USAGE } from '../../../records/message.js';
 
 const BETWEEN_TRIES_MS = 1_000;
 

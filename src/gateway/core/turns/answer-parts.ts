@@ -6,7 +6,7 @@
  * A3  After a gap nothing of the model call at hand is drawn from its middle: the answer comes whole at the end.
  * A4  The texts of the last call that are not void are, put together, the answer of the result. What streaming missed is added at the end.
  */
-import type { TurnResult } from '../../conversation/protocol/contract.js';
+import type { TurnResult } from '../../../conversation/protocol/contract.js';
 import type { TurnEvent } from './follow-turn.js';
 
 export type PartKind = 'text' | 'thinking';

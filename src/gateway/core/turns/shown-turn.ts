@@ -1,12 +1,12 @@
 /** A turn as it is shown to a client that may have a part of it, and that answers what waits with a new request. */
-import type { PerduraClient } from '../../client.js';
-import { OLDEST } from '../../stores/feed-cursor.js';
+import type { PerduraClient } from '../../../client.js';
+import { OLDEST } from '../../../stores/feed-cursor.js';
 import { answerStream } from './answer-stream.js';
-import type { Conversations, Submitted } from './conversations.js';
+import type { Conversations, Submitted } from '../conversations.js';
 import type { Followed } from './follow-turn.js';
-import type { CallEvent } from './tool-calls.js';
-import { createKnownUpTo, createWaitingCalls, type AnsweredCall, type AskedCall } from './waiting-calls.js';
-import { within } from './within.js';
+import type { CallEvent } from '../calls/tool-calls.js';
+import { createKnownUpTo, createWaitingCalls, type AnsweredCall, type AskedCall } from '../calls/waiting-calls.js';
+import { within } from '../within.js';
 
 /** Several calls of one step are asked for one after the other: for so long a stream waits for the next of them before it ends. */
 const PAUSE_MS = 300;

@@ -2,11 +2,11 @@
  * Tool calls with what they were asked and what they answered in full: the feed has the beginnings, and the store the rest. The entry of a
  * call is in the store before the call shows in the feed, and so is that of its result.
  */
-import type { PerduraClient } from '../../client.js';
-import type { Entry, JsonValue } from '../../records/message.js';
-import { shownText } from '../../records/message.js';
-import { cut } from '../../records/text.js';
-import type { AnswerEvent } from './answer-parts.js';
+import type { PerduraClient } from '../../../client.js';
+import type { Entry, JsonValue } from '../../../records/message.js';
+import { shownText } from '../../../records/message.js';
+import { cut } from '../../../records/text.js';
+import type { AnswerEvent } from '../turns/answer-parts.js';
 
 export type CallEvent =
   | Exclude<AnswerEvent, { readonly kind: 'asked' }>

@@ -2,12 +2,12 @@
  * The answer of a turn as batches of events, for a reader that comes late: what has been void since is left out up to the live edge, and
  * from there on it is live.
  */
-import type { PerduraClient } from '../../client.js';
-import { parseCursor } from '../../stores/feed-cursor.js';
+import type { PerduraClient } from '../../../client.js';
+import { parseCursor } from '../../../stores/feed-cursor.js';
 import { createAnswerParts } from './answer-parts.js';
 import type { Followed } from './follow-turn.js';
-import { createToolCalls, type CallEvent } from './tool-calls.js';
-import { within } from './within.js';
+import { createToolCalls, type CallEvent } from '../calls/tool-calls.js';
+import { within } from '../within.js';
 
 export interface AnswerStream {
   readonly client: Pick<PerduraClient, 'history'>;

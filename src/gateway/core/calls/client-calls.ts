@@ -2,10 +2,10 @@
  * Calls of tools that the client runs, as protocols show them: with ids from which any gateway finds conversation, turn and call. Such an id
  * gives no right: who answers must be the one whose conversation it is (go-on.ts).
  */
-import { isClientTool, resultText, withoutPrefix } from '../../conversation/protocol/client-tools.js';
-import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import type { Approval } from '../../conversation/protocol/human-input.js';
-import { shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { isClientTool, resultText, withoutPrefix } from '../../../conversation/protocol/client-tools.js';
+import { ID_PATTERN } from '../../../conversation/protocol/contract.js';
+import type { Approval } from '../../../conversation/protocol/human-input.js';
+import { shownText, type Entry, type JsonValue } from '../../../records/message.js';
 
 export interface ClientCall {
   readonly callId: string;

@@ -1,6 +1,6 @@
 /** A failed turn, for protocols that answer it with an error. */
-import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { GatewayError, type Problem } from './errors.js';
+import type { TurnResult } from '../../../conversation/protocol/contract.js';
+import { GatewayError, type Problem } from '../errors.js';
 
 const STATUS: Readonly<Record<string, Problem['status']>> = { 'unknown-agent': 404, 'rate-limit': 429, overloaded: 503 };
 

@@ -3,7 +3,7 @@
  * that it is late shows in the live events, which do not begin with the message then, or are silent, as those of a turn that waits are.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OLDEST } from '../../stores/feed-cursor.js';
+import { OLDEST } from '../../../stores/feed-cursor.js';
 import type { Followed, Following } from './follow-turn.js';
 
 /** A message that a turn has just taken shows sooner. */

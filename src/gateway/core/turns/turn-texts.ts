@@ -2,14 +2,14 @@
  * A turn as texts of the model: what stands of it while it streams, and what it was when it has ended. Where a turn waits for tools that the
  * client runs, what protocols call an answer ends there, and the next one begins after these calls.
  */
-import type { TurnResult } from '../../conversation/protocol/contract.js';
-import type { Approval } from '../../conversation/protocol/human-input.js';
-import { answerText, NO_USAGE, type Entry, type Usage } from '../../records/message.js';
+import type { TurnResult } from '../../../conversation/protocol/contract.js';
+import type { Approval } from '../../../conversation/protocol/human-input.js';
+import { answerText, NO_USAGE, type Entry, type Usage } from '../../../records/message.js';
 import { createAnswerParts, type AnswerEvent } from './answer-parts.js';
-import { callsIn, pauseAfter, type ClientCall, type Pause } from './client-calls.js';
-import type { Conversations } from './conversations.js';
+import { callsIn, pauseAfter, type ClientCall, type Pause } from '../calls/client-calls.js';
+import type { Conversations } from '../conversations.js';
 import type { Followed } from './follow-turn.js';
-import { within } from './within.js';
+import { within } from '../within.js';
 
 export type TurnPiece =
   | Exclude<AnswerEvent, { readonly kind: 'finished' }>

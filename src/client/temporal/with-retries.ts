@@ -1,5 +1,5 @@
 /** Says something again, with the same id, for as long as another try can help. */
-import { ClientError, isAway, isWorthAnotherTry, toClientError } from './errors.js';
+import { ClientError, isAway, isWorthAnotherTry, toClientError } from '../errors.js';
 
 export interface Tries {
   readonly attempt: string;

@@ -1,8 +1,8 @@
 /** The turn that a conversation is in now, as its worker says; with no worker, as its live events do. */
-import type { PerduraClient } from '../../client.js';
-import { turnId } from '../../records/identity.js';
-import { OLDEST, parseCursor } from '../../stores/feed-cursor.js';
-import { isRunning, statusOf } from './status-of.js';
+import type { PerduraClient } from '../../../client.js';
+import { turnId } from '../../../records/identity.js';
+import { OLDEST, parseCursor } from '../../../stores/feed-cursor.js';
+import { isRunning, statusOf } from '../status-of.js';
 
 /** Undefined where nothing runs, and where there is no such conversation. */
 export async function runningTurn(client: PerduraClient, id: string, signal: AbortSignal): Promise<string | undefined> {

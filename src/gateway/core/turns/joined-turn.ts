@@ -1,5 +1,5 @@
 /** The turn that a message becomes, known as soon as anything says it: the live events, or the answer. */
-import type { PerduraClient } from '../../client.js';
+import type { PerduraClient } from '../../../client.js';
 
 export interface JoinedTurn {
   readonly messageId: string;

@@ -1,10 +1,10 @@
 /** One turn by its name, for protocols whose ids name turns: how it ended, where it has, and how it is stopped. */
-import { ClientError, type PerduraClient } from '../../client.js';
-import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
-import { turnNumber } from '../../records/identity.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
-import type { Conversations } from './conversations.js';
-import { statusOf } from './status-of.js';
+import { ClientError, type PerduraClient } from '../../../client.js';
+import type { Status, TurnResult } from '../../../conversation/protocol/contract.js';
+import { turnNumber } from '../../../records/identity.js';
+import { timeoutSignal } from '../../../platform/timeout-signal.js';
+import type { Conversations } from '../conversations.js';
+import { statusOf } from '../status-of.js';
 
 export interface TurnName {
   readonly conversation: string;

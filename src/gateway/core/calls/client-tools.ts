@@ -1,8 +1,8 @@
 /** Tools that a request brings, checked before anything is sent. */
-import type { ClientTool } from '../../records/message.js';
-import { readClientTools } from '../../conversation/protocol/client-tools.js';
-import { clientToolsRefusal } from '../../tools/client-tools.js';
-import { invalid, unsupported } from './read-body.js';
+import type { ClientTool } from '../../../records/message.js';
+import { readClientTools } from '../../../conversation/protocol/client-tools.js';
+import { clientToolsRefusal } from '../../../tools/client-tools.js';
+import { invalid, unsupported } from '../read-body.js';
 
 /** Which of them the turn must begin with a call of: any, or the one of that name. */
 export type MustCall = 'any' | { readonly name: string } | undefined;

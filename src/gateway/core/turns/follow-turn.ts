@@ -5,8 +5,8 @@
  * W2  Before it come the turn's live events, in order. `resync` takes the place of lost ones.
  * W3  It reads no faster than its reader: events wait in the store, and are trimmed there.
  */
-import type { ClientError, PerduraClient, WatchEvent } from '../../client.js';
-import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
+import type { ClientError, PerduraClient, WatchEvent } from '../../../client.js';
+import type { FeedEvent, TurnResult } from '../../../conversation/protocol/contract.js';
 import type { TurnEnds } from './turn-ends.js';
 
 export type TurnEvent = Extract<FeedEvent, { readonly turn: string }> | { readonly kind: 'resync' };

@@ -1,0 +1,384 @@
+/** All that programs do with conversations, put together from the parts beside this file. */
+import { randomUUID } from 'node:crypto';
+import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
+import { createAnsweringAgain, type AnswerAgainClient } from './answer-again.js';
+import { createAttach, type AttachClient } from './attach.js';
+import { createWithSignal } from './temporal/call-signal.js';
+import { toDescription, type Description, type Listed } from './describe.js';
+import { createDispatch, type Dispatch } from './dispatch.js';
+import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './errors.js';
+import { createLineageClient, type LineageClient } from './lineage.js';
+import { createScopeMemory, type ScopeMemory } from './memory.js';
+import { createList, type ListOptions } from './listing.js';
+import { createFleet, type FleetClient } from './fleet.js';
+import { createInsight, type InsightClient, type Replay } from './insight.js';
+import { createHumanInput, type HumanInputClient } from './human-input.js';
+import { withRetries } from './temporal/with-retries.js';
+import { createReading, type ReadingClient } from './reading.js';
+import { createSending } from './sending.js';
+import { createStepping, type SteppingClient } from './stepping.js';
+import { createUploads, type UploadsClient } from './uploads.js';
+import { createUsage, type UsageClient } from './usage.js';
+import { createAskWorker, createUnlessNoWorker } from './temporal/worker-patience.js';
+import {
+  type CompactionOutcome,
+  type ContextIndex,
+  ID_PATTERN,
+  type ConversationOutcome,
+  type Message,
+  type QueuedEvent,
+  type ResetResult,
+  type StartOptions,
+  type Status,
+  type TurnResult,
+} from '../conversation/protocol/contract.js';
+import { readMessage, readStart } from '../conversation/protocol/input.js';
+import { CHILD_PATTERN } from '../conversation/protocol/fields.js';
+import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
+import { askedArguments } from '../memory/bodies.js';
+import type { Recall } from '../memory/recall/recall.js';
+import type { Embedder } from '../models/embedder.js';
+import { scopeAndTenant } from '../records/scope.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import {
+  closeSignal,
+  compactUpdate,
+  contextQuery,
+  interruptSignal,
+  messageSignal,
+  queueQuery,
+  renameSignal,
+  resetUpdate,
+  statusQuery,
+  undoCompactionUpdate,
+  WORKFLOW_TYPE,
+} from '../workflows/messages.js';
+
+/** What `start` answers. */
+export interface Started {
+  readonly id: string;
+  /** True when a conversation of that id was already running: nothing was started, `options` were not used. */
+  readonly attached: boolean;
+}
+
+/**
+ * The one door to conversations, as `createClient` opens it. Methods that take an `id` throw `ClientError` `not-found` where no
+ * conversation has it.
+ */
+export interface PerduraClient
+  extends
+    LineageClient,
+    AnswerAgainClient,
+    AttachClient,
+    FleetClient,
+    HumanInputClient,
+    InsightClient,
+    ReadingClient,
+    SteppingClient,
+    UploadsClient,
+    UsageClient {
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
+  start(id: string | undefined, options?: StartOptions): Promise<Started>;
+  /** Sends a message and waits for the end of its turn, over hand-overs, worker deaths and lost connections. `start` starts the conversation in the same round trip. */
+  send(id: string, message: string | Message, options?: { start?: StartOptions; signal?: AbortSignal }): Promise<TurnResult>;
+  /** Waits for the result of a turn that was sent before. */
+  turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;
+  /** Sends a message and does not wait (a signal). Answers its id. */
+  message(id: string, message: string | Message): Promise<{ messageId: string }>;
+  /** Stops the running turn; what it has said so far stays. */
+  interrupt(id: string, reason?: string): Promise<void>;
+  /** Begins a new session: the context is empty, long-term memory gets what was said. */
+  reset(id: string): Promise<ResetResult>;
+  /** Makes memory of the older turns now, and waits for it. */
+  compact(id: string): Promise<CompactionOutcome>;
+  /** Hands over an event of the application's own, for its reducer. */
+  dispatch: Dispatch;
+  /** Takes the last compaction back: the next request is what it would have been. */
+  undoCompaction(id: string): Promise<CompactionOutcome>;
+  /** What the next model call would see, and what it takes. */
+  context(id: string): Promise<ContextIndex>;
+  /** No new messages; what is queued is run out, then the workflow completes. `memory: false`: without consolidating what was said. */
+  closeConversation(id: string, options?: { memory?: boolean }): Promise<void>;
+  /** Waits until the conversation has ended, and answers what it ended with. */
+  outcome(id: string, options?: { signal?: AbortSignal }): Promise<ConversationOutcome>;
+  /** Asks the workflow to end now, without running out its queue. */
+  cancel(id: string): Promise<void>;
+  /** Ends the workflow from outside: nothing of it runs any more. */
+  terminate(id: string, reason?: string): Promise<void>;
+  /** Gives it another title. */
+  rename(id: string, title: string): Promise<void>;
+  /** How it stands now, by its worker. */
+  status(id: string): Promise<Status>;
+  /** What waits in it, in its order. */
+  queue(id: string): Promise<QueuedEvent[]>;
+  /** What Temporal knows of it, also without a worker and after its end. */
+  describe(id: string): Promise<Description>;
+  /** Where the store keeps it. */
+  key(id: string): Promise<ConversationKey>;
+  /** Long-term memory of a scope, which is an agent's own unless a conversation's start said otherwise. */
+  scope(scope: string): ScopeMemory;
+  /** Temporal's own histories of it, every run that is still retained, oldest first. */
+  runs(id: string): Promise<FetchedRuns>;
+  /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
+  list(options?: ListOptions): Promise<Listed[]>;
+  /** Closes what the client has opened. Conversations go on. */
+  close(): Promise<void>;
+}
+
+/** What a client needs; by default all of it follows from the settings. */
+export interface ClientOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** Milliseconds after which what only a worker answers is given up where none is; default: never (`createClient`: 30 s). */
+  readonly workerPatienceMs?: number;
+  /** Why an agent cannot be used, where that is known here; undefined where only the worker knows. Default: it does. */
+  readonly agentRefusal?: (agent: string, tenant?: string) => Promise<string | undefined>;
+  /** Replays histories by the workflow's own code; without it nothing can be said of the past but what the store has. */
+  readonly replay?: Replay;
+  /** Opened only when something is watched or read. */
+  readonly store: () => Store | Promise<Store>;
+  /** Bytes that indexes of what was said may take in memory, all scopes together. */
+  readonly searchCacheBytes?: number;
+  /** Searches by meaning too, as the workers do; asked for at the first search. Default: by words alone. */
+  readonly embedder?: () => Promise<Embedder | undefined>;
+  /** Called by the client's `close`, after its store is closed. */
+  readonly close?: () => Promise<void>;
+}
+
+/** A client from its parts: for programs that have a connection and a store already. */
+export function createClientWith({
+  client,
+  namespace,
+  taskQueue,
+  workerPatienceMs: patienceMs = Infinity,
+  agentRefusal: refusalOf,
+  replay,
+  store: openTheStore,
+  searchCacheBytes: cacheBytes,
+  embedder,
+  close,
+}: ClientOptions): PerduraClient {
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
+  let indexes: Promise<Recall> | undefined;
+  const recall = (): Promise<Recall> => (indexes ??= firstRecall(store, { cacheBytes, embedder }));
+  const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
+  const startOptions = (id: string, options: StartOptions) => {
+    const start = readStart(options);
+    if (!start.ok) throw new ClientError('invalid', `cannot start ${id}: ${start.reason}`);
+    const { agent, scope, title, origin, publicId } = start.value;
+    const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
+    return {
+      workflowId: checkedId(id, ID_PATTERN),
+      taskQueue,
+      args: [options],
+      memo: {
+        agent,
+        ...scopeAndTenant(scope),
+        ...(publicId === null ? {} : { publicId }),
+        ...(title === null ? {} : { title }),
+        ...parent,
+      },
+      staticSummary: title === null ? agent : `${agent} · ${title}`,
+      staticDetails: `A conversation with agent \`${agent}\`, long-term memory of \`${scope}\`. What it does now stands under Current Details.`,
+    };
+  };
+  const withSignal = createWithSignal(client);
+
+  const describe = async (id: string): Promise<Description> => {
+    const description = await handleOf(id)
+      .describe()
+      .catch((error: unknown) => {
+        throw toClientError(error, `cannot look up ${id}`);
+      });
+    return toDescription(description);
+  };
+
+  /** What runs already is not started: its agent is as it is. */
+  const checkAgent = async (id: string, { agent, tenant }: StartOptions): Promise<void> => {
+    const why = agent === undefined ? undefined : await refusalOf?.(agent, tenant);
+    if (why === undefined) return;
+    const isRunning = await describe(id).then(
+      ({ state }) => state === 'running',
+      () => false,
+    );
+    if (!isRunning) throw new ClientError('not-found', `cannot start ${id}: ${why}`);
+  };
+
+  const keyOf = async (id: string, known?: Description): Promise<ConversationKey> => {
+    const { life, scope } = known ?? (await describe(id));
+    return { namespace, scope: scope ?? (await status(id)).scope, conversation: id, life };
+  };
+
+  const asked = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
+    withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, query);
+
+  const status = (id: string): Promise<Status> => asked(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
+
+  const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> => withRetries({ attempt, patienceMs: 10_000 }, send);
+
+  /** The request has an id, so that saying it again, to the next run if need be, asks once. */
+  const changeMemory = (attempt: string, id: string, update: typeof compactUpdate): Promise<CompactionOutcome> => {
+    const requestId = randomUUID();
+    const args: [{ id: string }] = [{ id: requestId }];
+    return askWorker({ id, attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
+  };
+
+  const list = createList(client);
+  const unlessAway = createUnlessNoWorker({ client, namespace, patienceMs, describe });
+  const askWorker = createAskWorker(unlessAway, withSignal);
+
+  const people = createHumanInput({
+    handleOf,
+    askWorker,
+    withId,
+    argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
+    async running({ query, ...options }) {
+      // Those of other queues are other workers', who may not be there to be asked.
+      const ours = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
+      const wanted = `${ours}${query === undefined ? '' : ` AND (${query})`}`;
+      return (await list({ ...options, query: wanted })).map(({ id }) => id);
+    },
+    within: (ms, call) => client.withDeadline(Date.now() + ms, call),
+  });
+
+  const reading = createReading({ store, keyOf });
+  const stepping = createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) });
+  const context = (id: string): Promise<ContextIndex> => asked(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
+  const runs = (id: string): Promise<FetchedRuns> =>
+    fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
+      throw toClientError(error, `cannot fetch the history of ${id}`);
+    });
+  const sending = createSending({ client, taskQueue, unlessAway, handleOf, withSignal, startOptions, checkAgent, withId });
+
+  return {
+    namespace,
+    taskQueue,
+    ...stepping,
+    ...createInsight({ namespace, store, keyOf, describe, status, context, control: stepping.control, reading, runs, replay }),
+    ...createUsage({ store, namespace }),
+    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions, checkAgent }),
+    ...people,
+    ...createFleet({
+      ...{ service: client.workflowService, namespace, taskQueue, list, status },
+      within: (ms, call) => client.withDeadline(Date.now() + ms, call),
+    }),
+    ...reading,
+    ...createAttach({ store, keyOf }),
+    ...createUploads({ namespace, store, keyOf }),
+    send: sending.send,
+    turn: sending.turn,
+    ...createAnsweringAgain({
+      handleOf,
+      askWorker,
+      status,
+      reading,
+      untilEnded: sending.untilEnded,
+      bodyOf: async (id, ref) => (await store()).bodies.get(await keyOf(id), ref),
+    }),
+
+    async start(id = `conv-${randomUUID()}`, options = {}) {
+      const own = startOptions(id, options);
+      await checkAgent(id, options);
+      try {
+        await client.workflow.start(WORKFLOW_TYPE, own);
+        return { id, attached: false };
+      } catch (error) {
+        if (error instanceof WorkflowExecutionAlreadyStartedError) return { id, attached: true };
+        throw toClientError(error, `cannot start ${id}`);
+      }
+    },
+
+    async message(id, message) {
+      const own = withId(message);
+      await signalled(`cannot send to ${id}`, () => handleOf(id).signal(messageSignal, own));
+      return { messageId: own.id };
+    },
+
+    interrupt: (id, reason) =>
+      signalled(`cannot interrupt ${id}`, () => handleOf(id).signal(interruptSignal, reason === undefined ? {} : { reason })),
+
+    reset(id) {
+      const resetId = randomUUID();
+      return askWorker({ id, attempt: `cannot reset ${id}` }, () =>
+        handleOf(id).executeUpdate(resetUpdate, { args: [{ id: resetId }], updateId: `reset-${resetId}` }),
+      );
+    },
+
+    compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
+
+    dispatch: createDispatch({ handleOf, askWorker }),
+
+    undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
+
+    context,
+
+    rename: (id, title) => signalled(`cannot rename ${id}`, () => handleOf(id).signal(renameSignal, { title })),
+
+    closeConversation: (id, { memory } = {}) =>
+      signalled(`cannot close ${id}`, () =>
+        memory === false ? handleOf(id).signal(closeSignal, { memory }) : handleOf(id).signal(closeSignal),
+      ),
+
+    outcome: (id, { signal } = {}) =>
+      withRetries({ attempt: `cannot wait for the end of ${id}`, signal }, () =>
+        withSignal(signal, () => handleOf(id).result() as Promise<ConversationOutcome>),
+      ),
+
+    cancel: (id) =>
+      signalled(`cannot cancel ${id}`, async () => {
+        await handleOf(id).cancel();
+      }),
+
+    terminate: (id, reason) =>
+      signalled(`cannot terminate ${id}`, async () => {
+        await handleOf(id).terminate(reason);
+      }),
+
+    status,
+
+    queue: (id): Promise<QueuedEvent[]> => asked(`cannot read the queue of ${id}`, () => handleOf(id).query(queueQuery)),
+
+    describe,
+
+    key: (id) => keyOf(id),
+
+    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store, recall }, scope),
+
+    runs,
+
+    list,
+
+    async close() {
+      await (await opened)?.close();
+      await close?.();
+    },
+  };
+}
+
+/** A sub-agent can be spoken of, but is started by its parent alone. */
+function checkedId(id: string, ...patterns: readonly RegExp[]): string {
+  const allowed = patterns.length > 0 ? patterns : [ID_PATTERN, CHILD_PATTERN];
+  if (allowed.some((pattern) => pattern.test(id))) return id;
+  throw new ClientError('invalid', `${JSON.stringify(id.slice(0, 80))} cannot be a conversation's id: it must match ${ID_PATTERN.source}`);
+}
+
+/** Checked here as the workflow checks it, so that a signal is refused before it is sent. */
+function withId(message: string | Message): Message & { readonly id: string } {
+  const checked = readMessage(message);
+  if (!checked.ok) throw new ClientError('invalid', checked.reason);
+  const said = typeof message === 'string' ? { text: message } : message;
+  return { ...said, id: said.id ?? randomUUID() };
+}
+
+/** Stemmers and lists of words are loaded by the first search, not by every command. */
+async function firstRecall(
+  store: () => Promise<Store>,
+  { cacheBytes, embedder }: { readonly cacheBytes: number | undefined; readonly embedder: ClientOptions['embedder'] },
+): Promise<Recall> {
+  const { openRecall } = await import('../memory/recall/open-recall.js');
+  return openRecall({ store: await store(), ...(cacheBytes !== undefined && { cacheBytes }), embedder: await embedder?.() }).recall;
+}
