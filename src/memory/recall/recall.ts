@@ -130,9 +130,9 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
     log?.(tooLargeWarning(key, bytes, cacheBytes));
   };
 
-  const open = (name: string, key: ScopeKey): ScopeIndex => {
+  const open = (name: string, key: ScopeKey, lost: ReadonlySet<string>): ScopeIndex => {
     const scope: ScopeIndex = new ScopeIndex({
-      ...{ store, key, cacheBytes, sealed, log },
+      ...{ store, key, cacheBytes, sealed, lost, log },
       model: embedder?.name,
       makeRoom: (more) => makeRoom(name, scope, more),
     });
@@ -146,8 +146,9 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
     const before = Promise.all([turns.get(name), isLarge && lastLarge]);
     const mine = before.then(async () => {
       try {
+        const lost = new Set<string>();
         for (let attempt = 1; ; attempt += 1) {
-          const scope = scopes.get(name)?.scope ?? open(name, key);
+          const scope = scopes.get(name)?.scope ?? open(name, key, lost);
           try {
             const done = await work(scope);
             warnOfSize(name, key, scope.allBytes());
@@ -157,6 +158,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
             // Half updated: the next one begins from what is written down.
             forget(name);
             if (!(error instanceof PartLost) || attempt === ATTEMPTS) throw error;
+            if (error.part !== undefined) lost.add(error.part);
           }
         }
       } finally {

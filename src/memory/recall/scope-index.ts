@@ -22,7 +22,7 @@ import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-text
 import { episodesOf, itemsOf } from './life-texts.js';
 import { lineOf, readLine } from './lines.js';
 import { ScopeVectors } from './scope-vectors.js';
-import { HEAD, Segments, type ListedPart } from './segments.js';
+import { HEAD, PartLost, Segments, type ListedPart } from './segments.js';
 
 interface ReadLife {
   /** '' where only a part of what was there is read. */
@@ -49,6 +49,8 @@ export interface ScopeIndexOptions {
   readonly cacheBytes: number;
   /** Whether so many bytes more of it may stay in memory. */
   readonly makeRoom?: (bytes: number) => boolean;
+  /** Sealed parts that were found to be damaged, by name. */
+  readonly lost?: ReadonlySet<string>;
   /** Messages of the head that are sealed; SEALED without it. */
   readonly sealed?: number | undefined;
   /** Of the embedder. */
@@ -101,8 +103,8 @@ export class ScopeIndex {
   readonly #lacking = new Set<string>();
 
   constructor(readonly options: ScopeIndexOptions) {
-    const { store, key, cacheBytes, sealed, model, log, makeRoom = () => false } = options;
-    this.#segments = new Segments({ store, key, analyzer: this.#head.analyzer, makeRoom });
+    const { store, key, cacheBytes, sealed, lost, model, log, makeRoom = () => false } = options;
+    this.#segments = new Segments({ store, key, analyzer: this.#head.analyzer, makeRoom, lost, log });
     this.#vectors = new ScopeVectors({ store, key, model, maxBytes: cacheBytes, log });
     this.#sealed = sealed ?? Math.max(LEAST_SEALED, Math.min(SEALED, cacheBytes / 8 / BYTES_OF_PASSAGE));
   }
@@ -253,7 +255,7 @@ export class ScopeIndex {
     if (bytes === undefined || !snapshot || !(await this.#segments.restore(snapshot.extra.parts, name))) {
       if (bytes !== undefined)
         log?.(`the search index of ${key.scope} cannot be used (damaged, or of another version): it is made anew from the store`);
-      await store.scopes.removeIndex(key, await store.scopes.indexParts(key));
+      await this.#segments.removeFrom(await store.scopes.indexParts(key));
       if (bytes !== undefined) this.#unwritten = Infinity;
       return;
     }
@@ -360,7 +362,12 @@ export class ScopeIndex {
       this.#lives.set(name, { ...life, sealed: [...life.sealed, number] });
     }
     this.#head = this.#head.part((line) => !isMessage(line));
-    await this.#writeHead();
+    await this.#writeHead().catch((error: unknown) => {
+      if (error instanceof PartLost) throw error;
+      // What was read can be searched all the same; it stays in memory until it can be written.
+      this.#unwritten = Infinity;
+      this.options.log?.(error instanceof Error ? error.message : String(error));
+    });
     if (this.options.makeRoom?.(0) === false) this.#segments.shed();
   }
 

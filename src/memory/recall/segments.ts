@@ -44,7 +44,15 @@ export interface LoadedPart {
 }
 
 /** Another process has replaced it, or it is damaged: what is written down is to be looked at again. */
-export class PartLost extends Error {}
+export class PartLost extends Error {
+  constructor(
+    message: string,
+    /** Under which it is written. */
+    readonly part: string | undefined,
+  ) {
+    super(message);
+  }
+}
 
 export interface SegmentsOptions {
   readonly store: Store;
@@ -52,6 +60,9 @@ export interface SegmentsOptions {
   readonly analyzer: Analyzer;
   /** Whether so many bytes more may stay in memory. */
   readonly makeRoom: (bytes: number) => boolean;
+  /** Parts that were found to be damaged. */
+  readonly lost?: ReadonlySet<string> | undefined;
+  readonly log?: ((line: string) => void) | undefined;
 }
 
 export class Segments {
@@ -90,15 +101,22 @@ export class Segments {
 
   /** False where one of them is gone (G2). Other parts that are there were never listed, or are no longer: they go. */
   async restore(listed: readonly ListedPart[], of: string): Promise<boolean> {
-    const { store, key } = this.options;
+    const { store, key, lost } = this.options;
     this.#of = of;
     const there = new Set(await store.scopes.indexParts(key));
-    if (!listed.every(({ name }) => there.has(name))) return false;
+    if (!listed.every(({ name }) => there.has(name) && !lost?.has(name))) return false;
     this.#segments = listed.map((part) => ({ ...part, index: undefined, isFilled: false }));
     const names = new Set(listed.map(({ name }) => name));
     const others = [...there].filter((name) => name !== HEAD && !names.has(name));
-    if (others.length > 0) await store.scopes.removeIndex(key, others);
+    await this.removeFrom(others);
     return true;
+  }
+
+  /** From what is written. A search works without it, so that it only says where it fails. */
+  async removeFrom(names: readonly string[]): Promise<void> {
+    const { store, key, log } = this.options;
+    if (names.length === 0) return;
+    await store.scopes.removeIndex(key, names).catch((error: unknown) => log?.(error instanceof Error ? error.message : String(error)));
   }
 
   /** Its number. */
@@ -186,8 +204,7 @@ export class Segments {
 
   /** After a head was written that does not list them. */
   async removeReplaced(): Promise<void> {
-    const names = this.#replaced.splice(0);
-    if (names.length > 0) await this.options.store.scopes.removeIndex(this.options.key, names);
+    await this.removeFrom(this.#replaced.splice(0));
   }
 
   #numbered(numbers: readonly number[]): Segment[] {
@@ -201,17 +218,16 @@ export class Segments {
     const index = bytes && fromSnapshot(bytes, this.#of, analyzer)?.index;
     if (!index) {
       // A damaged one would be found again.
-      if (bytes && segment.name !== undefined) await store.scopes.removeIndex(key, [segment.name]);
+      if (bytes && segment.name !== undefined) await this.removeFrom([segment.name]);
       throw this.#lost(segment);
     }
     if (makeRoom(segment.bytes)) segment.index = index;
     return index;
   }
 
-  #lost({ number }: Segment): PartLost {
-    return new PartLost(
-      `part ${number} of the search index of ${this.options.key.scope} is gone or damaged: the next search makes it anew`,
-    );
+  #lost({ number, name }: Segment): PartLost {
+    const what = `part ${number} of the search index of ${this.options.key.scope} is gone or damaged`;
+    return new PartLost(`${what}: the next search makes it anew`, name);
   }
 }
 

@@ -222,6 +222,23 @@ test('a scope whose index alone is larger than all may be is searched all the sa
   expect(Buffer.from((await store.scopes.readIndex(key, HEAD)) ?? []).equals(Buffer.from(written ?? []))).toBe(true);
 });
 
+test.each<[string, Partial<Store['scopes']>]>([
+  ['cannot be written', { writeIndex: () => Promise.reject(new Error('the disk is full')) }],
+  ['cannot be removed', { removeIndex: () => Promise.reject(new Error('the disk is full')) }],
+])('where the index %s, what was said is found all the same, and it is said', async (_, failing) => {
+  await say([...TALK, ...log(60)]);
+  await createRecall({ store, sealed: 20 }).search(key, { question: 'dentist', now });
+  const [part] = (await store.scopes.indexParts(key)).filter((name) => name !== HEAD);
+  await store.scopes.writeIndex(key, part ?? '', new Uint8Array([1, 2, 3]));
+  const away: Store = { ...store, scopes: { ...store.scopes, ...failing } };
+  const recall = createRecall({ store: away, sealed: 20, log: (line) => lines.push(line) });
+  await say(log(60), { ...key, conversation: 'conv_9' });
+  for (const round of [1, 2]) {
+    expect([round, (await found('who are the dentists', recall))[0]]).toEqual([round, TALK[2]]);
+  }
+  expect(lines.join('\n')).toContain('the disk is full');
+});
+
 test('a worker that is killed while it indexes leaves what the next one can use', async () => {
   for (let n = 0; n < 4; n += 1) await say(log(3_000), { ...key, conversation: `conv_${n}` });
   await say(TALK);
