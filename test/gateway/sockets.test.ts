@@ -48,7 +48,8 @@ async function open(): Promise<Socket> {
 async function closedWith(socket: Socket): Promise<string> {
   let answered = '';
   socket.setEncoding('latin1').on('data', (text: string) => (answered += text));
-  if (!socket.closed) await once(socket, 'close');
+  // What is written after it was closed fails, which is no reason to stop reading.
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
   return answered;
 }
 
@@ -116,6 +117,7 @@ test('a body in chunks that never ends is cut off', async () => {
     socket.write(chunk);
     sent += 65_536;
   }, 5);
+  socket.once('data', () => clearInterval(more));
   try {
     const answered = await Promise.race([closedWith(socket), sleep(15_000, 'still open')]);
     expect(answered).toContain('HTTP/1.1 413');
