@@ -21,7 +21,7 @@ export interface TenantOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Of those that asked last: readers of one tenant share what they wait for (core/turn-ends.ts). */
+/** Of those that asked last: readers of one tenant share what they wait for (core/turns/turn-ends.ts). */
 const MAX_TENANTS = 1_000;
 
 /** After it is known who asks. */
