@@ -14,13 +14,14 @@ export async function dropDeleted(store: Store, key: ScopeKey): Promise<void> {
   const parts = await store.scopes.indexParts(key);
   if (parts.every((part) => part === HEAD)) return dropIndex(store, key);
   const index = new ScopeIndex({ store, key, cacheBytes: Infinity });
-  try {
-    await index.update();
-    await index.write({ isKept: true });
-  } catch (error) {
-    if (!(error instanceof PartLost)) throw error;
-    await dropIndex(store, key);
-  }
+  const isWritten = await index.update().then(
+    () => index.write({ isKept: true }),
+    (error: unknown) => {
+      if (error instanceof PartLost) return false;
+      throw error;
+    },
+  );
+  if (!isWritten) await dropIndex(store, key);
 }
 
 /** Of what was forgotten; those of what was deleted go with their life. Idempotent. */

@@ -152,7 +152,8 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
           try {
             const done = await work(scope);
             warnOfSize(name, key, scope.allBytes());
-            keep(name, scope);
+            if (scope.isOutdated) forget(name);
+            else keep(name, scope);
             return done;
           } catch (error) {
             // Half updated: the next one begins from what is written down.
@@ -236,10 +237,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
           },
           vector,
         );
-        await scope.write({ isKept: !tooLarge.has(nameOf(key)) }).catch((error: unknown) => {
-          if (error instanceof PartLost) throw error;
-          log?.(error instanceof Error ? error.message : String(error));
-        });
+        await scope.write({ isKept: !tooLarge.has(nameOf(key)) });
         return found;
       });
       const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));

@@ -96,6 +96,7 @@ export class ScopeIndex {
   #forgotten: string | undefined;
   #unwritten = 0;
   #hasLooked = false;
+  #isOutdated = false;
   /** Of the store's notes of what has changed; absent: all lives are looked at. */
   #cursor: string | undefined;
   #lookedAt = -Infinity;
@@ -206,7 +207,7 @@ export class ScopeIndex {
     return bestOf(found, asking);
   }
 
-  /** I1–I3. Throws PartLost where what is written down was replaced by another process: then a new one begins from there. */
+  /** I1–I3. Throws PartLost, as `search` does, where another process has replaced a part: then a new one begins from what is written. */
   async update(): Promise<void> {
     const [tombstones, name] = await Promise.all([this.options.store.documents.forgotten(this.options.key), this.#name()]);
     const forgotten = tombstones.map(({ id }) => id).join(' ');
@@ -232,38 +233,58 @@ export class ScopeIndex {
     this.#cursor = cursor;
   }
 
-  /** Where enough is new: less of one that is not kept in memory, since each search reads it. What fails to be written is written the next time. */
-  async write({ isKept }: { readonly isKept: boolean }): Promise<void> {
-    if (this.#unwritten < Math.max(WRITTEN_AFTER, isKept ? this.#head.size / 10 : 0)) return;
-    await this.#writeHead();
+  /** Another process has written what this one does not have: the next search begins from there. */
+  get isOutdated(): boolean {
+    return this.#isOutdated;
   }
 
-  async #writeHead(): Promise<void> {
-    const { store, key } = this.options;
-    const name = await this.#name();
-    this.#unwritten = 0;
-    const parts = await this.#segments.written(name);
-    const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives], parts };
-    await store.scopes.writeIndex(key, HEAD, toSnapshot(this.#head, name, extra));
-    await this.#segments.removeReplaced();
+  /**
+   * Where enough is new: less of one that is not kept in memory, since each search reads it. False where it fails, which the log says: what
+   * was read can be searched all the same, and is written the next time.
+   */
+  async write({ isKept }: { readonly isKept: boolean }): Promise<boolean> {
+    return this.#unwritten < Math.max(WRITTEN_AFTER, isKept ? this.#head.size / 10 : 0) || this.#writeHead();
+  }
+
+  async #writeHead(): Promise<boolean> {
+    const { store, key, log } = this.options;
+    try {
+      const name = await this.#name();
+      const parts = await this.#segments.written(name);
+      const extra: Extra = { forgotten: this.#forgotten ?? '', documents: this.#documents, lives: [...this.#lives], parts };
+      this.#unwritten = 0;
+      await store.scopes.writeIndex(key, HEAD, toSnapshot(this.#head, name, extra));
+      await this.#segments.settle(parts);
+      return true;
+    } catch (error) {
+      this.#isOutdated = error instanceof PartLost;
+      if (!this.#isOutdated) log?.(error instanceof Error ? error.message : String(error));
+      return false;
+    }
   }
 
   async #restore(name: string): Promise<void> {
     const { store, key, log } = this.options;
-    const bytes = await store.scopes.readIndex(key, HEAD);
-    const snapshot = bytes && fromSnapshot<Extra>(bytes, name, this.#head.analyzer);
-    if (bytes === undefined || !snapshot || !(await this.#segments.restore(snapshot.extra.parts, name))) {
-      if (bytes !== undefined)
-        log?.(`the search index of ${key.scope} cannot be used (damaged, or of another version): it is made anew from the store`);
-      await this.#segments.removeFrom(await store.scopes.indexParts(key));
-      if (bytes !== undefined) this.#unwritten = Infinity;
-      return;
+    const read = (): Promise<Uint8Array | undefined> => store.scopes.readIndex(key, HEAD);
+    let bytes = await read();
+    while (bytes !== undefined) {
+      const snapshot = fromSnapshot<Extra>(bytes, name, this.#head.analyzer);
+      if (snapshot && (await this.#segments.restore(snapshot.extra.parts, name))) {
+        this.#head = snapshot.index;
+        this.#forgotten = snapshot.extra.forgotten;
+        this.#documents = snapshot.extra.documents;
+        this.#lives = new Map(snapshot.extra.lives);
+        for (const line of this.#lives.keys()) this.#lacking.add(line);
+        return;
+      }
+      // Another process may have written a head of its own meanwhile, and taken away the parts of this one (G4).
+      const now = await read();
+      if (now === undefined || Buffer.compare(now, bytes) === 0) break;
+      bytes = now;
     }
-    this.#head = snapshot.index;
-    this.#forgotten = snapshot.extra.forgotten;
-    this.#documents = snapshot.extra.documents;
-    this.#lives = new Map(snapshot.extra.lives);
-    for (const line of this.#lives.keys()) this.#lacking.add(line);
+    if (bytes === undefined) return;
+    log?.(`the search index of ${key.scope} cannot be used (damaged, or of another version): it is made anew from the store`);
+    this.#unwritten = Infinity;
   }
 
   #clear(forgotten: string): void {
@@ -362,12 +383,7 @@ export class ScopeIndex {
       this.#lives.set(name, { ...life, sealed: [...life.sealed, number] });
     }
     this.#head = this.#head.part((line) => !isMessage(line));
-    await this.#writeHead().catch((error: unknown) => {
-      if (error instanceof PartLost) throw error;
-      // What was read can be searched all the same; it stays in memory until it can be written.
-      this.#unwritten = Infinity;
-      this.options.log?.(error instanceof Error ? error.message : String(error));
-    });
+    if (!(await this.#writeHead())) this.#unwritten = Infinity;
     if (this.options.makeRoom?.(0) === false) this.#segments.shed();
   }
 

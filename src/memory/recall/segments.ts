@@ -2,9 +2,12 @@
  * The sealed parts of a scope's index: messages that nothing is added to any more. Each is written down by itself and read back when a
  * search needs it; in memory it stays where there is room, so that a scope of any size can be searched.
  *
- * G1  A part has its name for good: what changes in one is written under another name, and the old one goes when no head lists it.
+ * G1  A part has its name for good: what changes in one is written under another name.
  * G2  The head (scope-index.ts) lists a part only after it was written; one that is listed and cannot be read is `PartLost`.
  * G3  A part that was not written yet stays in memory.
+ * G4  Processes of one scope seal for themselves, and the head that was written last counts. Parts that it does not list go when they are old
+ *     enough to be in no head that is just being written; who still had one goes on from that head. A part from which texts were removed goes
+ *     at once.
  */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -67,7 +70,7 @@ export interface SegmentsOptions {
 
 export class Segments {
   #segments: Segment[] = [];
-  /** Names that no head lists from the next one on. */
+  /** Names of parts from which texts were removed: they go with the next head (G4). */
   #replaced: string[] = [];
   /** Whose the parts are, as in each of them. */
   #of = '';
@@ -99,16 +102,13 @@ export class Segments {
     return last !== undefined;
   }
 
-  /** False where one of them is gone (G2). Other parts that are there were never listed, or are no longer: they go. */
+  /** False where one of them is gone (G2). */
   async restore(listed: readonly ListedPart[], of: string): Promise<boolean> {
     const { store, key, lost } = this.options;
     this.#of = of;
     const there = new Set(await store.scopes.indexParts(key));
     if (!listed.every(({ name }) => there.has(name) && !lost?.has(name))) return false;
     this.#segments = listed.map((part) => ({ ...part, index: undefined, isFilled: false }));
-    const names = new Set(listed.map(({ name }) => name));
-    const others = [...there].filter((name) => name !== HEAD && !names.has(name));
-    await this.removeFrom(others);
     return true;
   }
 
@@ -173,7 +173,6 @@ export class Segments {
     return removed;
   }
 
-  /** All are to be gone from the next head on. */
   clear(): void {
     this.#replaced.push(...this.#segments.flatMap(({ name }) => name ?? []));
     this.#segments = [];
@@ -191,20 +190,27 @@ export class Segments {
     const listed: ListedPart[] = [];
     for (const segment of this.#segments) {
       const { number, facts, bytes } = segment;
-      if (segment.name === undefined || !there.has(segment.name)) {
-        if (!segment.index) throw this.#lost(segment);
-        const name = `part-${randomUUID()}`;
-        await store.scopes.writeIndex(key, name, toSnapshot(segment.index, of, null));
-        segment.name = name;
-      }
+      if (segment.name !== undefined && !there.has(segment.name)) throw this.#lost(segment);
+      segment.name ??= await this.#write(segment.index, of);
       listed.push({ number, name: segment.name, facts, bytes });
     }
     return listed;
   }
 
-  /** After a head was written that does not list them. */
-  async removeReplaced(): Promise<void> {
-    await this.removeFrom(this.#replaced.splice(0));
+  /** After a head was written that lists them (G4). */
+  async settle(listed: readonly ListedPart[]): Promise<void> {
+    const { store, key } = this.options;
+    const names = new Set(listed.map(({ name }) => name));
+    const old = (await store.scopes.indexParts(key)).filter((name) => !names.has(name) && Date.now() - madeAt(name) > GRACE_MS);
+    await this.removeFrom([...this.#replaced.splice(0), ...old]);
+  }
+
+  /** The name of the part. */
+  async #write(index: SearchIndex | undefined, of: string): Promise<string> {
+    const { store, key } = this.options;
+    const name = `part-${Date.now()}-${randomUUID()}`;
+    if (index) await store.scopes.writeIndex(key, name, toSnapshot(index, of, null));
+    return name;
   }
 
   #numbered(numbers: readonly number[]): Segment[] {
@@ -231,5 +237,12 @@ export class Segments {
   }
 }
 
+/** Infinity for the head, which has no time in its name. */
+function madeAt(part: string): number {
+  return Number(/^part-(\d+)-/.exec(part)?.[1] ?? Infinity);
+}
+
 /** The part that lists the others. */
 export const HEAD = 'head';
+/** To seal, and to write the head that lists it, takes seconds. */
+const GRACE_MS = 3_600_000;

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { dropDeleted } from '../../../src/memory/recall/drop-index.js';
+import { fromSnapshot } from '../../../src/search/snapshot.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
 import { answerOf } from '../../../src/memory/recall/answer.js';
 import { createRecall } from '../../../src/memory/recall/recall.js';
@@ -168,6 +170,69 @@ test('two workers of one scope find what either has written, and neither’s sna
   }
   expect((await found('Captain0 parrot'))[0]).toContain('Captain0');
 }, 60_000);
+
+test('two workers that seal the same messages do not disturb each other, and what nothing lists goes in time', async () => {
+  const written: string[] = [];
+  const workerOf = () => {
+    const own = createFileStore({ dir });
+    const writeIndex: Store['scopes']['writeIndex'] = (of, part, bytes) => {
+      if (part !== HEAD) written.push(part);
+      return own.scopes.writeIndex(of, part, bytes);
+    };
+    return createRecall({ store: { ...own, scopes: { ...own.scopes, writeIndex } }, sealed: 300, log: (line) => lines.push(line) });
+  };
+  const both = [workerOf(), workerOf()];
+  const rounds = 6;
+  for (let round = 0; round < rounds; round += 1) {
+    const texts = [...log(1_100), `In round ${round} the parrot was called Captain${round}`];
+    await say(texts, { ...key, conversation: `conv_${round}` });
+    const found = await Promise.all(both.map((recall) => recall.search(key, { question: `Captain${round} parrot`, now, limit: 1 })));
+    for (const [hit] of found) expect(hit?.text).toContain(`Captain${round}`);
+  }
+  for (const recall of both) await recall.search(key, { question: 'parrot', now });
+  // Each seals for itself; none writes again what it has.
+  expect(written.length).toBeLessThanOrEqual((2 * rounds * 1_101) / 300);
+  const [old, fresh] = [Date.now() - 4_000_000, Date.now()].map((at) => `part-${at}-x`) as [string, string];
+  for (const part of [old, fresh]) await store.scopes.writeIndex(key, part, new Uint8Array([1]));
+  const reader = createRecall({ store, sealed: 10_000 });
+  expect((await reader.search(key, { question: 'Captain3 parrot', now }))[0]?.text).toContain('Captain3');
+  expect(await store.scopes.indexParts(key)).toEqual(expect.arrayContaining([old, fresh]));
+  await say(log(1_100), { ...key, conversation: 'conv_99' });
+  await both[0]?.search(key, { question: 'parrot', now });
+  const parts = await store.scopes.indexParts(key);
+  expect([parts.includes(old), parts.includes(fresh)]).toEqual([false, true]);
+  expect(lines).toEqual([]);
+}, 60_000);
+
+test('a deleted conversation leaves the parts that had it at once, and the others stay as they are', async () => {
+  await say([...TALK, ...log(36)]);
+  await createRecall({ store, sealed: 40 }).search(key, { question: 'dentist', now });
+  const gone = aConversation({ ...key, conversation: 'conv_9' });
+  await say(
+    Array.from({ length: 60 }, (_, i) => `The passport number ${i} lies in the blue drawer`),
+    gone,
+  );
+  await createRecall({ store, sealed: 40 }).search(key, { question: 'passport', now });
+  const linesOf = async (): Promise<Map<string, string>> => {
+    const of = JSON.stringify([await store.id(), key.namespace, key.scope]);
+    const parts = await store.scopes.indexParts(key);
+    const read = parts.map(async (part) => {
+      const snapshot = fromSnapshot((await store.scopes.readIndex(key, part)) ?? new Uint8Array(), of);
+      return [part, (snapshot?.index.table.lines ?? []).map(({ name }) => name).join()] as const;
+    });
+    return new Map(await Promise.all(read));
+  };
+  const before = await linesOf();
+  expect([...before.values()].filter((names) => names.includes('conv_9')).length).toBeGreaterThan(0);
+  await store.lives.delete(gone);
+  await dropDeleted(store, key);
+  const after = await linesOf();
+  expect([...after.values()].join()).not.toContain('conv_9');
+  const kept = [...before].filter(([part, names]) => part !== HEAD && !names.includes('conv_9')).map(([part]) => part);
+  expect(kept.length).toBeGreaterThan(0);
+  expect([...after.keys()]).toEqual(expect.arrayContaining(kept));
+  expect(await found('who are the dentists')).toContain(TALK[2]);
+});
 
 test('forgetting while searches run: none that begins after it finds it', async () => {
   await say([...TALK, ...log(3_000)]);

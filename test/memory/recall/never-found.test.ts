@@ -76,12 +76,12 @@ describe.each([
           try {
             await index.update();
             await index.write({ isKept: false });
-            return await look(index);
+            if (!index.isOutdated) return await look(index);
           } catch (error) {
             if (!(error instanceof PartLost)) throw error;
-            indexes[at] = begin(stores[at % 2] as Store);
-            return inIndex(at, look);
           }
+          indexes[at] = begin(stores[at % 2] as Store);
+          return inIndex(at, look);
         };
         const lives = [0, 1, 2, 3].map((n) => ({
           key: { ...aConversation(scope), conversation: `conv_${n}` },
