@@ -12,8 +12,7 @@ import { slotsIn, currentLine } from '../prefix.js';
 import { readPages } from '../past-life.js';
 import { redactor } from '../documents/forgetting.js';
 import type { Entry } from '../../records/message.js';
-import { bestOf, planFor, search } from '../../search/rank.js';
-import { addCounts, countIn, rankIn, type Counts, type Hit, type Occurrences, type Query } from '../../search/scan.js';
+import type { Hit, Query } from '../../search/scan.js';
 import { SearchIndex, sumOf, type Text } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
@@ -21,8 +20,10 @@ import { unfilledIn, type Unfilled } from './fill-vectors.js';
 import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
 import { episodesOf, itemsOf } from './life-texts.js';
 import { lineOf, readLine } from './lines.js';
+import { searchParts } from './search-parts.js';
 import { ScopeVectors } from './scope-vectors.js';
 import { HEAD, PartLost, Segments, type ListedPart } from './segments.js';
+import { messageOf } from '../../platform/message-of.js';
 
 interface ReadLife {
   /** '' where only a part of what was there is read. */
@@ -56,15 +57,6 @@ export interface ScopeIndexOptions {
   /** Of the embedder. */
   readonly model?: string | undefined;
   readonly log?: ((line: string) => void) | undefined;
-}
-
-/** Of a sealed part, for one search. */
-interface Counted {
-  readonly counts: Counts;
-  readonly isEmpty: boolean;
-  /** Absent: it is read again to be ranked. */
-  readonly index?: SearchIndex;
-  readonly occurrences?: Occurrences;
 }
 
 const UNREAD: ReadLife = { mark: '', last: 0, empty: [], sealed: [] };
@@ -179,35 +171,14 @@ export class ScopeIndex {
     return [...found.values()];
   }
 
-  /** `vector`: of the question. */
+  /** `vector`: of the question. Throws PartLost, as `update` does. */
   async search(query: Omit<Query, 'likeness'>, vector: Float32Array | undefined): Promise<Hit[]> {
     const likeness = vector && (await this.#vectors.likeness(vector));
     const asking: Query = { ...query, ...(likeness && { likeness }) };
-    if (this.#segments.count === 0) return search(this.#head, asking);
-    const facts = sumOf([this.#head.facts(), ...this.#segments.facts()]);
-    const plan = planFor(facts, asking, this.#head.analyzer);
-    if (!plan) return [];
-    const head = countIn(this.#head, plan, facts);
-    const counted: Counted[] = [];
-    let held = 0;
-    for await (const { index, isKept, bytes } of this.#segments.each()) {
-      const { counts, occurrences, isEmpty } = countIn(index, plan, facts);
-      if (!isKept) held += bytes;
-      const isHeld = isKept || held <= this.options.cacheBytes * HELD;
-      counted.push({ counts, isEmpty, ...(isHeld && { index, occurrences }) });
-    }
-    const asked = { query: asking, plan, all: { ...facts, ...[head, ...counted].map(({ counts }) => counts).reduce(addCounts) } };
-    const found = [rankIn(this.#head, asked, head.occurrences)];
-    for (const [i, { isEmpty, index: known, occurrences }] of counted.entries()) {
-      if (isEmpty && likeness === undefined) continue;
-      const index = known ?? (await this.#segments.at(i));
-      if (index) found.push(rankIn(index, asked, occurrences));
-      await nextTick();
-    }
-    return bestOf(found, asking);
+    return searchParts(this.#head, this.#segments, asking, this.options.cacheBytes * HELD);
   }
 
-  /** I1–I3. Throws PartLost, as `search` does, where another process has replaced a part: then a new one begins from what is written. */
+  /** I1–I3. Throws PartLost where another process has replaced a part: then a new one begins from what is written. */
   async update(): Promise<void> {
     const [tombstones, name] = await Promise.all([this.options.store.documents.forgotten(this.options.key), this.#name()]);
     const forgotten = tombstones.map(({ id }) => id).join(' ');
@@ -258,7 +229,7 @@ export class ScopeIndex {
       return true;
     } catch (error) {
       this.#isOutdated = error instanceof PartLost;
-      if (!this.#isOutdated) log?.(error instanceof Error ? error.message : String(error));
+      if (!this.#isOutdated) log?.(messageOf(error));
       return false;
     }
   }
