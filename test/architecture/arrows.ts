@@ -144,7 +144,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'client.ts',
-    may: ['config.ts', 'stores/open.ts', 'models/providers.ts', 'workflows/messages.ts', 'client/', 'agents/agents-folder.ts'],
+    may: ['config.ts', 'platform/', 'stores/open.ts', 'models/providers.ts', 'workflows/messages.ts', 'client/', 'agents/agents-folder.ts'],
     mayTypes: ['records/', 'memory/', 'models/embedder.ts'],
     never: ['@temporalio/worker'],
   },

@@ -5,7 +5,7 @@ import type { Entry } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
 import type { CliContext } from '../session/context.js';
 import { summaryOf } from '../../insight/scene.js';
-import { CliError, EXIT } from '../terminal/exit.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { replayedRuns } from './replayed-runs.js';
@@ -91,7 +91,7 @@ async function pastOf(
 async function readEntries({ client, output }: CommandSession, id: string, past: Past): Promise<Map<number, Entry>> {
   const slots = Array.from({ length: past.at(past.last).state.counters.slot }, (_, n) => n + 1);
   const entries = await client.entries(id, slots, { whole: true }).catch((error: unknown): Entry[] => {
-    output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    output.problem(`what was said cannot be read: ${messageOf(error)}`);
     return [];
   });
   return new Map(entries.map((entry) => [entry.slot, entry]));

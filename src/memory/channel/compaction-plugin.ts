@@ -3,6 +3,7 @@
  * tool, bounded, and stored with the result, so that it stays the same bytes whatever becomes of the plugin.
  */
 import type { JsonObject, JsonValue, ToolOutcome } from '../../records/message.js';
+import { messageOf } from '../../platform/message-of.js';
 
 /** What a tool has answered (seed 003). */
 export interface ActionResult {
@@ -69,7 +70,7 @@ export function createCompactors(
           if (problem === undefined) return JSON.parse(JSON.stringify(compacted)) as CompactedResult;
           onFailure(action.name, problem);
         } catch (error) {
-          onFailure(action.name, error instanceof Error ? error.message : String(error));
+          onFailure(action.name, messageOf(error));
         }
       }
       return otherwise.compact(result, action, context);

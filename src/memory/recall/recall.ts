@@ -12,7 +12,9 @@ import { lifeMark, readLine } from './lines.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { openAt, readHits, type Recalled } from './recalled.js';
 import { ScopeIndex } from './scope-index.js';
+import { megabytes } from './scope-vectors.js';
 import { PartLost } from './segments.js';
+import { messageOf } from '../../platform/message-of.js';
 
 /** What a search looks for. */
 export interface RecallQuery {
@@ -187,7 +189,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
       const [vector] = await embedder.embed([text], { of: key, payer, totalMs: embedMs });
       return vector;
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       log?.(`searched ${key.scope} by words alone: ${why}`);
       onNote?.(BY_WORDS_ALONE);
       return undefined;
@@ -261,10 +263,6 @@ function tooLargeWarning({ scope }: ScopeKey, bytes: number, cacheBytes: number)
     `the search index of ${scope} takes ${megabytes(bytes)} MB, and all of them together may take ${megabytes(cacheBytes)}: ` +
     `what does not fit in is read from the store for each search, which takes longer; set PERDURA_SEARCH_CACHE_BYTES to ${2 * bytes} or more`
   );
-}
-
-function megabytes(bytes: number): string {
-  return (bytes / 1e6).toFixed(1);
 }
 
 function isOf(scope: ScopeKey, line: string, conversation: string): boolean {

@@ -50,7 +50,7 @@ export class ScopeVectors {
     this.#isOver = true;
     this.#meanings = undefined;
     log?.(
-      `${key.scope} is searched by words alone: its vectors take more than the ${(maxBytes / 1e6).toFixed(1)} MB that search indexes may; ` +
+      `${key.scope} is searched by words alone: its vectors take more than the ${megabytes(maxBytes)} MB that search indexes may; ` +
         'set PERDURA_SEARCH_CACHE_BYTES to more',
     );
   }
@@ -86,4 +86,8 @@ export class ScopeVectors {
     this.#meanings &&= new Meanings(this.#meanings.dimensions);
     this.#readAt.clear();
   }
+}
+
+export function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(1);
 }

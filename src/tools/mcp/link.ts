@@ -12,6 +12,7 @@ import { connect, ConnectionFault, type Connection, type Listed } from './connec
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createVeil } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
+import { messageOf } from '../../platform/message-of.js';
 
 export interface Listing {
   readonly tools: readonly ServerTool[];
@@ -88,7 +89,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let isClosed = false;
 
   const failed = (error: unknown, pauseMs: number): void => {
-    const why = veil(wordsOf(error));
+    const why = veil(messageOf(error));
     lastWords = error instanceof ConnectionFault ? veil(error.lastWords).slice(-300) : '';
     if (why !== reason) log(`MCP server ${server.name}: ${forPeople(why, lastWords)}`);
     reason = why;
@@ -188,7 +189,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await open();
     if (!isStale && now() - listedAt < LIST_AGE_MS) return;
     relisting ??= withConnection(relist)
-      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(wordsOf(error))}`))
+      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(messageOf(error))}`))
       .finally(() => (relisting = undefined));
     await relisting;
   };
@@ -265,10 +266,6 @@ const REQUEST_TIMEOUT = -32001;
 
 function fieldsOf(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 async function orAfter(ms: number, work: Promise<void>): Promise<void> {
