@@ -63,6 +63,9 @@ function changeIn(
 ): ContextChange | undefined {
   if (event.kind !== 'effect-completed') return undefined;
   const effect = before.inFlight.find((one) => one.effect === event.effect && one.id === event.id);
+  // What came too late, of a session or an epoch that has passed, changed its cost alone.
+  const isSame = after.epoch === before.epoch && after.context === before.context && after.compaction.cited === before.compaction.cited;
+  if (isSame) return undefined;
   const [was, is] = [slotsOf(before.context), slotsOf(after.context)];
   const gone = difference(was, is);
   const common = {
@@ -86,14 +89,13 @@ function changeIn(
   switch (event.effect) {
     case 'compact': {
       const { output } = event;
-      // What came too late changed nothing.
-      if (after === before || output.kind === 'nothing-to-compact') return undefined;
+      if (output.kind === 'nothing-to-compact') return undefined;
       if (output.kind === 'cited') return { ...common, kind: 'cited' };
       const { method, record, usage, episode, turns, base } = output;
       return { ...common, kind: 'compacted', method, model: record.model ?? null, usage, episode: episode.id, turns, text: base.text };
     }
     case 'truncate':
-      return gone.length === 0 ? undefined : { ...common, kind: 'truncated' };
+      return { ...common, kind: gone.length === 0 ? 'cited' : 'truncated' };
     case 'evict': {
       const { trimmed } = event.output;
       if (!trimmed) return undefined;

@@ -61,6 +61,7 @@ const MAX_VALUE = 300;
 const MAX_DEPTH = 12;
 /** The clock moves with each event; and who shows a capability of `subAgents` speaks in a sub-agent's name. */
 const UNSHOWN: ReadonlySet<string> = new Set(['now', 'subAgents']);
+const SECRET = 'capability';
 /** Chunks of a scene: what is further back is in the context view. */
 const MAX_CHUNKS = 200;
 
@@ -125,7 +126,7 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
     if (old === now || found.length > MAX_CHANGES) return;
     if (isPlain(old) && isPlain(now) && depth < MAX_DEPTH) {
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) {
-        if (depth === 0 && UNSHOWN.has(key)) continue;
+        if (key === SECRET || (depth === 0 && UNSHOWN.has(key))) continue;
         walk(old[key], now[key], path === '' ? key : `${path}.${key}`, depth + 1);
       }
       return;
@@ -147,6 +148,6 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function shown(value: unknown): string | null {
   if (value === undefined) return null;
-  const text = JSON.stringify(value, (key, inner: unknown) => (key === 'capability' ? '***' : inner));
+  const text = JSON.stringify(value, (key, inner: unknown) => (key === SECRET ? '***' : inner));
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${text.length} characters)`;
 }
