@@ -1,15 +1,33 @@
 /** Packages that are ESM alone, which jest loads no other way than compiled. */
 const ESM_ONLY = '@agentclientprotocol|jose|openid-client|oauth4webapi|oauth2-mock-server|is-plain-obj';
 
+/**
+ * Which file runs when: the one place that says so (scripts/test.mjs chooses).
+ *
+ * first  `npm test`: what a change can break, in minutes. Tests of what a conversation decides (test/workflows) run without Temporal.
+ * slow   the rest of `npm run test:all`: random kills, storms, tours of the page, installs, tutorials by the letter, mutants, hostile
+ *        sizes. Each of its families has one true case in the first tier. Tests of decisions run again here, on Temporal.
+ * any    for files that are named.
+ */
+const SLOW = '\\.slow\\.test\\.ts$';
+const TIERS = {
+  first: { testMatch: ['**/*.test.ts'], testPathIgnorePatterns: [SLOW] },
+  slow: { testMatch: ['**/*.slow.test.ts', '**/test/workflows/**/*.test.ts'] },
+  any: { testMatch: ['**/*.test.ts'] },
+};
+const tier = process.env.PERDURA_TEST_TIER ?? 'any';
+process.env.PERDURA_TEST_ENGINE ??= tier === 'slow' ? 'temporal' : 'memory';
+
 module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
-  testMatch: ['**/*.test.ts'],
+  ...TIERS[tier],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' }, sourceMaps: 'inline' },
     ],
+    '/scripts/.+\\.mjs$': ['@swc/jest', { jsc: { target: 'es2022' }, module: { type: 'commonjs' } }],
     [`/node_modules/(${ESM_ONLY})/.+\\.m?js$`]: ['@swc/jest', { jsc: { target: 'es2022' }, module: { type: 'commonjs' } }],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${ESM_ONLY})/)`],
