@@ -61,7 +61,9 @@ describe('live events', () => {
     ];
     const states = events.map((_, at) => calls(live(...events.slice(0, at + 1))).map(({ state }) => state));
     expect(states).toEqual([['waiting'], ['running'], ['running'], ['running'], ['ok']]);
-    expect(calls(live(...events))).toMatchObject([{ attempts: 2, decision: 'approve', input: '{"command":"echo"}', output: 'done', ms: 12 }]);
+    expect(calls(live(...events))).toMatchObject([
+      { attempts: 2, decision: 'approve', input: '{"command":"echo"}', output: 'done', ms: 12 },
+    ]);
   });
 
   test('an end whose beginning was lost is shown; a decision about what nobody knows is not', () => {
