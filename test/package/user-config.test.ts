@@ -1,56 +1,29 @@
-/** `perdura.config.*`, loaded as the CLI does: by the compiled product, in a process of its own. */
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+/** `perdura.config.*`, loaded as the CLI does: by the compiled product, outside of jest. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PRODUCT } from '../support/worker-process.js';
 
-let cwd: string;
-
-beforeEach(() => {
-  cwd = mkdtempSync(join(tmpdir(), 'perdura-config-'));
-  symlinkSync(join(PRODUCT, 'node_modules'), join(cwd, 'node_modules'));
-});
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
-
 const TOOL = `{ name: 'pay', description: 'Pays.', inputSchema: {}, policy: {}, run() {} }`;
 
-/** Names of the tools, or the error. */
-function load(files: Readonly<Record<string, string>>): string {
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
-  const script = `require(${JSON.stringify(join(PRODUCT, 'dist', 'extensions', 'user-config.js'))}).loadUserConfig(process.cwd()).then(
-    (own) => console.log(JSON.stringify({ ...own, tools: own.tools?.map(({ name }) => name) })),
-    (error) => console.log(error.name + ': ' + error.message),
-  )`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { cwd, encoding: 'utf8' });
-  return (stdout + stderr).trim().replaceAll(cwd, '<cwd>').replaceAll(`/private<cwd>`, '<cwd>');
-}
+type Files = Readonly<Record<string, string>>;
 
-test('no file, no code of one’s own', () => {
-  expect(load({})).toBe('{}');
-});
-
-test.each([
+const NOTHING: Files = {};
+const READ: readonly (readonly [name: string, text: string])[] = [
   ['perdura.config.mjs', `export default { tools: [${TOOL}] };`],
   ['perdura.config.cjs', `module.exports = { tools: [${TOOL}] };`],
   ['perdura.config.js', `module.exports = { tools: [${TOOL}] };`],
   ['perdura.config.js', `Object.defineProperty(exports, '__esModule', { value: true }); exports.default = { tools: [${TOOL}] };`],
   ['perdura.config.ts', `interface Own { tools: unknown[] }\nconst own: Own = { tools: [${TOOL}] };\nexport default own;`],
   ['perdura.config.ts', `enum Kind { Pay = 'pay' }\nexport = { tools: [{ ...${TOOL}, name: Kind.Pay }] };`],
-])('%s is read: %s', (name, text) => {
-  expect(load({ [name]: text })).toBe('{"tools":["pay"]}');
-});
-
-test('a .ts file may import other .ts files, by their own name and as .js', () => {
-  const files = {
-    'one.ts': `import { description } from './two';\nexport const one = { ...${TOOL}, description } as const;`,
-    'two.ts': `export const description: string = 'Pays.';`,
-    'perdura.config.ts': `import { one } from './one.js';\nimport type { X } from 'not-installed';\nexport default { tools: [one] as X };`,
-  };
-  expect(load(files)).toBe('{"tools":["pay"]}');
-});
-
-test.each<[what: string, files: Record<string, string>, message: RegExp]>([
+];
+const LINKED = {
+  'one.ts': `import { description } from './two';\nexport const one = { ...${TOOL}, description } as const;`,
+  'two.ts': `export const description: string = 'Pays.';`,
+  'perdura.config.ts': `import { one } from './one.js';\nimport type { X } from 'not-installed';\nexport default { tools: [one] as X };`,
+};
+const REFUSED: readonly (readonly [what: string, files: Files, message: RegExp])[] = [
   [
     'two files',
     { 'perdura.config.js': '', 'perdura.config.ts': '' },
@@ -151,7 +124,51 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     /compactionPlugins\.fetch_url is no plugin: it needs a function compact/,
   ],
   ['no observer', { 'perdura.config.mjs': 'export default { observers: [1] };' }, /observers\[0\] must be a function, and is a number/],
-])('%s is refused by file and field', (_what, files, message) => {
+];
+
+/** What was loaded from such files, with the names of its tools, or the error. */
+let load: (files: Files) => string;
+
+/** All of them by one process: to start one takes longer than to load fifty files. */
+beforeAll(() => {
+  const all = [NOTHING, LINKED, ...READ.map(([name, text]) => ({ [name]: text })), ...REFUSED.map(([, files]) => files)];
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'perdura-config-')));
+  try {
+    symlinkSync(join(PRODUCT, 'node_modules'), join(root, 'node_modules'));
+    for (const [at, files] of all.entries()) {
+      mkdirSync(join(root, String(at)));
+      for (const [name, text] of Object.entries(files)) writeFileSync(join(root, String(at), name), text);
+    }
+    const script = `const { loadUserConfig } = require(${JSON.stringify(join(PRODUCT, 'dist', 'extensions', 'user-config.js'))});
+      const say = (dir) => loadUserConfig(dir).then(
+        (own) => JSON.stringify({ ...own, tools: own.tools?.map(({ name }) => name) }),
+        (error) => error.name + ': ' + error.message,
+      );
+      (async () => {
+        const said = [];
+        for (let at = 0; at < ${all.length}; at += 1) said.push(await say(process.cwd() + '/' + at));
+        console.log(JSON.stringify(said));
+      })();`;
+    const said = JSON.parse(execFileSync(process.execPath, ['-e', script], { cwd: root, encoding: 'utf8' })) as string[];
+    load = (files) => said[all.findIndex((one) => JSON.stringify(one) === JSON.stringify(files))] ?? 'not loaded';
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}, 120_000);
+
+test('no file, no code of one’s own', () => {
+  expect(load(NOTHING)).toBe('{}');
+});
+
+test.each(READ)('%s is read: %s', (name, text) => {
+  expect(load({ [name]: text })).toBe('{"tools":["pay"]}');
+});
+
+test('a .ts file may import other .ts files, by their own name and as .js', () => {
+  expect(load(LINKED)).toBe('{"tools":["pay"]}');
+});
+
+test.each(REFUSED)('%s is refused by file and field', (_what, files, message) => {
   const said = load(files);
   expect(said).toMatch(/^ConfigError: /);
   expect(said).toMatch(message);

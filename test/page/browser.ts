@@ -51,9 +51,9 @@ export interface PageWorld extends Stand {
 
 /** `serving`: what the gateway is given beside its client. */
 export async function startPage(options: WorldOptions = {}, serving: Partial<ServeOptions> = {}): Promise<PageWorld> {
-  // A page shows the latest of all conversations, so those of other files must not be among them.
-  const temporal = await startTemporal({ impatient: true });
-  const world = await startWorld({ address: temporal.address, ...options });
+  // A page shows the latest of all conversations, so those of other files must not be among them, unless whoever gives an address is sure.
+  const temporal = options.address === undefined ? await startTemporal({ impatient: true }) : undefined;
+  const world = await startWorld({ address: temporal?.address, ...options });
   const stand = await standBefore(world.client, serving);
   return {
     ...stand,
@@ -63,7 +63,7 @@ export async function startPage(options: WorldOptions = {}, serving: Partial<Ser
         await stand.close();
       } finally {
         await world.close();
-        await temporal.stop();
+        await temporal?.stop();
       }
     },
   };
@@ -95,7 +95,7 @@ export async function standBefore(client: PerduraClient, options: Partial<ServeO
     link,
     async open(path = '', contextOptions = {}) {
       const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1440, height: 900 }, ...contextOptions });
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(60_000);
       const page = await context.newPage();
       const seen = watch(page, url);
       faults.push(seen);

@@ -1,16 +1,11 @@
 /** The page as the gateway serves it: to browsers alone, small, under its policy, wherever the gateway stands. */
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import ts from 'typescript';
 import { createGateway, type GatewayOptions } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
 import { NO_CLIENT } from '../gateway/access/no-client.js';
-
-jest.setTimeout(120_000);
 
 const root = resolve(__dirname, '../..');
 const BUILT = join(root, 'dist', 'web');
@@ -85,36 +80,6 @@ test('behind a proxy at /perdura its addresses are there', async () => {
     }
   }
 });
-
-test('the types of the native API are as the gateway says, and compile', async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'perdura-types-'));
-  try {
-    const document = await (await ask('/openapi.json', { authorization: `Bearer ${TOKEN}` })).text();
-    const made = join(dir, 'schema.ts');
-    const scripts = pathToFileURL(join(root, 'scripts', 'api-types.mjs')).href;
-    await run([
-      '--input-type=module',
-      '-e',
-      `const { writeTypes } = await import('${scripts}'); await writeTypes(JSON.parse(process.argv[1]), process.argv[2]);`,
-      document,
-      made,
-    ]);
-    const checkedIn = join(root, 'web', 'src', 'api', 'schema.ts');
-    const isCurrent = (await readFile(made, 'utf8')).replace(/\s/g, '') === (await readFile(checkedIn, 'utf8')).replace(/\s/g, '');
-    expect(isCurrent ? 'current' : 'old: `node scripts/api-types.mjs` writes them anew').toBe('current');
-    const program = ts.createProgram([made], { noEmit: true, strict: true, skipLibCheck: false, types: [], lib: ['lib.es2022.d.ts'] });
-    const problems = ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
-    expect(problems).toEqual([]);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
-});
-
-async function run(nodeArguments: readonly string[]): Promise<void> {
-  const { execFile } = await import('node:child_process');
-  const { promisify } = await import('node:util');
-  await promisify(execFile)(process.execPath, nodeArguments, { cwd: root, maxBuffer: 32 * 1024 * 1024 });
-}
 
 test('it is built, and a part of the package', async () => {
   expect(existsSync(join(BUILT, 'index.html'))).toBe(true);

@@ -1,62 +1,18 @@
-/** Histories recorded by the real stack must replay with the workflows of today, and changes that break that must be caught. */
+/** Histories recorded by the real stack must replay with the workflows of today; mutants.slow.test.ts shows that this can fail. */
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions, type WorkflowBundle } from '@temporalio/worker';
-import { DeterminismViolationError } from '@temporalio/workflow';
+import { Worker } from '@temporalio/worker';
 import { readHistories, withReadablePayloads, workflowIdOf, type RecordedRun } from './history-file.js';
 import { workflowBundle } from '../support/world.js';
-import { bundleMutants, mutants, type MutatedCode } from './mutants.js';
+import { optionsOf, replayAll, silence } from './replay-all.js';
 
 const histories = readHistories();
-const report: string[] = [];
+beforeAll(silence);
 
-beforeAll(() => {
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { forward: {}, filter: 'OFF' } } });
-});
-afterAll(() => {
-  process.stderr.write(`${report.join('; ')}\n`);
-});
-
-function optionsOf(workflowBundle: WorkflowBundle): ReplayWorkerOptions {
-  return { workflowBundle, dataConverter: { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') } };
-}
-
-/** One worker for all; the failures by name. */
-async function replayAll(bundle: WorkflowBundle, runs: readonly RecordedRun[]): Promise<Map<string, Error>> {
-  const failures = new Map<string, Error>();
-  const given = runs.map((run) => ({ history: run.history, workflowId: workflowIdOf(run) }));
-  let index = 0;
-  for await (const { error } of Worker.runReplayHistories(optionsOf(bundle), given)) {
-    const name = runs[index++]?.name ?? '';
-    if (error) failures.set(name, error);
-  }
-  expect(index).toBe(runs.length);
-  return failures;
-}
-
-describe('with the workflows as they are', () => {
-  let bundle: WorkflowBundle;
-  beforeAll(async () => {
-    bundle = await workflowBundle();
-  }, 120_000);
-
-  test('every recorded run replays, one after the other in one worker', async () => {
-    const began = Date.now();
-    const failures = await replayAll(bundle, histories);
-    expect(Object.fromEntries([...failures].map(([name, error]) => [name, error.message]))).toEqual({});
-    report.push(`${histories.length} histories, 0 violations, ${((Date.now() - began) / 1000).toFixed(1)} s`);
-  }, 120_000);
-
-  // A worker takes longer to start than a history to replay: one in five shows that none of them needs those before it.
-  const alone = process.env['PERDURA_LONG'] === '1' ? histories : histories.filter((_, i) => i % 5 === 0);
-  test.each(alone.map((run) => [run.name, run] as const))(
-    '%s replays in a worker of its own, under its own name',
-    async (_name, run) => {
-      await Worker.runReplayHistory(optionsOf(bundle), run.history, workflowIdOf(run));
-    },
-    60_000,
-  );
-});
+test('every recorded run replays with the workflows as they are, one after the other in one worker', async () => {
+  const failures = await replayAll(await workflowBundle(), histories);
+  expect(Object.fromEntries([...failures].map(([name, error]) => [name, error.message]))).toEqual({});
+}, 300_000);
 
 /**
  * Temporal drops what a closed run wanted to send, and a loaded server takes its time: where the confirmation is missing, the run must
@@ -86,35 +42,6 @@ function movedBy<T>(event: T, by: number, from: number): T {
   );
   return JSON.parse(text) as T;
 }
-
-describe('a change that running conversations would stumble over is caught', () => {
-  let caught = 0;
-  let mutated: MutatedCode;
-  beforeAll(async () => {
-    mutated = await bundleMutants();
-  }, 120_000);
-  afterAll(() => report.push(`mutants caught ${caught}/${mutants.length}`));
-
-  test('and what catches it is the change: the same code without one replays all', async () => {
-    const meant = mutants.flatMap(({ caughtBy }) => caughtBy);
-    const runs = histories.filter(({ name }) => meant.some((beginning) => name.startsWith(beginning)));
-    const failures = await replayAll(mutated(), runs);
-    expect([...failures.keys()]).toEqual([]);
-  }, 120_000);
-
-  test.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
-    'a workflow that %s',
-    async (_name, mutant) => {
-      const beginnings = mutant.caughtBy;
-      const meant = histories.filter(({ name }) => beginnings.some((beginning) => name.startsWith(beginning)));
-      const failures = await replayAll(mutated(mutant), meant);
-      const violated = [...failures].filter(([, error]) => error instanceof DeterminismViolationError).map(([name]) => name);
-      expect(beginnings.filter((beginning) => !violated.some((name) => name.startsWith(beginning)))).toEqual([]);
-      caught += 1;
-    },
-    120_000,
-  );
-});
 
 describe('the recorded histories', () => {
   const text = (run: RecordedRun): string => JSON.stringify(withReadablePayloads(run.history));

@@ -32,7 +32,7 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly files?: Readonly<Record<string, string>>;
   /**
    * A dead worker's conversations wait for it a second, and not the five of the product: for tests of what is done after a kill. When it is
-   * done, those measure that have the product's own wait (worker-killed, tool-killed, kill-storm).
+   * done, those have the product's own wait that are about it (worker-killed, tool-killed, kill-storm).
    */
   readonly impatient?: boolean;
   /** With the tools `note`, `pay` and `ship` (ledger-tools.cjs). */
@@ -227,7 +227,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
 }
 
 /** A test with a scene of its own, beside the others of its file: most of the time all of them wait for a dead worker's time-out. */
-export function sceneTest(title: string, options: SceneOptions, act: (scene: Scene) => Promise<void>, within = 90_000): void {
+export function sceneTest(title: string, options: SceneOptions, act: (scene: Scene) => Promise<void>, within = 300_000): void {
   test.concurrent(title, () => inScene(options, act, within), within + 60_000);
 }
 
@@ -253,7 +253,7 @@ async function inScene(options: SceneOptions, act: (scene: Scene) => Promise<voi
 const MAX_GRPC_PAUSE_MS = 6_000;
 
 /** Looks again and again until it is there. What is looked for may not be reachable for a while: an exception means "not yet". */
-export async function until<T>(what: string, look: () => T | Promise<T>, withinMs = 30_000): Promise<NonNullable<T>> {
+export async function until<T>(what: string, look: () => T | Promise<T>, withinMs = 120_000): Promise<NonNullable<T>> {
   const deadline = Date.now() + withinMs;
   let trouble: unknown;
   for (;;) {

@@ -7,7 +7,7 @@ import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, tooWide, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const script = createScript();
 /** One pixel. */

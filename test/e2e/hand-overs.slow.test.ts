@@ -44,7 +44,7 @@ sceneTest(
         `all answered once by id, in ${seconds(took)}`,
     );
   },
-  LONG ? 600_000 : 150_000,
+  LONG ? 600_000 : 400_000,
 );
 
 /** Several senders at once; one message in eight is sent twice at the same time, as somebody who is not sure sends it. */

@@ -93,6 +93,6 @@ for (const dying of ['Redis', 'Temporal', 'Redis and Temporal'] as const) {
       expect(scene.api.problems).toEqual([]);
       expect(await replayProblems(scene)).toEqual([]);
     },
-    LONG ? 360_000 : 240_000,
+    LONG ? 600_000 : 400_000,
   );
 }

@@ -1,9 +1,10 @@
 /** A run hands over by its own count of history, which has to be what Temporal counts, but for tasks that failed or timed out. */
-import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type InjectedSinks } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, Worker, type InjectedSinks } from '@temporalio/worker';
 import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 import type { MeasuredHistory } from '../../src/workflows/measured-history.js';
 import { readHistories, workflowIdOf } from './history-file.js';
 import type { LengthSinks } from './measured-against-server.js';
+import { optionsOf, silence } from './replay-all.js';
 
 const FAILED = ['workflowTaskFailedEventAttributes', 'workflowTaskTimedOutEventAttributes'] as const;
 
@@ -16,7 +17,7 @@ const histories = readHistories().filter(({ history }) => !history.events?.some(
 
 // One worker for all: to start one takes longer than to replay.
 beforeAll(async () => {
-  Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { forward: {}, filter: 'OFF' } } });
+  silence();
   const options = bundleOptions();
   const ours = require.resolve('./measured-against-server');
   const workflowBundle = await bundleWorkflowCode({
@@ -29,10 +30,9 @@ beforeAll(async () => {
       seen: { fn: ({ runId }, lengths) => void seen.set(runId, [...(seen.get(runId) ?? []), lengths]), callDuringReplay: true },
     },
   };
-  const dataConverter = { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') };
   const given = histories.map((run) => ({ history: run.history, workflowId: workflowIdOf(run) }));
-  for await (const { error } of Worker.runReplayHistories({ workflowBundle, dataConverter, sinks }, given)) errors.push(error);
-}, 120_000);
+  for await (const { error } of Worker.runReplayHistories({ ...optionsOf(workflowBundle), sinks }, given)) errors.push(error);
+}, 300_000);
 
 test('of the recorded histories, those without failed tasks are many', () => {
   expect(histories.length).toBeGreaterThan(50);

@@ -49,7 +49,7 @@ for (const { rounds, parallel } of SHAPES) {
       expect(events).toBeLessThan(5_000);
       expect(bytes).toBeLessThan(5_000_000);
     },
-    LONG ? 600_000 : 150_000,
+    LONG ? 600_000 : 400_000,
   );
 }
 

@@ -11,7 +11,7 @@ import { openTerminal, type Terminal } from '../support/terminal.js';
 import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
 import { commandsIn, fencedBlocks, lasting, read, ROOT } from './commands.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(240_000);
 
 const README = read('README.md');
 const START = read('docs/how-to/start.md');
@@ -61,15 +61,10 @@ function run(command: string): { readonly code: number | null; readonly said: st
     cwd: clone,
     env: environment(),
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: 120_000,
   });
   return { code: status, said: `${stdout}${stderr}` };
 }
-
-test('each block says in which language it is, so that no command is taken for a drawing', () => {
-  const languages = fencedBlocks(README).map(({ language }) => language);
-  expect(languages.filter((language) => !['sh', 'text', 'js', 'json'].includes(language))).toEqual([]);
-});
 
 test('npm start shows what the page about it says one sees', async () => {
   const wanted = fencedBlocks(START).find(({ language, text }) => language === 'text' && text.includes('› '))?.text ?? '';

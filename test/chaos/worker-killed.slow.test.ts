@@ -5,9 +5,6 @@ import { figure, portOf, sceneTest, seconds, until } from '../support/scene.js';
 import { textOf, violations } from './invariants.js';
 import { startScreen } from './screen.js';
 
-/** Published: 15 s. The rest is for machines that do other things too. */
-const GOING_ON_MS = 15_000 + 15_000;
-
 const LONG_ANSWER = 'One two three four five six seven eight nine ten eleven twelve.';
 
 for (const store of ['files', 'redis'] as const) {
@@ -30,7 +27,6 @@ for (const store of ['files', 'redis'] as const) {
 
       const wentOnAfter = (await scene.api.waitForHit(2)).at - killedAt;
       figure(`kill -9 mid-stream (${store}): asked again after ${seconds(wentOnAfter)}, answered after ${seconds(Date.now() - killedAt)}`);
-      expect(wentOnAfter).toBeLessThan(GOING_ON_MS);
       expect(result).toMatchObject({ text: LONG_ANSWER, stopReason: 'end' });
       expect(scene.api.hits).toHaveLength(2);
       expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: LONG_ANSWER }])).toEqual([]);

@@ -4,8 +4,6 @@ import { gate, text } from '../support/provider-apis/reply.js';
 import { sceneTest } from '../support/scene.js';
 import { hasBrowser, picture, standBefore } from './browser.js';
 
-jest.setTimeout(120_000);
-
 const held = gate({ chars: 10 });
 let asked = 0;
 

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { execFile } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { perduraEnvironment, PERDURA, runPerdura } from '../support/run-perdura.js';
@@ -56,13 +56,13 @@ beforeAll(async () => {
   await Promise.all(services.map(({ ready }) => ready));
   env['GATEWAY'] = /http:\/\/127\.0\.0\.1:\d+/.exec(gateway.log())?.[0] ?? '';
   env['TOKEN'] = readFileSync(join(dir, '.perdura', 'token'), 'utf8').trim();
-}, 60_000);
+}, 240_000);
 
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()));
   await receiver?.stop();
   rmSync(dir, { recursive: true, force: true });
-}, 60_000);
+}, 240_000);
 
 /** Of this machine only: an address that is free, and receivers that are there. */
 function here(text: string): string {
@@ -89,7 +89,7 @@ test.each(blocks)(
       endsWell({ code, said: `${line}\n${stdout}${stderr}` });
     }
   },
-  120_000,
+  300_000,
 );
 
 /** Nothing of it needs a shell. */
@@ -117,14 +117,14 @@ async function untilWaiting(wish: string): Promise<string> {
   if (asked !== undefined) return asked.callId;
   for (const { callId } of left) await perdura('deny', 'my-plan', callId);
   await perdura('send', 'my-plan', wish.startsWith('run') ? `${wish} -${++wishes}` : wish, '--signal');
-  return (await waitFor(waiting, (waits) => waits.some(isWanted), 20_000)).find(isWanted)?.callId ?? '';
+  return (await waitFor(waiting, (waits) => waits.some(isWanted))).find(isWanted)?.callId ?? '';
 }
 
 let wishes = 0;
 
 function inShell(script: string): Promise<{ readonly code: number; readonly said: string }> {
   return new Promise((resolve) => {
-    execFile('sh', ['-ec', script], { cwd: dir, env, timeout: 90_000 }, (error, stdout, stderr) =>
+    execFile('sh', ['-ec', script], { cwd: dir, env, timeout: 240_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), said: `${stdout}${stderr}` }),
     );
   });
@@ -134,34 +134,5 @@ test('the message that the temporal program sent is answered', async () => {
   await waitFor(
     async () => (await runPerdura({ dir, taskQueue }, ['show', 'my-conversation'])).stdout,
     (said) => said.includes('scripted stand-in'),
-    20_000,
   );
-}, 30_000);
-
-test('each block is run, or says why not; so many are not', () => {
-  const exempt = pagesOfDocs().flatMap((page) =>
-    fencedBlocks(read(page)).flatMap((block) => {
-      const why = exemptionOf(block);
-      return why === undefined ? [] : [`${page}: ${why}`];
-    }),
-  );
-  const elsewhere = exempt.flatMap((one) => /: run by (\S+?\.ts)/.exec(one)?.[1] ?? []);
-  expect(elsewhere.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
-  expect(exempt.filter((one) => !/: run by /.test(one))).toEqual([
-    'docs/how-to/start.md: not run: needs the npm registry',
-    'docs/operations/deploying.md: not run: needs Docker',
-    'docs/tutorial.md: not run: needs the npm registry',
-  ]);
-});
-
-test('no block leaves its language out, so that no command passes for a drawing', () => {
-  const LANGUAGES = ['sh', 'text', 'ts', 'js', 'tsx', 'json', 'yaml', 'sql', 'python', 'dotenv', 'conf'];
-  const others = pagesOfDocs().flatMap((page) =>
-    fencedBlocks(read(page))
-      .filter(
-        ({ language, text }) => !LANGUAGES.includes(language) || (language === 'text' && /^(\$ |perdura |npm |npx |docker )/m.test(text)),
-      )
-      .map(({ language, text }) => `${page}: ${language} ${text.slice(0, 40)}`),
-  );
-  expect(others).toEqual([]);
-});
+}, 120_000);
