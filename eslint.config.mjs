@@ -1,5 +1,6 @@
 import { builtinModules } from 'node:module';
 import tseslint from 'typescript-eslint';
+import noWallClock from './scripts/eslint/no-wall-clock.cjs';
 
 const rules = {
   '@typescript-eslint/no-floating-promises': 'error',
@@ -107,6 +108,11 @@ export default tseslint.config(
     rules: { 'no-restricted-properties': ['error', readsEnvironment, forgetsTime] },
   },
   { files: ['src/config.ts', 'bench/**/*.ts', 'test/**/*.ts'], rules: { 'no-restricted-properties': ['error', forgetsTime] } },
+  {
+    files: ['test/**/*.{ts,tsx}'],
+    plugins: { perdura: { rules: { 'no-wall-clock': noWallClock } } },
+    rules: { 'perdura/no-wall-clock': 'error' },
+  },
   // Pure: no import but its own neighbours and what is below, no clock, no chance, no machine.
   pure('src/records/*.ts', '^(?!\\./)', 'src/records imports nothing from outside, not even a type.'),
   pure('src/conversation/*.ts', '^(?!\\./|\\.\\./records/[^/]+$)', CORE),
