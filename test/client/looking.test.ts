@@ -78,13 +78,11 @@ describe('a list', () => {
   test('has what memo and search attributes say, null where they do not', async () => {
     const { temporal, client } = onScript();
     const attributes = {
-      ...{
-        AgentStatus: ['Keyword', ['waiting']],
-        AgentModel: ['Keyword', ['x/y']],
-        AgentTurns: ['Int', [3]],
-        AgentCostUsd: ['Double', [0.5]],
-      },
-      ...{ AgentName: ['Keyword', ['from-attribute']] },
+      AgentStatus: ['Keyword', ['waiting']],
+      AgentModel: ['Keyword', ['x/y']],
+      AgentTurns: ['Int', [3]],
+      AgentCostUsd: ['Double', [0.5]],
+      AgentName: ['Keyword', ['from-attribute']],
     } as const;
     temporal.on(
       LIST,
