@@ -127,7 +127,7 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
     if (isPlain(old) && isPlain(now) && depth < MAX_DEPTH) {
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) {
         if (key === SECRET || (depth === 0 && UNSHOWN.has(key))) continue;
-        walk(old[key], now[key], path === '' ? key : `${path}.${key}`, depth + 1);
+        walk(ownOf(old, key), ownOf(now, key), path === '' ? key : `${path}.${key}`, depth + 1);
       }
       return;
     }
@@ -135,8 +135,8 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
       for (let at = 0; at < Math.max(old.length, now.length); at++) walk(old[at], now[at], `${path}[${at}]`, depth + 1);
       return;
     }
-    const [was, is] = [shown(old), shown(now)];
-    if (was !== is) found.push({ path, before: was, after: is });
+    const [was, is] = [toJson(old), toJson(now)];
+    if (was !== is) found.push({ path, before: shortened(was), after: shortened(is) });
   };
   walk(before, after, '', 0);
   return found;
@@ -146,8 +146,15 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function shown(value: unknown): string | null {
-  if (value === undefined) return null;
-  const text = JSON.stringify(value, (key, inner: unknown) => (key === SECRET ? '***' : inner));
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${text.length} characters)`;
+/** Names come from outside too: `toString` is none that every object has here. */
+function ownOf(object: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function toJson(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value, (key, inner: unknown) => (key === SECRET ? '***' : inner));
+}
+
+function shortened(text: string | null): string | null {
+  return text === null || text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${text.length} characters)`;
 }

@@ -112,5 +112,6 @@ test('of our own tree: a leaf asks for little, the core for much, and a test for
   const [leaf, core] = chosenFor(own, [[['src/insight/why.ts']], [['src/conversation/apply.ts']]]);
   expect(leaf?.files).toEqual(expect.arrayContaining(['test/insight/why.test.ts']));
   expect(leaf?.files.length).toBeLessThan(30);
-  expect(core?.files.map((file) => file.split('/')[1])).toEqual(expect.arrayContaining(['conversation', 'insight', 'replay', 'workflows']));
+  const rooms = [...new Set(core?.files.map((file) => file.split('/')[1]))];
+  expect(rooms).toEqual(expect.arrayContaining(['conversation', 'insight', 'replay', 'workflows']));
 });

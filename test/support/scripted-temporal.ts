@@ -8,6 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, type ConnectionLike } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 
 /** One call of the service, as the server sees it. */
 export interface Heard {
@@ -76,7 +77,7 @@ export function scriptedTemporal(): ScriptedTemporal {
   const connection = {
     ...{ workflowService: service, operatorService: service, plugins: [] },
     withDeadline: (deadline: number | Date, doing: () => Promise<unknown>) =>
-      limits.run(AbortSignal.timeout(Math.max(0, Number(deadline) - Date.now())), doing),
+      limits.run(timeoutSignal(Math.max(0, Number(deadline) - Date.now())), doing),
     withAbortSignal: (signal: AbortSignal, doing: () => Promise<unknown>) => limits.run(signal, doing),
     withMetadata: (_: unknown, doing: () => Promise<unknown>) => doing(),
     close: () => Promise.resolve(),

@@ -10,8 +10,8 @@ import {
   temporalConnection,
   webhookEndpoints,
   type Environment,
-} from '../src/config.js';
-import { SETTINGS } from '../src/config/settings.js';
+} from '../../src/config.js';
+import { SETTINGS } from '../../src/config/settings.js';
 
 let cwd: string;
 
@@ -50,43 +50,9 @@ test('without any setting everything has its default', () => {
   });
 });
 
-test('keys for states: the newest first, and a word for what is not signed; none is short, and none is shown', () => {
-  const [key, older] = ['k'.repeat(32), 'o'.repeat(40)];
-  const of = (text: string): unknown => loadConfig({ PERDURA_STATE_KEY: text }, cwd).stateKeys;
-  expect(of(key)).toEqual({ keys: [key], acceptsUnsigned: false });
-  expect(of(`${key}, ${older},unsigned`)).toEqual({ keys: [key, older], acceptsUnsigned: true });
-  expect(of('')).toBeUndefined();
-  for (const bad of ['short', 'unsigned', `${key},short`, `${key},`, `${key} ${older}`]) {
-    expect(() => of(bad)).toThrow('PERDURA_STATE_KEY cannot be used');
-    expect(() => of(bad)).not.toThrow(key);
-  }
-  expect(secretsOf(loadConfig({ PERDURA_STATE_KEY: `${key},${older}` }, cwd))).toEqual([key, older]);
-});
-
 test('a config cannot be changed', () => {
   expect(Object.isFrozen(loadConfig({}, cwd))).toBe(true);
 });
-
-test('.env is read, and the real environment wins', () => {
-  writeFileSync(join(cwd, '.env'), 'PERDURA_TASK_QUEUE=from-file\nPERDURA_LOG_LEVEL=debug\n');
-  expect(loadConfig({ PERDURA_TASK_QUEUE: 'from-env' }, cwd)).toMatchObject({ taskQueue: 'from-env', logLevel: 'debug' });
-});
-
-test('hosts that may be fetched from are written as a URL would name them', () => {
-  expect(loadConfig({ PERDURA_FETCH_ALLOW: ' LocalHost:3000, 127.1:80,[::1]:8080,,intra.example:0443 ' }, cwd).fetchAllow).toEqual([
-    'localhost:3000',
-    '127.0.0.1:80',
-    '[::1]:8080',
-    'intra.example:443',
-  ]);
-});
-
-test.each(['localhost', 'localhost:', ':80', 'http://localhost:80', 'a:b@c:80', 'localhost:0', 'localhost:99999', '*:80 x:1'])(
-  'PERDURA_FETCH_ALLOW=%s is refused with what to write',
-  (value) => {
-    expect(() => loadConfig({ PERDURA_FETCH_ALLOW: value }, cwd)).toThrow(/^PERDURA_FETCH_ALLOW .*write host:port/);
-  },
-);
 
 test('a command finds no key and no address with a password in its environment', () => {
   const secrets = Object.fromEntries(SETTINGS.map(({ name }) => [name, 'sk-secret']));
@@ -101,47 +67,6 @@ test('a command finds no key and no address with a password in its environment',
       LC_ALL: 'C',
     }),
   ).toEqual({ PATH: '/bin', LC_ALL: 'C', TERM: 'dumb', NO_COLOR: '1' });
-});
-
-test('an empty variable leaves out what .env says', () => {
-  writeFileSync(join(cwd, '.env'), 'ANTHROPIC_API_KEY=sk-file\n');
-  expect(loadConfig({ ANTHROPIC_API_KEY: '' }, cwd).anthropicApiKey).toBeUndefined();
-});
-
-test.each<[string, Environment]>([
-  ['REDIS_URL', { REDIS_URL: 'localhost:6379' }],
-  ['REDIS_URL', { REDIS_URL: 'http://localhost:6379' }],
-  ['ANTHROPIC_BASE_URL', { ANTHROPIC_BASE_URL: 'api.example.com' }],
-  ['ANTHROPIC_API_KEY', { ANTHROPIC_API_KEY: 'sk with blanks' }],
-  ['OPENAI_API_KEY', { OPENAI_API_KEY: '"sk"\n' + 'x' }],
-  ['OPENAI_BASE_URL', { OPENAI_BASE_URL: 'openrouter.ai/api/v1' }],
-  ['GEMINI_API_KEY', { GEMINI_API_KEY: 'two words' }],
-  ['GOOGLE_API_KEY', { GOOGLE_API_KEY: 'two words' }],
-  ['GEMINI_BASE_URL', { GEMINI_BASE_URL: 'ftp://host' }],
-  ['OLLAMA_HOST', { OLLAMA_HOST: 'ftp://host' }],
-  ['OLLAMA_HOST', { OLLAMA_HOST: 'two words' }],
-  ['PERDURA_LOG_LEVEL', { PERDURA_LOG_LEVEL: 'loud' }],
-  ['PERDURA_MODEL', { PERDURA_MODEL: 'claude' }],
-  ['PERDURA_TASK_QUEUE', { PERDURA_TASK_QUEUE: 'two words' }],
-])('a wrong %s is refused by name', (name, env) => {
-  expect(() => loadConfig(env, cwd)).toThrow(ConfigError);
-  expect(() => loadConfig(env, cwd)).toThrow(new RegExp(`^${name} .*cannot be used: write .*, or remove it$`));
-});
-
-test('the refusal of a secret does not print it', () => {
-  expect(() => loadConfig({ REDIS_URL: 'http://user:hunter2@host' }, cwd)).toThrow(/^(?!.*hunter2)/);
-  expect(() => loadConfig({ ANTHROPIC_API_KEY: 'sk hunter2' }, cwd)).toThrow(/^(?!.*hunter2)/);
-});
-
-test.each([
-  ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
-  [':8080', 'http://127.0.0.1:8080'],
-  ['0.0.0.0', 'http://0.0.0.0:11434'],
-  ['gpu.example', 'http://gpu.example:11434'],
-  ['[::1]:8080', 'http://[::1]:8080'],
-  ['https://ollama.example/at', 'https://ollama.example/at'],
-])('OLLAMA_HOST is written as for Ollama itself: %s', (written, url) => {
-  expect(loadConfig({ OLLAMA_HOST: written }, cwd).ollamaHost).toBe(url);
 });
 
 test('the key of Gemini has two names, of which its own wins', () => {
@@ -210,17 +135,6 @@ test('the cache follows XDG_CACHE_HOME', () => {
   expect(loadMachine({ HOME: '/home/ada' }).cacheDir).toBe('/home/ada/.cache/perdura');
 });
 
-test('whom to notify that a person is waited for: a program that can be run, by its path, and an address that is a secret', () => {
-  const program = join(cwd, 'tell');
-  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
-  const address = 'https://hooks.example/T0/secret';
-  const config = loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell', PERDURA_NOTIFY_URL: address }, cwd);
-  expect(config).toMatchObject({ notifyCommand: program, notifyUrl: address });
-  expect(secretsOf(config)).toContain(address);
-  expect(() => loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell --loud' }, cwd)).toThrow(/PERDURA_NOTIFY_COMMAND .* without arguments/);
-  expect(() => loadConfig({ PERDURA_NOTIFY_URL: 'ftp://secret.example' }, cwd)).toThrow(/PERDURA_NOTIFY_URL cannot be used: write a URL/);
-});
-
 test('OpenTelemetry is asked for by its own settings, from .env too; its headers are secrets', () => {
   expect(loadConfig({}, cwd).otel).toBeUndefined();
   expect(loadConfig({ OTEL_SERVICE_NAME: 'x' }, cwd).otel).toBeUndefined();
@@ -234,11 +148,6 @@ test('OpenTelemetry is asked for by its own settings, from .env too; its headers
   });
   expect(secretsOf(config)).toEqual(expect.arrayContaining(['Bearer hunter22', 'Bearer%20hunter22']));
   expect(loadConfig({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'TRUE' }, cwd).otel?.captureContent).toBe(true);
-});
-
-test('the audit file is absolute, from the working directory', () => {
-  expect(loadConfig({}, cwd).auditFile).toBeUndefined();
-  expect(loadConfig({ PERDURA_AUDIT_FILE: 'audit/events.jsonl' }, cwd).auditFile).toBe(join(cwd, 'audit', 'events.jsonl'));
 });
 
 describe('webhooks', () => {
