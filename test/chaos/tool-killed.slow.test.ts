@@ -4,46 +4,6 @@ import { answerTo, echo, latestResults, resultText } from '../support/echo-model
 import { portOf, sceneTest, until, type Scene } from '../support/scene.js';
 import { textOf, violations } from './invariants.js';
 
-sceneTest(
-  'kill -9 while a repeatable tool runs: it runs again, and the model gets one result',
-  { ledger: true, answer: (request) => echo(request, () => [{ name: 'note', input: { item: 'a' } }]) },
-  async (scene) => {
-    const { id, first, sent } = await whileToolRuns(scene);
-    await first.kill();
-    scene.letToolsEnd();
-    await scene.startWorker();
-    const result = await sent;
-
-    expect(scene.ledger().map(({ what, callId }) => `${what} ${callId}`)).toEqual([
-      'start turn_0001/c1',
-      'start turn_0001/c1',
-      'end turn_0001/c1',
-    ]);
-    expect(resultsSeen(scene)).toEqual(['done: a']);
-    expect(scene.api.hits).toHaveLength(2);
-    expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: answerTo('do it') }])).toEqual([]);
-  },
-);
-
-sceneTest(
-  'kill -9 while a tool runs that must not run twice: it does not, and the model is told that its outcome is unknown',
-  { ledger: true, answer: (request) => echo(request, () => [{ name: 'pay', input: { item: 'a' } }]) },
-  async (scene) => {
-    const { id, first, sent } = await whileToolRuns(scene);
-    await first.kill();
-    scene.letToolsEnd();
-    await scene.startWorker();
-    const result = await sent;
-
-    expect(scene.ledger().map(({ what }) => what)).toEqual(['start']);
-    expect(resultsSeen(scene)).toEqual([expect.stringContaining('outcome unknown')]);
-    expect(scene.api.hits).toHaveLength(2);
-    const history = await scene.client.history(id);
-    expect(violations(history, [{ messageId: 'm1', result, expectedText: answerTo('do it') }])).toEqual([]);
-    expect(history.flatMap(({ message }) => (message.role === 'tool' ? [message.outcome] : []))).toEqual(['unknown']);
-  },
-);
-
 for (const wasDone of [false, true]) {
   sceneTest(
     `kill -9 while a tool runs that can find out what became of it: it runs again only if it had not been done (${wasDone ? 'it had' : 'it had not'})`,

@@ -16,6 +16,8 @@ import { PRODUCT } from '../support/worker-process.js';
 
 const ROOT = join(__dirname, '..', '..');
 
+jest.setTimeout(300_000);
+
 let app: string;
 let worker: ChildProcess | undefined;
 let client: PerduraClient | undefined;
@@ -84,7 +86,6 @@ test('a worker that has only what the image has starts, answers, and ends when d
   await waitFor(
     () => said,
     (text) => text.includes('takes work from task queue'),
-    20_000,
   );
 
   client = await createClient(loadConfig(env, app));

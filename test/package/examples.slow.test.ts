@@ -46,7 +46,7 @@ afterEach(async () => {
     await endAll(staying);
     project.remove();
   }
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 async function begin(example: string): Promise<Walk> {
@@ -81,7 +81,7 @@ async function follow({ project, env, staying }: Walk, line: string): Promise<st
   }
   // A person answers the question of `trust`; here nobody sits at a terminal.
   const asked = command === 'npx perdura trust' ? `${command} --yes` : command;
-  const { stdout } = await run('sh', ['-c', asked], { cwd: project.dir, env, timeout: 90_000 });
+  const { stdout } = await run('sh', ['-c', asked], { cwd: project.dir, env, timeout: 240_000 });
   return stdout;
 }
 

@@ -14,7 +14,7 @@ import { addPackage, openProject, type Project } from './linked-package.js';
 let project: Project;
 let env: Record<string, string>;
 const children: ChildProcess[] = [];
-const LONG = 120_000;
+const LONG = 300_000;
 
 beforeAll(async () => {
   project = await openProject(null);
@@ -23,7 +23,7 @@ beforeAll(async () => {
   agent('falls', { models: ['offline/scripted', 'gemini/gemini-2.5-flash', 'ollama/llama3'] });
   const everything = join(PRODUCT, 'node_modules', '@modelcontextprotocol', 'server-everything', 'dist', 'index.js');
   agent('served', {}, { mcpServers: { everything: { command: process.execPath, args: [everything, 'stdio'] } } });
-}, 60_000);
+}, 300_000);
 
 beforeEach(() => {
   env = {

@@ -1,5 +1,5 @@
 /**
- * The pictures of docs/how-to/page.md. `PERDURA_SCREENSHOTS=docs npm test -- test/page/images` takes them anew, from conversations as people have
+ * The pictures of docs/how-to/page.md. `PERDURA_SCREENSHOTS=docs npm run test:all -- test/page/images` takes them anew, from conversations as people have
  * them; otherwise this says whether they are there, and of the size at which the page is shown.
  */
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';

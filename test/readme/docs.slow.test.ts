@@ -135,4 +135,4 @@ test('the message that the temporal program sent is answered', async () => {
     async () => (await runPerdura({ dir, taskQueue }, ['show', 'my-conversation'])).stdout,
     (said) => said.includes('scripted stand-in'),
   );
-}, 120_000);
+}, 300_000);
