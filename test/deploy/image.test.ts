@@ -84,7 +84,6 @@ test('a worker that has only what the image has starts, answers, and ends when d
   await waitFor(
     () => said,
     (text) => text.includes('takes work from task queue'),
-    20_000,
   );
 
   client = await createClient(loadConfig(env, app));

@@ -253,7 +253,7 @@ async function inScene(options: SceneOptions, act: (scene: Scene) => Promise<voi
 const MAX_GRPC_PAUSE_MS = 6_000;
 
 /** Looks again and again until it is there. What is looked for may not be reachable for a while: an exception means "not yet". */
-export async function until<T>(what: string, look: () => T | Promise<T>, withinMs = 30_000): Promise<NonNullable<T>> {
+export async function until<T>(what: string, look: () => T | Promise<T>, withinMs = 50_000): Promise<NonNullable<T>> {
   const deadline = Date.now() + withinMs;
   let trouble: unknown;
   for (;;) {
@@ -265,6 +265,7 @@ export async function until<T>(what: string, look: () => T | Promise<T>, withinM
     } catch (error) {
       trouble = error;
     }
+    // clock: only a hang meets this bound
     if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`, { cause: trouble });
     // Who looks through ten thousand entries each time is not to take the machine from those who write them.
     const pause = Math.min(500, Math.max(25, 4 * (Date.now() - began)));
