@@ -4,6 +4,7 @@ import { MAX_ANSWER_BYTES, parseResponse } from '../../src/memory/consolidation/
 import { carePrompt, consolidationPrompt, repairPrompt, type ConsolidationRequest } from '../../src/memory/consolidation/prompt.js';
 import type { Ask } from '../../src/memory/long-record.js';
 import { ModelFailure } from '../../src/models/model.js';
+import { ends } from '../support/ends.js';
 
 const SOUND = { history_entry: '[2026-02-27 14:30] They chose "pnpm".', memory_update: '# Memory\n- Uses pnpm' };
 const RESULT = { historyEntry: SOUND.history_entry, memoryUpdate: SOUND.memory_update };
@@ -71,10 +72,8 @@ describe('an answer is read', () => {
     ['keys before blanks', `"history_entry"${' '.repeat(1_000)}`.repeat(1_000)],
     ['objects', '{"a":1}'.repeat(nearly / 8)],
     ['fences', '```\n'.repeat(nearly / 4)],
-  ])('1 MiB of %s is read fast', (_, text) => {
-    const begun = performance.now();
-    parseResponse(text);
-    expect(performance.now() - begun).toBeLessThan(5_000);
+  ])('1 MiB of %s is read by its length', (_, text) => {
+    ends(() => parseResponse(text));
   });
 
   test('any text gives an answer, and any result comes back', () => {
@@ -99,9 +98,7 @@ describe('an answer is read', () => {
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
-        const begun = performance.now();
         const parsed = parseResponse(pieces.join(''));
-        expect(performance.now() - begun).toBeLessThan(3_000);
         if (parsed.ok) expect(Object.values(parsed.result).every((text) => typeof text === 'string' && text.trim() !== '')).toBe(true);
         else expect(parsed.reason).not.toBe('');
       }),

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { nearDuplicateFacts, withoutDuplicateLines } from '../../src/memory/consolidation/care.js';
 import { mergeMemory } from '../../src/memory/consolidation/merge.js';
 import type { SemanticItem } from '../../src/records/memory/items.js';
+import { ends } from '../support/ends.js';
 
 describe('an update that a person’s edit overtook', () => {
   const merge = (base: string[], theirs: string[], ours: string[]) =>
@@ -70,12 +71,10 @@ describe('an update that a person’s edit overtook', () => {
     expect(mergeMemory({ base: '- a\n- b\n', theirs: '- a\r\n- b\r\n- x\r\n', ours: '- z\n- a\n- b\n' })).toBe('- z\n- a\n- b\n- x\n');
   });
 
-  test('documents of many lines take no long time', () => {
-    const begun = performance.now();
+  test('documents of many lines are merged by their length', () => {
     const text = '\n'.repeat(60_000);
-    expect(mergeMemory({ base: text, theirs: `${text}- x`, ours: `- y\n${text}` })).toMatch(/- x\n- y$/);
-    mergeMemory({ base: '\n'.repeat(2_000), theirs: `${'\n'.repeat(2_100)}- x`, ours: `- y${'\n'.repeat(2_000)}` });
-    expect(performance.now() - begun).toBeLessThan(8_000);
+    expect(ends(() => mergeMemory({ base: text, theirs: `${text}- x`, ours: `- y\n${text}` }))).toMatch(/- x\n- y$/);
+    ends(() => mergeMemory({ base: '\n'.repeat(2_000), theirs: `${'\n'.repeat(2_100)}- x`, ours: `- y${'\n'.repeat(2_000)}` }));
   });
 
   test('every line of the person stays unless only ours changed it, and none that he deleted is there', () => {

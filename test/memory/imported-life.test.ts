@@ -3,6 +3,7 @@ import type { PastLife } from '../../src/memory/past-life.js';
 import type { AssistantBlock } from '../../src/records/message.js';
 import { normalize } from '../../src/models/normalize.js';
 import { answerEntry, episode, userEntry } from '../stores/builders.js';
+import { ends } from '../support/ends.js';
 
 const PLAIN: PastLife = { entries: [], archived: [], episodes: [], skipped: 0 };
 
@@ -76,14 +77,11 @@ test('slots with gaps without number are refused', () => {
   expect(toImported({ ...PLAIN, entries })).toMatchObject({ kind: 'refused' });
 });
 
-test('many summaries of many turns take no longer than to read them, and slots full of gaps are refused at once', () => {
+test('many summaries of many turns are read by their number, and slots full of gaps are refused', () => {
   const entries = Array.from({ length: 30_000 }, (_, at) => ({ ...userEntry(at + 1), turn: `turn_${String(at + 1).padStart(5, '0')}` }));
   const episodes = Array.from({ length: 3_000 }, (_, at) => episode(at + 1, { slots: [], turn_ids: [entries[at]?.turn ?? ''] }));
-  const begun = process.cpuUsage().user;
-  const life = lifeOf(toImported({ ...PLAIN, entries, archived: [[1, 30_000]], episodes }));
+  const life = ends(() => lifeOf(toImported({ ...PLAIN, entries, archived: [[1, 30_000]], episodes })));
   expect(life.episodes[2_999]).toMatchObject({ slots: [[3_000, 3_000]] });
   const gaps = Array.from({ length: 100_000 }, (_, at) => ({ ...userEntry(1), slot: 2 * at + 1 }));
-  expect(toImported({ ...PLAIN, entries: gaps })).toMatchObject({ kind: 'refused' });
-  // It was minutes.
-  expect(process.cpuUsage().user - begun).toBeLessThan(10_000_000);
+  expect(ends(() => toImported({ ...PLAIN, entries: gaps }))).toMatchObject({ kind: 'refused' });
 });

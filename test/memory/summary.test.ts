@@ -11,6 +11,7 @@ import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
 import { summarize, ruleSummary } from '../../src/memory/compaction/summary.js';
 import type { Ask } from '../../src/memory/long-record.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
+import { ends } from '../support/ends.js';
 
 const SOUND: Summary = {
   episodic: { summary: 'They chose pnpm.', tags: ['project'], salience: 0.7 },
@@ -62,10 +63,8 @@ describe('an answer is read', () => {
     ['numbers as text', JSON_TEXT.replace('0.7', '"0.7"'), /episodic\.salience: /],
     ['a summary that says nothing', JSON_TEXT.replace('They chose pnpm.', '\\u0000'), /episodic\.summary: it says nothing/],
   ])('not: %s', (_, text, reason) => {
-    const begun = performance.now();
-    const parsed = parseSummary(text);
+    const parsed = ends(() => parseSummary(text));
     expect(parsed).toEqual({ ok: false, reason: expect.stringMatching(reason) as string });
-    expect(performance.now() - begun).toBeLessThan(3_000);
     expect(Object.prototype).not.toHaveProperty('episodic');
   });
 

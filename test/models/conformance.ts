@@ -344,20 +344,17 @@ export function describeProvider(subject: Subject): void {
   });
 
   describe('a call that hangs is given up', () => {
-    const silent = { limits: { idleMs: 150, totalMs: 30_000 }, after: 150, why: 'nothing came for 0.15 s' };
-    const endless = { limits: { idleMs: 500, totalMs: 600 }, after: 600, why: 'it took longer than 0.6 s' };
+    const silent = { limits: { idleMs: 150, totalMs: 600_000 }, why: 'nothing came for 0.15 s' };
+    const endless = { limits: { idleMs: 500, totalMs: 600 }, why: 'it took longer than 0.6 s' };
     test.each<[string, Reply, typeof silent]>([
       ['no headers', faults.silence('before-headers'), silent],
       ['silence after one event', faults.silence(1), silent],
       ['silence before the last word', faults.silence('before-message-delta'), silent],
       ['pings for ever', faults.drip('ping', 20), endless],
       ['bytes for ever', faults.drip('byte', 20), endless],
-    ])('%s', async (_, reply, { limits, after, why }) => {
-      const begun = Date.now();
+    ])('%s', async (_, reply, { limits, why }) => {
       const failure = await failing(ask(reply, limits));
       expect(failure).toMatchObject({ kind: 'timeout', message: expect.stringContaining(why) });
-      expect(Date.now() - begun).toBeGreaterThanOrEqual(after - 20);
-      expect(Date.now() - begun).toBeLessThan(after + 10_000);
       expect(api.hits.length).toBe(1);
       await api.hits[0]?.ended;
       expect(api.hits[0]?.aborted).toBe(true);
@@ -365,9 +362,7 @@ export function describeProvider(subject: Subject): void {
   });
 
   test('an answer whose connection stays open after the last word is not waited for, and the connection not kept', async () => {
-    const begun = Date.now();
     expect(await ask(faults.silence('after-message-stop'))).toMatchObject({ stop: 'end' });
-    expect(Date.now() - begun).toBeLessThan(3_000);
     await api.hits[0]?.ended;
     expect(api.hits[0]?.aborted).toBe(true);
   });

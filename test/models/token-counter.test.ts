@@ -1,5 +1,6 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { tokenCounterBy, tokenCounterFor, tokenizerOf } from '../../src/models/token-counter.js';
+import { ends } from '../support/ends.js';
 
 test.each([
   ['openai/gpt-6.1-sol', 'o200k_base'],
@@ -55,11 +56,7 @@ test.each([
   ['one letter', 'a'.repeat(200_000)],
   ['half characters', '\ud83d'.repeat(60_000)],
   ['spaces', ' '.repeat(200_000)],
-])(
-  'no text without borders holds it up: %s',
-  async (_, text) => {
-    const { count } = await tokenCounterBy('o200k_base');
-    expect(count(text)).toBeGreaterThan(0);
-  },
-  10_000,
-);
+])('no text without borders holds it up: %s', async (_, text) => {
+  const { count } = await tokenCounterBy('o200k_base');
+  expect(ends(() => count(text))).toBeGreaterThan(0);
+});

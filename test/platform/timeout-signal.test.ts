@@ -13,5 +13,5 @@ test('a limit inside AbortSignal.any outlives a garbage collection', async () =>
   const ended = new Promise<unknown>((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)));
   await setTimeout(20);
   for (let i = 0; i < 5; i++) collectGarbage();
-  expect(await Promise.race([ended, setTimeout(2_000, 'it never ended')])).toMatchObject({ name: 'TimeoutError' });
+  expect(await ended).toMatchObject({ name: 'TimeoutError' });
 });

@@ -3,6 +3,7 @@ import { search, type Hit } from '../../src/search/rank.js';
 import { SearchIndex, type Text } from '../../src/search/search-index.js';
 import { BOUNDS } from '../../src/search/weights.js';
 import { corpus, NOON, question, scoresOf } from './corpus.js';
+import { ends } from '../support/ends.js';
 
 function indexOf(texts: readonly Text[]): SearchIndex {
   const index = new SearchIndex();
@@ -187,23 +188,19 @@ describe('hostile input takes no longer by its shape', () => {
     ['dates', '2024-05-07 '.repeat(10_000)],
     ['nothing', ''],
   ])('%s', (_, asked) => {
-    const begin = performance.now();
-    expect(search(index, { question: asked, now: NOON }).length).toBeLessThanOrEqual(10);
-    expect(performance.now() - begin).toBeLessThan(1_500);
+    expect(ends(() => search(index, { question: asked, now: NOON })).length).toBeLessThanOrEqual(10);
   });
 
   test('texts of a mebibyte and of a hundred thousand different words', () => {
-    const begin = performance.now();
     const many = Array.from({ length: 100_000 }, (_, i) => `w${i.toString(36)}`).join(' ');
-    const long = said([
+    const texts = [
       many,
       'x'.repeat(1024 * 1024),
-      '书'.repeat(300_000),
-      `${'a'.repeat(900)}\ud83d`.repeat(1000),
+      '书'.repeat(100_000),
+      `${'a'.repeat(900)}\ud83d`.repeat(300),
       `A${' '.repeat(100_000)}: b`,
-    ]);
-    expect(search(long, { question: 'w7', now: NOON })[0]?.at).toBe(1);
-    expect(performance.now() - begin).toBeLessThan(30_000);
+    ];
+    expect(ends(() => search(said(texts), { question: 'w7', now: NOON }))[0]?.at).toBe(1);
   });
 
   test('times that are no times', () => {

@@ -88,11 +88,12 @@ export function uploadsContract(open: () => Store): void {
     });
 
     test('that have expired are not there, and are removed, those alone, however often', async () => {
-      await send(upload({ id: 'att_old', expiresAt: Date.now() + 1_500 }));
-      await send(upload({ id: 'att_used', expiresAt: Date.now() + 1_500 }));
+      const soon = Date.now() + HOUR_MS / 2;
+      await send(upload({ id: 'att_old', expiresAt: soon }));
+      await send(upload({ id: 'att_used', expiresAt: soon }));
       await send();
       await open().uploads.use(owner, 'att_used', use('conv_1'), Date.now() + HOUR_MS);
-      await sleep(1_600);
+      const later = jest.spyOn(Date, 'now').mockReturnValue(soon + 1);
       expect(await open().uploads.find(owner, 'att_old')).toBeUndefined();
       expect(await open().uploads.bytes(owner, 'att_old')).toBeUndefined();
       await Promise.all([open().uploads.sweep(), open().uploads.sweep()]);
@@ -100,6 +101,7 @@ export function uploadsContract(open: () => Store): void {
       expect(await open().uploads.waiting(owner)).toEqual({ count: 1, bytes: WHOLE.byteLength });
       expect(await open().uploads.find(owner, 'att_1')).toMatchObject({ uses: [] });
       expect(await open().uploads.find(owner, 'att_used')).toMatchObject({ uses: [use('conv_1')] });
+      later.mockRestore();
     });
 
     test('are used and swept and sent again at once, and what was answered is true', async () => {

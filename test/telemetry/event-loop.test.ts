@@ -9,6 +9,7 @@ test('a block of the event loop is reported, with what ran longest meanwhile', a
   watch.during('earlier')();
   await new Promise((resolve) => setTimeout(resolve, 200));
   const end = watch.during('run-tool of chat');
+  // clock: this blocks the event loop, and nothing else
   for (const until = performance.now() + 900; performance.now() < until;);
   end();
   await waitFor(

@@ -92,13 +92,11 @@ test('an approval that nobody gives expires as time is let pass', async () => {
   expect(await chat.turn()).toMatchObject({ text: 'Nobody answered.' });
 });
 
-test('tools see the time of the test, and a wait takes none', async () => {
+test('tools see the time of the test, and nobody waits for a wait of an hour', async () => {
   const { chat, perdura } = await open([callTool('get_time'), callTool('wait_until', { seconds: 3600 }), callTool('get_time'), 'Done.'], {
     now: new Date('2030-01-01T00:00:00Z'),
   });
-  const began = performance.now();
   await chat.send('wait an hour');
-  expect(performance.now() - began).toBeLessThan(5_000);
   const [before, , after] = await chat.toolCalls();
   expect(before?.result).toContain('2030-01-01T00:00:00');
   expect(after?.result).toContain('2030-01-01T01:00:00');

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { JsonValue } from '../../src/records/message.js';
 import { approvalFor, matches, type ApprovalRule } from '../../src/tools/approval-rules.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
+import { ends } from '../support/ends.js';
 
 const policy = { repeatable: false, quick: false, timeoutMs: 1_000 };
 const of = (rules: readonly ApprovalRule[], input: JsonValue, name = 'run_command'): string =>
@@ -66,16 +67,14 @@ test.each([
   expect(matches(pattern, text)).toBe(fits);
 });
 
-test('whatever the pieces are, a text that is made of them in their order fits, and one of 100,000 characters takes no time', () => {
+test('whatever the pieces are, a text that is made of them in their order fits, and one of 100,000 characters comes to an end', () => {
   const piece = fc.string({ maxLength: 4 }).map((text) => text.replaceAll('*', ''));
   fc.assert(
     fc.property(fc.array(piece, { minLength: 1, maxLength: 5 }), fc.array(piece, { minLength: 5, maxLength: 5 }), (pieces, gaps) =>
       matches(pieces.join('*'), pieces.map((text, i) => (i === 0 ? text : `${gaps[i] ?? ''}${text}`)).join('')),
     ),
   );
-  const began = Date.now();
-  expect(matches('*a'.repeat(200) + 'b', 'a'.repeat(100_000))).toBe(false);
-  expect(Date.now() - began).toBeLessThan(5_000);
+  expect(ends(() => matches('*a'.repeat(200) + 'b', 'a'.repeat(100_000)))).toBe(false);
 });
 
 test('what is denied says why, in the rule’s words or in ours', () => {

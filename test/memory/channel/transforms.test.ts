@@ -1,6 +1,7 @@
 import type { JsonValue } from '../../../src/records/message.js';
 import { TransformRefused, type MemoryTransform } from '../../../src/records/memory/agent-memory.js';
 import { PART_CHARACTERS, transformed } from '../../../src/memory/channel/transforms.js';
+import { ends } from '../../support/ends.js';
 
 const TEXT = Array.from({ length: 100 }, (_, i) => `line ${i} of the ledger`).join('\n');
 const ROWS = [
@@ -103,15 +104,10 @@ describe('the six transforms', () => {
     expect(await transformed('a', { type: 'summary' }, async () => 'y'.repeat(50_000))).toHaveLength(6_003);
   });
 
-  test('hostile contents and paths take no time', async () => {
-    const begin = performance.now();
-    await via('a'.repeat(3_000_000), 'filtered', { match: `${'a'.repeat(400)}b` });
-    await via(
-      Array.from({ length: 200_000 }, () => [1]),
-      'filtered',
-      { path: '$[*][*]' },
-    );
-    await via({ a: '['.repeat(100_000) }, 'filtered', { path: '$.a' });
-    expect(performance.now() - begin).toBeLessThan(3_000);
+  test('hostile contents and paths come to an end', async () => {
+    const lists = Array.from({ length: 200_000 }, () => [1]);
+    await ends(() => via('a'.repeat(3_000_000), 'filtered', { match: `${'a'.repeat(400)}b` }));
+    await ends(() => via(lists, 'filtered', { path: '$[*][*]' }));
+    await ends(() => via({ a: '['.repeat(100_000) }, 'filtered', { path: '$.a' }));
   });
 });

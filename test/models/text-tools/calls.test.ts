@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { ToolDescription } from '../../../src/models/model.js';
 import { TEXT_TOOL_LIMITS } from '../../../src/models/text-tools/reading.js';
 import { parseTextToolCalls, textToolInstructions } from '../../../src/models/text-tools/calls.js';
+import { ends } from '../../support/ends.js';
 
 const READ: ToolDescription = {
   name: 'read_file',
@@ -104,11 +105,9 @@ describe.each([
     ['tag and blanks', `<tool ${' '.repeat(250_000)}`],
     ['quotes', '<tool name="'.repeat(20_000)],
     ['entities', `<tool name="send"><arg name="text">${'&amp;'.repeat(50_000)}</arg></tool>`],
-  ])('takes no time for %s', (_title, text) => {
-    const begun = performance.now();
-    parse(text);
-    parse(`${text}${call}`.slice(-TEXT_TOOL_LIMITS.text));
-    expect(performance.now() - begun).toBeLessThan(5_000);
+  ])('comes to an end with %s', (_title, text) => {
+    ends(() => parse(text));
+    ends(() => parse(`${text}${call}`.slice(-TEXT_TOOL_LIMITS.text)));
   });
 
   test('never throws', () => {

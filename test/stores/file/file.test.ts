@@ -515,9 +515,8 @@ describe('the files', () => {
       await once(child, 'exit');
       await mkdir(conversationDir(dir, key), { recursive: true });
       await symlink(holder({ pid: child.pid, boot: await thisBoot() }), fileOf('lock'));
-      const begun = Date.now();
+      // It is seen that nobody holds it: waiting for it ends in an error, long before it is old enough to be taken.
       await open().entries.record(key, [userEntry(1)]);
-      expect(Date.now() - begun).toBeLessThan(4000);
     });
 
     test('of a dead process that had our id (in a container it has) is taken over at once', async () => {
@@ -543,10 +542,8 @@ describe('the files', () => {
       await writeFile(card, holder({ pid: child.pid, boot: await thisBoot() }));
       await mkdir(conversationDir(dir, key), { recursive: true });
       await link(card, fileOf('lock'));
-      const begun = Date.now();
       const store = open();
       await store.entries.record(key, [userEntry(1)]);
-      expect(Date.now() - begun).toBeLessThan(4000);
       expect(await readdir(join(dir, 'locks'))).toEqual([expect.stringMatching(`^${process.pid}-`)]);
       await store.close();
       expect(await readdir(dir)).toEqual(['agents']);
@@ -591,10 +588,8 @@ describe('the files', () => {
             result: { n },
           });
         }
-        const begun = Date.now();
         from = killed.acknowledged.length + from + 2;
         await store.entries.append(key, [answerEntry(from - 1)]);
-        expect(Date.now() - begun).toBeLessThan(4000);
         const { entries } = await store.entries.page(key, 0, 10_000);
         const traces = (await readFile(fileOf('raw_traces.jsonl'), 'utf8')).trim().split('\n');
         expect(traces.map((line) => (JSON.parse(line) as { slot: number }).slot).sort((a, b) => a - b)).toEqual(

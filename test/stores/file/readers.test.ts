@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import type { Store } from '../../../src/stores/store.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -42,47 +42,37 @@ test('200 readers of one feed have one watcher, and each has everything once, wh
   await waitFor(watchers, (count) => count <= before);
 });
 
-test('200 feeds that are silent cost little time and memory, and what comes then comes at once', async () => {
-  const keys = Array.from({ length: 200 }, () => aConversation());
-  for (const key of keys) await writer.feed.publish(key, events(numbered(1, 1)));
-  const began = process.memoryUsage().heapUsed;
-  let count = 0;
-  const { statSync } = fs;
-  const counting = (...args: Parameters<typeof statSync>) => {
-    count += 1;
-    return statSync(...args);
-  };
-  Object.assign(fs, { statSync: counting });
-  const reading = keys.map((key) => readCount(store.feed, key, '0', 2).then((read) => ({ read, at: performance.now() })));
-  /** How often a feed is looked at in a second. */
-  const looks = async (): Promise<number> => {
-    const [before, from] = [count, performance.now()];
-    await sleep(1_200);
-    return ((count - before) / keys.length / (performance.now() - from)) * 1_000;
-  };
-  const fresh = await looks();
-  await sleep(1_400);
-  const silent = await looks();
-  Object.assign(fs, { statSync });
-  const bytes = (process.memoryUsage().heapUsed - began) / keys.length;
-  const delays: number[] = [];
-  for (const [at, key] of keys.entries()) {
-    const sent = performance.now();
-    await writer.feed.publish(key, [{ event: { n: 2 } }]);
-    const { read, at: came } = (await reading[at]) ?? { read: [], at: Infinity };
-    expect(eventsOf(read)).toEqual(numbered(1, 2));
-    delays.push(came - sent);
-  }
-  delays.sort((a, b) => a - b);
-  process.stderr.write(
-    `  ∎ 200 feeds: ${fresh.toFixed(1)} looks a second, silent ${silent.toFixed(1)}, ${Math.round(bytes / 1024)} KB each; p50 ${delays[100]?.toFixed(1)} ms\n`,
-  );
-  // By the clock alone it is every 100 ms.
-  expect(silent).toBeGreaterThan(0);
-  expect(silent).toBeLessThan(12);
-  expect(bytes).toBeLessThan(200 * 1024);
-  // A watcher tells of it; by the clock alone it would be 50 ms on average and 100 at most.
-  expect(delays[100]).toBeLessThan(90);
+describe('while the clock stands still', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['Date', 'hrtime', 'nextTick', 'queueMicrotask', 'setImmediate', 'setInterval'] }));
+  afterEach(() => jest.useRealTimers());
+
+  test('200 feeds that are silent are looked at ten times a second and take little memory, and what comes is told of without a look', async () => {
+    const keys = Array.from({ length: 200 }, () => aConversation());
+    for (const key of keys) await writer.feed.publish(key, events(numbered(1, 1)));
+    const began = process.memoryUsage().heapUsed;
+    const looks = jest.spyOn(fs, 'statSync');
+    const reading = keys.map((key) => readCount(store.feed, key, '0', 2));
+    /** All have looked, and wait. */
+    const settled = async (): Promise<void> => {
+      while (jest.getTimerCount() < keys.length) await immediate();
+    };
+    const looksIn = async (ms: number): Promise<number> => {
+      await settled();
+      looks.mockClear();
+      jest.advanceTimersByTime(ms);
+      await settled();
+      return looks.mock.calls.length / keys.length;
+    };
+    expect([await looksIn(14), await looksIn(1), await looksIn(14), await looksIn(1)]).toEqual([0, 1, 0, 1]);
+    await looksIn(2_000);
+    expect([await looksIn(99), await looksIn(1), await looksIn(99), await looksIn(1)]).toEqual([0, 1, 0, 1]);
+    expect((process.memoryUsage().heapUsed - began) / keys.length).toBeLessThan(200 * 1024);
+    looks.mockRestore();
+    for (const [at, key] of keys.entries()) {
+      await writer.feed.publish(key, [{ event: { n: 2 } }]);
+      expect(eventsOf((await reading[at]) ?? [])).toEqual(numbered(1, 2));
+    }
+  });
 });
 
 test('a reader that takes its time holds up no other, and misses nothing', async () => {

@@ -215,7 +215,7 @@ export async function startScriptedApi<Request extends object>(
       const all = [...problems, ...left];
       if (all.length > 0) throw new Error(`scripted ${protocol.name}: ${all.join('; ')}`);
     },
-    waitForHit: (n, timeoutMs = 10_000) =>
+    waitForHit: (n, timeoutMs = 50_000) =>
       new Promise((resolve, reject) => {
         const there = hits[n - 1];
         if (there) return resolve(there);

@@ -1,6 +1,6 @@
 /** Which processes are there whose command line holds a text, as the outside sees it. */
 import { execFileSync } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '../../support/wait-for.js';
 
 export function processesWith(text: string): string[] {
   const all = execFileSync('ps', ['-eo', 'pid=,stat=,args=', '-ww'], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
@@ -8,11 +8,10 @@ export function processesWith(text: string): string[] {
   return all.split('\n').filter((line) => line.includes(text) && !/^\s*\d+\s+Z/.test(line));
 }
 
-/** Those that are still there after the time given. */
-export async function strays(text: string, ms = 3_000): Promise<string[]> {
-  for (const end = Date.now() + ms; Date.now() < end;) {
-    if (processesWith(text).length === 0) return [];
-    await sleep(50);
-  }
-  return processesWith(text);
+/** None, when those that are there have ended; while one lives on it waits in vain. */
+export function strays(text: string): Promise<string[]> {
+  return waitFor(
+    () => processesWith(text),
+    (left) => left.length === 0,
+  );
 }

@@ -78,7 +78,6 @@ test('over Streamable HTTP: the same, and again after the server was started ane
   const last = await waitFor(
     () => run(echo, { message: 'back' }),
     (result) => result.ok,
-    15_000,
   );
   expect(said(last)).toBe('Echo: back');
 });

@@ -67,9 +67,7 @@ describe('a server that', () => {
       const both = { evil: hostile.config, good: good.config };
       const all = await bench.tools(both);
       expect(all.map(({ name }) => name)).toEqual(['mcp__good__echo']);
-      const before = Date.now();
-      expect((await bench.tools(both)).map(({ name }) => name)).toEqual(['mcp__good__echo']);
-      expect(Date.now() - before).toBeLessThan(4_000);
+      expect((await bench.tools(both, { patienceMs: 600_000 })).map(({ name }) => name)).toEqual(['mcp__good__echo']);
       expect(bench.lines.join()).toContain('no database here');
       expect(await hostile.notes()).toHaveLength(1);
     } finally {
@@ -79,17 +77,20 @@ describe('a server that', () => {
 
   test.each(['hang', 'hang-list'])('is mute (%s) costs a turn its patience once', async (mode) => {
     await begin({ mode, tools: [aTool('echo')] });
-    const before = Date.now();
-    expect(await tools({ patienceMs: 1_500 })).toEqual([]);
-    expect(await tools({ patienceMs: 1_500 })).toEqual([]);
-    expect(Date.now() - before).toBeLessThan(2_900);
+    let now = 0;
+    bench = aBench({ connectMs: 3_000, now: () => now });
+    expect(await tools({ patienceMs: 200 })).toEqual([]);
+    // As if the patience had been as long, and were over.
+    now = 600_000;
+    expect(await tools({ patienceMs: 600_000 })).toEqual([]);
+    expect(bench.lines).toEqual([]);
     await waitFor(
       () => bench.lines.length,
       (given) => given > 0,
     );
-    const after = Date.now();
-    expect(await tools({ patienceMs: 5_000 })).toEqual([]);
-    expect(Date.now() - after).toBeLessThan(4_000);
+    const started = await hostile.notes();
+    expect(await tools({ patienceMs: 600_000 })).toEqual([]);
+    expect(await hostile.notes()).toEqual(started);
   });
 
   test('hangs in a call is stopped by the signal, and others go on', async () => {

@@ -34,7 +34,6 @@ async function expectEnded(mode: 'stubborn' | 'escaping', processes: number): Pr
     await waitFor(
       () => pids.filter(isRunning),
       (left) => left.length === 0,
-      10_000,
     );
   } finally {
     owner.kill('SIGKILL');

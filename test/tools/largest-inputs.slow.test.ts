@@ -1,7 +1,8 @@
 /**
- * Each entrance of the tools gets its largest input, of the shape that is worst for it, and an input of a tenth. What takes ten times the
- * processor time, and not a hundred times, holds a worker up for no longer than it is long.
+ * Each entrance of the tools gets its largest input, of the shape that is worst for it, and comes to an end: what takes time by the square
+ * of such an input takes hours.
  */
+import { setImmediate as turnOfEventLoop } from 'node:timers/promises';
 import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { transformed } from '../../src/memory/channel/transforms.js';
 import type { JsonObject } from '../../src/records/message.js';
@@ -16,40 +17,20 @@ import { toToolResult } from '../../src/tools/mcp/result.js';
 import { readServerTools } from '../../src/tools/mcp/server-tool.js';
 import { MAX_BYTES } from '../../src/tools/mcp/stdio-transport.js';
 import type { Tool } from '../../src/tools/tool.js';
+import { ends } from '../support/ends.js';
 import { createPlace, toolContext, type Place } from './tool-context.js';
 
-jest.setTimeout(120_000);
-
 const MEBIBYTE = 1024 * 1024;
-/** Ten for what is linear; the rest is for the collector and the compiler. */
-const RATIO = 25;
-/** Milliseconds of processor time: below it a ratio says nothing. */
-const NOISE_MS = 100;
-/** For the largest. */
-const MOST_MS = 6_000;
-
 let place: Place;
 beforeEach(() => (place = createPlace()));
 afterEach(() => place.remove());
 
 const run = (tool: Tool, input: JsonObject): Promise<unknown> => tool.run(input, toolContext({ workspace: place.workspace }));
 
-/** The best of two, since the first one compiles; of one, where that is below `enough` already. */
-async function processorMs(work: () => unknown, enough = 0): Promise<number> {
-  const times: number[] = [];
-  for (let round = 0; round < 2 && Math.min(...times) >= enough; round++) {
-    const before = process.cpuUsage();
-    await work();
-    const { user, system } = process.cpuUsage(before);
-    times.push((user + system) / 1000);
-  }
-  return Math.min(...times);
-}
-
-async function expectLinear(prepare: (size: number) => () => unknown, largest: number): Promise<void> {
-  const small = await processorMs(prepare(Math.floor(largest / 10)));
-  const limit = Math.min(MOST_MS, Math.max(RATIO * Math.max(small, NOISE_MS / 10), NOISE_MS * 5));
-  expect(await processorMs(prepare(largest), limit)).toBeLessThan(limit);
+/** What pauses, for a file, is held to its end by the runner's own bound, which is met in the turn after it. */
+async function expectEnd(work: () => unknown): Promise<void> {
+  await ends(work);
+  await turnOfEventLoop();
 }
 
 describe('edit_file', () => {
@@ -62,10 +43,9 @@ describe('edit_file', () => {
     ['a beginning that comes again and again', (n) => 'a\na\nb\n'.repeat(n / 6), (n) => `${'a\na\nb\n'.repeat(n / 24)}a\na\na`],
     ['many places', (n) => 'ab'.repeat(n / 2), () => 'ab'],
   ])('%s', async (_, textOf, oldTextOf) => {
-    await expectLinear((size) => {
-      place.write('x.txt', textOf(size));
-      return () => run(editFile, { path: 'x.txt', oldText: oldTextOf(size), newText: 'c' });
-    }, FILE_BYTES - 64);
+    const size = FILE_BYTES - 64;
+    place.write('x.txt', textOf(size));
+    await expectEnd(() => run(editFile, { path: 'x.txt', oldText: oldTextOf(size), newText: 'c' }));
   });
 });
 
@@ -74,10 +54,8 @@ test.each<[string, (size: number) => string]>([
   ['empty lines', (n) => '\n'.repeat(n)],
   ['what nobody sees', (n) => 'a\u200b'.repeat(n / 4)],
 ])('read_file: %s', async (_, textOf) => {
-  await expectLinear((size) => {
-    place.write('x.txt', textOf(size));
-    return () => run(readFile, { path: 'x.txt', offset: 2 });
-  }, 16 * MEBIBYTE);
+  place.write('x.txt', textOf(16 * MEBIBYTE));
+  await expectEnd(() => run(readFile, { path: 'x.txt', offset: 2 }));
 });
 
 test.each<[string, (size: number) => string, string]>([
@@ -85,10 +63,8 @@ test.each<[string, (size: number) => string, string]>([
   ['short lines', (n) => 'ab\n'.repeat(n / 3), 'ba'],
   ['what nobody sees', (n) => `${'\u200b'.repeat(200)}x\n`.repeat(n / 603), 'x'],
 ])('search_files: %s', async (_, textOf, query) => {
-  await expectLinear((size) => {
-    place.write('x.txt', textOf(size));
-    return () => run(searchFiles, { query, limit: 200, ignoreCase: true });
-  }, 4 * MEBIBYTE);
+  place.write('x.txt', textOf(4 * MEBIBYTE));
+  await expectEnd(() => run(searchFiles, { query, limit: 200, ignoreCase: true }));
 });
 
 test.each<[string, (size: number) => string]>([
@@ -96,13 +72,9 @@ test.each<[string, (size: number) => string]>([
   ['nested', (n) => '<div>'.repeat(n / 5)],
   ['what is no element', (n) => '<'.repeat(n)],
 ])('a page: %s', async (_, htmlOf) => {
-  const limitMs = 3_000;
-  const html = htmlOf(5 * MEBIBYTE);
-  const before = process.cpuUsage();
   // In a thread of its own, so that it holds nobody up; it is ended at its limit.
-  await readablePage({ html, url: 'https://a.example/' }, new AbortController().signal, limitMs);
-  const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1000).toBeLessThan(4 * limitMs + 4_000);
+  const page = await readablePage({ html: htmlOf(5 * MEBIBYTE), url: 'https://a.example/' }, new AbortController().signal, 1_000);
+  expect(page?.markdown ?? '').not.toContain('<p>');
 });
 
 describe('what an MCP server says', () => {
@@ -117,15 +89,9 @@ describe('what an MCP server says', () => {
     ['lists in lists', (n) => `[${`${'['.repeat(100)}${']'.repeat(100)},`.repeat(n / 201)}0]`, false],
   ])('before it is parsed, and what passes is parsed: %s', async (_, textOf, passes) => {
     const shape = createShapeMeter();
-    await expectLinear((size) => {
-      const bytes = Buffer.from(textOf(size));
-      return () => {
-        shape.next();
-        if (shape.pass(bytes)) JSON.parse(bytes.toString());
-      };
-    }, MAX_BYTES);
-    shape.next();
-    expect(shape.pass(Buffer.from(textOf(MAX_BYTES)))).toBe(passes);
+    const bytes = Buffer.from(textOf(MAX_BYTES));
+    expect(ends(() => shape.pass(bytes))).toBe(passes);
+    if (passes) ends(() => JSON.parse(bytes.toString()));
   });
 
   test('is parsed at the last depth and number of values, whatever its pieces, and not beyond', () => {
@@ -154,10 +120,8 @@ describe('what an MCP server says', () => {
       },
     ],
   ])('as a result: %s', async (_, answerOf) => {
-    await expectLinear((size) => {
-      const answer = answerOf(size);
-      return () => toToolResult(answer, veil);
-    }, 15 * MEBIBYTE);
+    const answer = answerOf(15 * MEBIBYTE);
+    await expectEnd(() => toToolResult(answer, veil));
   });
 
   const tool = (i: number, properties: object, more: object = {}): object => ({
@@ -183,10 +147,8 @@ describe('what an MCP server says', () => {
       (n) => Array.from({ length: 256 }, (_, i) => tool(i, { a: { description: 'a\u200b'.repeat(n / 1024) } })),
     ],
   ])('as its tools: %s', async (_, itemsOf) => {
-    await expectLinear((size) => {
-      const items = itemsOf(size);
-      return () => readServerTools('evil', items);
-    }, 8.5 * MEBIBYTE);
+    const items = itemsOf(8.5 * MEBIBYTE);
+    await expectEnd(() => readServerTools('evil', items));
   });
 
   test('offers no more than fits into prompts, and says what is left out', () => {
@@ -203,10 +165,8 @@ test.each<[string, (size: number) => string, object]>([
   ['words', (n) => 'ab\n'.repeat(n / 3), { match: 'AB' }],
   ['a path that is nowhere', (n) => JSON.stringify({ a: 'x'.repeat(n) }), { path: '$.*.*.*.*' }],
 ])('an item of the memory channel: %s', async (_, contentOf, params) => {
-  await expectLinear((size) => {
-    const content = contentOf(size);
-    return () => transformed(content, { type: 'filtered', params }, undefined);
-  }, 10 * MEBIBYTE);
+  const content = contentOf(10 * MEBIBYTE);
+  await expectEnd(() => transformed(content, { type: 'filtered', params }, undefined));
 });
 
 test.each<[string, (size: number) => string]>([
@@ -215,8 +175,6 @@ test.each<[string, (size: number) => string]>([
   ['escapes', (n) => '%41'.repeat(n / 3)],
 ])('what leaves: %s', async (_, textOf) => {
   const known = createKnownSecrets(['canary-token', 'another-secret']);
-  await expectLinear((size) => {
-    const text = textOf(size);
-    return () => secretLeaving(text, known);
-  }, MEBIBYTE);
+  const text = textOf(MEBIBYTE);
+  await expectEnd(() => secretLeaving(text, known));
 });
