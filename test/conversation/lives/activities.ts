@@ -375,13 +375,14 @@ function notePlans({ plans }: World, { blocks, plans: made = [] }: ModelAnswer):
 /** T6: no reason twice without an answer between them. Of a duplicate there may be another, which a person has sent later. */
 function noteDeferral(
   world: World,
-  { turn, write }: ModelStepInput,
+  { turn, write, configure }: ModelStepInput,
   { reason, written: { messages } }: ModelStepResult & { kind: 'deferred' },
 ): void {
   const ids = messages.flatMap(({ slot, duplicate }) =>
     duplicate === undefined ? [] : [write.messages.find((message) => message.slot === slot)?.messageId],
   );
-  const name = `${turn}: ${reason === 'duplicate' ? ids.join() : reason}`;
+  // The next model of the list may take less: for it the context may be made shorter again.
+  const name = `${turn}${configure?.fallback ?? ''}: ${reason === 'duplicate' ? ids.join() : reason}`;
   const count = (world.deferrals.get(name) ?? 0) + 1;
   world.deferrals.set(name, count);
   if (count > 1) world.problems.push(`${name} has deferred twice`);

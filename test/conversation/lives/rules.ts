@@ -15,6 +15,7 @@ import type { World } from './world.js';
 /** Characters of JSON: what a server takes of a run that continues as new, and far more than any of these lives has at rest. */
 export const [MAX_CARRIED, MAX_RESTING] = [2_000_000, 120_000];
 
+const MAX_TOOLS = 16;
 /** Started at most once in a life: none of them is tried again under the same name. */
 const ONCE: readonly EffectName[] = [
   'run-tool',
@@ -36,6 +37,7 @@ export function checkChange(world: World, before: ConversationState, event: Conv
   noteEnds(world, before, event);
   checkMessages(world, before);
   const isNewSession = state.session > before.session && !(event.kind === 'effect-completed' && event.effect !== 'evict');
+  if (isNewSession) world.always.clear();
   if (isNewSession && state.context.length > 0) problems.push(`session ${state.session} begins with a context`);
   for (const { callId, kind } of approvalsOf(state)) {
     if (kind !== 'approval' && plans.has(callId) && !isAllowed(world, callId)) problems.push(`${callId} waits for its ${kind} unapproved`);
@@ -56,6 +58,7 @@ function checkMessages(world: World, before: ConversationState): void {
     const turns = taken.get(id) ?? new Set();
     if (!turns.has(turn.number) && withdrawn.has(id)) problems.push(`${id} is answered though it was withdrawn`);
     taken.set(id, turns.add(turn.number));
+    if (!said.has(id) && id !== 'hello') problems.push(`${id} is answered though it was refused`);
     if (turns.size > 1) problems.push(`${id} is in the turns ${[...turns].join()}`);
   }
   const [first = ''] = turn.messageIds;
@@ -119,6 +122,7 @@ export function checkStart(world: World, { effect, id, input }: Effect): void {
       checkApproved(world, id);
       break;
     case 'run-tool':
+      if (awaited.filter((other) => other.effect === 'run-tool').length >= MAX_TOOLS) problems.push('too many tools at once');
       checkStopped(world, id);
       checkApproved(world, id);
       if (!world.entries.has(input.askedIn)) problems.push(`${id} runs before the store has its arguments`);
