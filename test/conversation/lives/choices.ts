@@ -45,12 +45,12 @@ const ORDINARY = [
   one(5, 'ask', { what: fc.constantFrom('compaction', 'compaction', 'undo', 'truncation', 'truncate', 'compact') }),
   one(2, 'edit', { op: fc.constantFrom('drop', 'move', 'clear'), which: fc.nat(5), before: fc.nat(5) }),
   one(2, 'app', { id: fc.nat(9), what: fc.nat(7) }),
-  one(1, 'budget', { maxTokens: fc.integer({ min: 1, max: 5_000 }) }),
-  one(6, 'decide', { which: fc.nat(3), decision: fc.constantFrom('approve', 'approve', 'deny', 'always', 'stray') }),
+  one(1, 'budget', { maxTokens: fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 5_000 })) }),
+  one(12, 'decide', { which: fc.nat(3), decision: fc.constantFrom('approve', 'always', 'deny', 'always', 'stray') }),
   one(8, 'child', { which: fc.nat(3), news: fc.constantFrom('ended', 'ended', 'again', 'asks', 'stands', 'paused') }),
   one(8, 'news', { isAgain: fc.boolean() }),
   one(16, 'time', { ms: fc.integer({ min: 1, max: 5_000 }) }),
-  one(60, 'end', { which: fc.nat(20), how: fc.nat(9), tools: fc.integer({ min: 1, max: 20 }) }),
+  one(60, 'end', { which: fc.nat(20), how: fc.constantFrom(0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 7, 8, 9), tools: fc.integer({ min: 1, max: 20 }) }),
 ];
 const STEPPED = [one(4, 'mode', { mode: fc.constantFrom('auto', 'stepping') }), plain(6, 'step'), one(2, 'break', { at: fc.nat(3) })];
 

@@ -37,7 +37,7 @@ interface Manner {
   readonly handsOver?: boolean;
 }
 
-export function lived(made: readonly Choice[], kind: Kind, { isTwin = false, handsOver = false }: Manner): World {
+function lived(made: readonly Choice[], kind: Kind, { isTwin = false, handsOver = false }: Manner): World {
   const world = createWorld(kind);
   if (kind === 'sub-agent') {
     for (const one of [{ kind: 'say', id: 0, delivery: 'queue', bytes: 4 }, { kind: 'close' }] as const) choose(world, one, isTwin);
@@ -76,6 +76,9 @@ function end(world: World): string[] {
   const { outcomes } = state.compaction;
   const unanswered = world.requests.slice(-16).filter((id) => !outcomes.some(({ requestId }) => requestId === id));
   expect(unanswered.length === 0, `the requests ${unanswered.join()} are not answered`);
+  const rewound = Array.from({ length: Math.min(16, world.rewinds) }, (_, i) => `w${world.rewinds - i}`);
+  const isRewound = (id: string): boolean => state.rewinds?.outcomes.some(({ requestId }) => requestId === id) === true;
+  expect(rewound.every(isRewound), `of the rewinds ${rewound.join()} one is not answered`);
   const resets = Array.from({ length: world.resets }, (_, i) => `r${i + 1}`).filter(
     (id) => !state.resets.some(({ resetId }) => resetId === id),
   );
@@ -93,7 +96,7 @@ function end(world: World): string[] {
 function sayHello(world: World): void {
   world.at += 61_000;
   tell(world, { kind: 'message-received', messageId: 'hello', text: 'hello', delivery: 'queue', at: world.at });
-  finish(world, false);
+  finish(world);
   const turn = turnOfMessage(world.state, 'hello');
   const ended = turn === undefined ? undefined : endedTurn(world.state, turn);
   if (ended?.stopReason !== 'end' || ended.error) world.problems.push(`hello is not answered: ${JSON.stringify(ended ?? turn ?? null)}`);
@@ -111,7 +114,7 @@ export function tell(world: World, event: ConversationEvent): void {
 }
 
 /** Starts what is next until nothing is. */
-function pump(world: World, isTwin: boolean): void {
+export function pump(world: World, isTwin = false): void {
   for (let i = 0; i < 1000 && !world.isOver; i++) if (!start(world, nextStep(world.state), isTwin)) return;
   if (!world.isOver) world.problems.push('nextStep never comes to rest');
 }
@@ -212,7 +215,7 @@ function notified(news: ChildNews): { readonly asks?: string; readonly control?:
   return { asks: JSON.stringify(news.kind === 'asks' ? news.asks : []) };
 }
 
-function choose(world: World, choice: Choice, isTwin: boolean): void {
+export function choose(world: World, choice: Choice, isTwin = false): void {
   if (world.isOver) return;
   world.at += 1;
   if (choice.kind === 'time') {
@@ -236,7 +239,7 @@ function isOpen({ lineage }: ConversationState): boolean {
   return lineage?.isOpen !== false;
 }
 
-function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 'time' }>): ConversationEvent | undefined {
+export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 'time' }>): ConversationEvent | undefined {
   const { at, state } = world;
   switch (choice.kind) {
     case 'say':
@@ -402,7 +405,7 @@ function childNews(world: World, { which, news }: Of<'child'>): ConversationEven
 }
 
 /** Everything ends well from here on, and time passes, until nothing is left. */
-function finish(world: World, isTwin: boolean): void {
+export function finish(world: World, isTwin = false): void {
   const { at } = world;
   world.maxTokens = undefined;
   tell(world, { kind: 'breakpoints-set', breakpoints: {}, at });
@@ -445,6 +448,6 @@ function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inF
 }
 
 /** What the conversation should have counted. */
-function toldTokens({ told }: World): number {
+export function toldTokens({ told }: World): number {
   return [...told.values()].reduce((sum, tokens) => sum + tokens, 0);
 }
