@@ -137,16 +137,6 @@ test('K2: one that fails is not tried again in that turn, and the turn goes on',
   expect(kinds(settle(apply(over, said('again')), { compact: (input) => compacted(input) }).steps)).toContain('compact');
 });
 
-test('K3: a result that comes after a reset counts for its cost alone', () => {
-  const { state: running, input, done } = take(begun(talked(5, BUDGET), 'next'), 'compact');
-  const state = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
-  expect(state).toMatchObject({ session: 2, inFlight: [{ effect: 'compact' }] });
-  const late = apply(state, done(compacted(input), 2002));
-  expect(late).toEqual({ ...state, now: late.now, usage: late.usage, inFlight: [] });
-  expect(late.usage.inputTokens).toBe(state.usage.inputTokens + USAGE.inputTokens);
-  expect(apply(late, done(compacted(input), 2003)).usage).toEqual(late.usage);
-});
-
 test('K3: a failure that comes after a reset answers nobody of the new session', () => {
   const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
   const cleared = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;

@@ -96,21 +96,6 @@ describe('the window', () => {
     expect(news(trimmed, 's1/1-42', 'raw-fallback')).toEqual(trimmed);
   });
 
-  test('each message is asked for once, however long it goes on', () => {
-    const asked: number[] = [];
-    let state = open();
-    for (let i = 0; i < 200; i++) {
-      const after = settle(apply(state, said(`x${i}`, { at: state.now })), {
-        consolidate: ({ request }) => {
-          asked.push(...slotsOf(request.slots));
-          return 'model';
-        },
-      });
-      state = after.state;
-    }
-    expect(asked).toEqual(Array.from({ length: asked.length }, (_, i) => i + 1));
-    expect(asked.length).toBeGreaterThan(340);
-  });
 });
 
 test('what cannot leave rests by itself: messages are answered meanwhile', () => {
@@ -199,17 +184,6 @@ describe('/new', () => {
     expect(state.turnsEnded).toBe(3);
   });
 
-  test('what the memory workflow could not be sent stays owed, and is sent later', () => {
-    let state = reset(talked(2));
-    const failure = { type: 'connection', message: 'no', transient: true };
-    for (const _ of [1, 2]) {
-      const asking = take(later(state, 4_500), 'ask-memory');
-      state = apply(asking.state, asking.failed(failure));
-    }
-    const cleared = settle(later(state, 26_000), SILENT);
-    expect(cleared.state).toMatchObject({ session: 2, consolidation: { pendingRequests: [] } });
-    expect(kinds(cleared.steps)).toContain('ask-memory');
-  });
 });
 
 describe('close', () => {

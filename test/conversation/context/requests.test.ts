@@ -5,7 +5,6 @@ import { choiceRefusal, compactionOutcome, tokenUsageOf } from '../../../src/con
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { readChosenChunks } from '../../../src/conversation/protocol/control-input.js';
 import { LIMITS } from '../../../src/conversation/protocol/limits.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { slotsOf, toRanges } from '../../../src/records/slots.js';
@@ -119,13 +118,4 @@ test.each<[unknown, RegExp]>([
 ])('the payload %j is refused', (payload, reason) => {
   const read = readChosenChunks(payload, 'executeTruncation');
   expect(read).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
-});
-
-test('a request that waits is carried to the next run', () => {
-  const state = apply(talked(2), choosing('compact', [1]));
-  expect(readCarriedState(JSON.parse(JSON.stringify(state)), state.identity.life)).toMatchObject({
-    ok: true,
-    value: { compaction: state.compaction },
-  });
-  expect(nextStep(state)).toMatchObject({ effect: 'compact' });
 });

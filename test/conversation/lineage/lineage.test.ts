@@ -9,7 +9,7 @@ import type { ConversationState } from '../../../src/conversation/state.js';
 import { attributesDue } from '../../../src/conversation/views/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { readRewind, readStart } from '../../../src/conversation/protocol/input.js';
-import { applyAll, open, said, settle, stored, take } from '../drive.js';
+import { applyAll, open, said, settle, take } from '../drive.js';
 
 const ORIGIN = { kind: 'fork', conversation: 'c1', life: 'l0', turn: 'turn_0007' } as const;
 
@@ -67,14 +67,6 @@ test('until it has its beginning the status says whose turns it waits for', () =
   expect(statusOf(apply(opening, done(OPENED)), 0).waiting).toBeUndefined();
 });
 
-test('what came while it was opened keeps its order: a message, then a close', () => {
-  const { state: begun, done } = take(forked(), 'open-origin');
-  const opening = applyAll(begun, said('m1'), { kind: 'close-requested', at: 1 });
-  expect(opening.closing).toBe('no');
-  const { state } = settle(apply(opening, done(OPENED)));
-  expect(state).toMatchObject({ closing: 'consolidated', turnsEnded: 1, rejected: { count: 0 } });
-});
-
 test('a fork that cannot begin says why, and is no conversation', () => {
   const failure = { type: 'unknown-turn', message: 'c1 has no turn_0007', transient: false };
   const { state, failed } = take(forked(), 'open-origin');
@@ -120,29 +112,6 @@ test('rewound, the context is replaced, counters and cost go on, and the next tu
   expect(JSON.parse(JSON.stringify(state))).toEqual(state);
 });
 
-test('a rewind stops the running turn, and nothing begins before it is done', () => {
-  const { state: idle } = settle(apply(open(), said('m1')));
-  const calling = take(apply(idle, said('m2')), 'model-step');
-  const asked = applyAll(calling.state, said('m3', { at: 21 }), { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 22 });
-  expect(asked.turn?.stopping).not.toBeNull();
-  expect(nextStep(asked).kind).toBe('stop');
-  const failure = { type: 'cancelled', message: 'stopped', transient: false };
-  const after = applyAll(asked, { kind: 'stop-sent', at: 22 }, calling.failed(failure, 23));
-  expect(after.turn).toBeNull();
-  // What the step was to write, and its fence, are with the store before anything is cut.
-  const writing = take(after, 'store-step');
-  expect(writing.input.write).toMatchObject({ messages: [{ messageId: 'm2' }], settle: [{ effect: 'turn_0002/m1' }] });
-  const held = take(apply(writing.state, writing.done(stored(writing.input))), 'rewind');
-  expect(held.input.waiting).toEqual([[5, 5]]);
-  expect(nextStep(held.state)).toEqual({ kind: 'wait' });
-  const { state: end } = settle(apply(held.state, held.done(rewound())));
-  expect(end.ended.map(({ number, stopReason }) => [number, stopReason])).toEqual([
-    [1, 'end'],
-    [2, 'interrupted'],
-    [3, 'end'],
-  ]);
-});
-
 test('a rewind that fails changes nothing, and one that is asked twice is one', () => {
   const { state: before } = settle(applyAll(open(), said('m1')));
   const request = { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0009', at: 9 } as const;
@@ -170,19 +139,6 @@ test('what is said in place of a turn is answered first once that is cut, and ta
   const failure = { type: 'unknown-turn', message: 'no turn_0002', transient: false };
   const unsaid = settle(apply(stopped, failed(failure))).state;
   expect(unsaid.ended.map(({ number, stopReason }) => [number, stopReason]).slice(-2)).toEqual([[4, 'withdrawn'], [3, 'end']]); // prettier-ignore
-});
-
-test('no hand-over while a rewind is in flight, and one between asking and doing loses nothing', () => {
-  const { state: before } = settle(applyAll(open(), said('m1'), said('m2')));
-  const asked = applyAll(
-    before,
-    { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 9 },
-    { kind: 'hand-over-due', reason: 'test', at: 9 },
-  );
-  expect(nextStep(asked).kind).toBe('hand-over');
-  const carried = apply(JSON.parse(JSON.stringify(asked)) as ConversationState, { kind: 'run-continued', at: 10 });
-  const doing = apply(take(carried, 'rewind').state, { kind: 'hand-over-due', reason: 'test', at: 12 });
-  expect(nextStep(doing).kind).toBe('wait');
 });
 
 test.each([

@@ -4,7 +4,7 @@ import type { EffectOf } from '../../../src/conversation/effect.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { WEBHOOK_EVENTS } from '../../../src/records/webhooks.js';
-import { applyAll, open, said, SETTINGS, STORE_AWAY } from '../drive.js';
+import { applyAll, open, said, SETTINGS } from '../drive.js';
 
 const asks: ConversationState = { ...open(), settings: { ...SETTINGS, webhooks: WEBHOOK_EVENTS } };
 /** A turn that was stopped before it called. */
@@ -34,21 +34,6 @@ test('a turn that ends is an event where the settings ask for it, and else leave
 test('a sub-agent’s turn is none', () => {
   const parent = { conversation: 'chat', life: 'l0', callId: 'turn_0001/c1', depth: 1 };
   expect(ended({ ...asks, parent })).not.toHaveProperty('deliveries');
-});
-
-test('what could not be handed over is tried again later, a hand-over carries it, and the conversation does not end before', () => {
-  const closing = apply(ended(asks), { kind: 'close-requested', at: 2_000, memory: false });
-  const { state, effect } = started(closing);
-  const failed = apply(state, { kind: 'effect-failed', effect: 'deliver', id: effect.id, failure: STORE_AWAY, at: 3_000 });
-  const stored: ConversationState = { ...failed, outbox: { messages: [], settle: [], entries: [], feed: [] }, closing: 'consolidated' };
-  expect(nextStep(stored)).toMatchObject({ kind: 'wait', until: 5_000 });
-  const later = apply(stored, { kind: 'time-passed', at: 5_000 });
-  const again = started(later);
-  expect(again.effect.input).toEqual(effect.input);
-  const done = apply(again.state, { kind: 'effect-completed', effect: 'deliver', id: again.effect.id, output: undefined, at: 5_100 });
-  expect(done.retries).toEqual({});
-  expect(nextStep(done)).toMatchObject({ kind: 'finish' });
-  expect(nextStep({ ...stored, handOver: 'full' })).toEqual({ kind: 'hand-over', reason: 'full' });
 });
 
 test('an answer that the store does not have yet holds its event back', () => {

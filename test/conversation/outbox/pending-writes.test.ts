@@ -110,31 +110,6 @@ test('a steering message is not stored before it has its turn', () => {
   expect(nextStep(steered).kind).toBe('wait');
 });
 
-test('R2: a step that failed, or was given up, owes everything still; a receipt takes away what it names', () => {
-  const { state, input, failed, done } = take(apply(open(), said('a')), 'model-step');
-  const owed = [{ messageId: 'a', text: 'text of a' }];
-  expect(state.outbox.messages).toMatchObject(owed);
-  expect(apply(state, failed(STORE_AWAY)).outbox.messages).toMatchObject(owed);
-  const gone = applyAll(state, ...interrupted(2000), { kind: 'time-passed', at: 4000 });
-  expect(apply(gone, done(answered(input))).outbox.messages).toMatchObject(owed);
-  const another = answered(input, {}, { written: { messages: [{ slot: 99, bytes: 1 }] } });
-  expect(apply(state, done(another)).outbox.messages).toMatchObject(owed);
-  expect(apply(state, done(answered(input))).outbox.messages).toEqual([]);
-});
-
-test('R2: what comes to be owed while a step runs stays owed when that one is done', () => {
-  const { state, input, done } = take(apply(open(), said('a')), 'model-step');
-  const {
-    state: writing,
-    input: first,
-    done: firstDone,
-  } = take(applyAll(state, ...interrupted(2000), { kind: 'time-passed', at: 4000 }), 'store-step');
-  const more = applyAll(writing, said('b'), { kind: 'turn-begun', at: 4000 });
-  const after = apply(more, firstDone(stored(first)));
-  expect(after.outbox).toMatchObject({ messages: [{ messageId: 'b' }], settle: [], feed: [] });
-  expect(apply(after, done(answered(input))).outbox).toEqual(after.outbox);
-});
-
 test('R3: no two steps carry the same', () => {
   const { state: calling } = take(apply(open(), said('a')), 'model-step');
   const queued = applyAll(calling, ...['b', 'c', 'd'].map((id) => long(id, 100 * KIB)));

@@ -173,12 +173,6 @@ test('a second step is refused while one runs, and by its id the first is answer
   expect(stepRefusal(state, 'one')).toBeUndefined();
 });
 
-test('back in auto, the queue is drained', () => {
-  const held = settle(stepping(applyAll(open(), said('a'), said('b')))).state;
-  const { state } = settle(apply(held, { kind: 'mode-set', mode: 'auto', at: AT }));
-  expect(state.turnsEnded).toBe(2);
-});
-
 test('a model that fails ends its step; another one tries again', () => {
   const begun = step(settle(stepping(apply(open(), said('a')))).state).state;
   const asked = apply(begun, { kind: 'step-requested', id: 'x', at: AT });

@@ -7,7 +7,10 @@ import fc from 'fast-check';
 import { turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { endedTurn } from '../../../src/conversation/views/view.js';
-import { choices, choose, createWorld, endOf, eventOf, finish, pump, tell, toldTokens, type World } from '../lives.js';
+import { endOf } from '../lives/activities.js';
+import { choices } from '../lives/choices.js';
+import { choose, eventOf, finish, pump, tell, toldTokens } from '../lives/living.js';
+import { createWorld, type World } from '../lives/world.js';
 
 type Arrival =
   | { readonly kind: 'end'; readonly effect: World['flying'][number]; readonly how: number; readonly tools: number }
@@ -24,8 +27,8 @@ function arrivalsOf(world: World, hows: readonly number[]): Arrival[] {
     // The same once more.
     eventOf(world, { kind: 'say', id: 100, delivery: 'queue', bytes: 1 }),
     eventOf(world, { kind: 'decide', which: 0, decision: 'approve' }),
-    eventOf(world, { kind: 'child', which: 0 }),
-    eventOf(world, { kind: 'news' }),
+    eventOf(world, { kind: 'child', which: 0, news: 'ended' }),
+    eventOf(world, { kind: 'news', isAgain: false }),
   ];
   return [...ends, ...others.flatMap((event): Arrival[] => (event ? [{ kind: 'event', event }] : []))];
 }
@@ -44,7 +47,7 @@ function essenceOf({ state, said, messages, outcomes, children }: World, arrival
   const calls = arrivals.flatMap((one) => (one.kind === 'end' && one.effect.effect === 'run-tool' ? [one.effect.id] : []));
   return {
     written: [...messages.keys()].sort(),
-    answered: [...said].filter((id) => endedTurn(state, turnOfMessage(state, id) ?? '')).sort(),
+    answered: [...said.keys()].filter((id) => endedTurn(state, turnOfMessage(state, id) ?? '')).sort(),
     outcomes: calls.map((id) => [id, outcomes.get(id)]),
     owed: [state.outbox, state.inFlight, state.queue],
     children,
@@ -64,7 +67,7 @@ test('the order of what comes in one activation loses nothing, doubles nothing, 
   const hows = fc.array(fc.constantFrom(0, 1, 2, 4, 5, 6, 9), { minLength: 4, maxLength: 4 });
   // No stop is among them: whether a message was said before a stop or after it is a difference.
   const quiet = choices(30).map((made) =>
-    made.filter(({ kind }) => !['close', 'due', 'interrupt', 'reset', 'rewind', 'clear', 'withdraw'].includes(kind)),
+    made.filter(({ kind }) => !['close', 'due', 'interrupt', 'reset', 'rewind', 'edit', 'withdraw'].includes(kind)),
   );
   fc.assert(
     fc.property(quiet, hows, fc.array(keys, { minLength: 3, maxLength: 3 }), (made, how, orders) => {

@@ -60,16 +60,6 @@ const runs = (state: ConversationState): unknown => {
   return isEffect(step, 'run-tool') ? [step.input.callId, step.input.person] : step.kind;
 };
 
-test('a call that needs leave does not start before a person gives it; the others of its round do', () => {
-  const state = round(asks, { ...plan, fingerprint: 'f2' });
-  expect(runs(state)).toEqual(['turn_0001/c2', undefined]);
-  expect(approvalsOf(state)).toMatchObject([
-    { conversation: 'chat', callId: 'turn_0001/c1', kind: 'approval', hash: 'f1', askedAt: 1003, expiresAt: 61_003 },
-  ]);
-  const { state: started } = take(state, 'run-tool');
-  expect(runs(decided(started, 'approve'))).toEqual(['turn_0001/c1', undefined]);
-});
-
 test('what waits for a person is said in the status, and a hand-over does not wait with it', () => {
   const state = round(asks);
   expect(statusOf(state, 0)).toMatchObject({ phase: 'waiting-for-person', pendingApprovals: 1 });
@@ -124,12 +114,6 @@ test('what nobody decides in time is not run, and the model is told', () => {
   expect(results(apply(early, { kind: 'time-passed', at: 61_003 }))).toEqual([
     ['rejected', 'Not run: nobody allowed it until 1970-01-01T00:01:01.003Z.'],
   ]);
-});
-
-test('what a rule forbids never waits for anybody', () => {
-  const state = round({ ...plan, approval: { policy: 'deny', why: 'no shell here.' } });
-  expect(results(state)).toEqual([['rejected', 'Not run: no shell here.']]);
-  expect(approvalsOf(state)).toEqual([]);
 });
 
 test('a question is answered by the words of a person, and asks first where a rule says so', () => {

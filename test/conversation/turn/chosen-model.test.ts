@@ -4,7 +4,7 @@ import { readModelChoice } from '../../../src/conversation/protocol/input.js';
 import { attributesDue } from '../../../src/conversation/views/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { answered, applyAll, asking, finished, notAnswered, open, said, settle, SETTINGS, take } from '../drive.js';
+import { answered, asking, finished, notAnswered, open, said, settle, SETTINGS, take } from '../drive.js';
 
 const OTHER = 'openai/other';
 const set = (model: string | null) => ({ kind: 'model-set', model, at: 5 }) as const;
@@ -53,11 +53,6 @@ test('lists show the other model once it has answered', () => {
   expect(attributesDue(registered)).toMatchObject({ AgentModel: SETTINGS.model });
   const told = apply(registered, { kind: 'attributes-upserted', status: 'running', turns: 1, model: SETTINGS.model, at: 6 });
   expect(attributesDue(told)).toBeUndefined();
-});
-
-test('it is carried to the next run', () => {
-  const state = applyAll(idle(), set(OTHER), set(null));
-  expect(JSON.parse(JSON.stringify(state))).toEqual(state);
 });
 
 test.each([

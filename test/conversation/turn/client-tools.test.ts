@@ -11,7 +11,7 @@ import { readCarriedState } from '../../../src/conversation/state/carried-state.
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { approvalsOf, decisionRefusal, notifyInput } from '../../../src/conversation/turn/approvals.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
-import { answered, applyAll, askingFor, finished, interrupted, isEffect, open, ORDINARY, said, SETTINGS, take, USAGE } from '../drive.js';
+import { answered, applyAll, askingFor, interrupted, isEffect, open, ORDINARY, said, SETTINGS, take, USAGE } from '../drive.js';
 
 const TOOLS = [{ name: 'look', inputSchema: { type: 'object' } }];
 const plan: ToolPlan = { ...ORDINARY, fingerprint: 'f1' };
@@ -88,13 +88,6 @@ test.each([
   ['a refusal', { decision: 'deny', note: 'not here' }, ['rejected', 'Not run. They say: not here']],
 ])('%s is what the model reads', (_, decision, result) => {
   expect(results(decided(round(ofClient), 'turn_0001/c1', decision))).toEqual([result]);
-});
-
-test('own tools run beside it, and the model is asked once all have answered', () => {
-  const { state, input, done } = take(round(plan, ofClient), 'run-tool');
-  const one = decided(state, 'turn_0001/c2', { output: 'seen' });
-  expect(isEffect(nextStep(one), 'model-step')).toBe(false);
-  expect(isEffect(nextStep(apply(one, done(finished(input)))), 'model-step')).toBe(true);
 });
 
 test('an answer counts once; one to an unknown call, without an answer, or to what is no tool of the client counts for nothing', () => {

@@ -3,7 +3,6 @@ import { apply } from '../../../src/conversation/apply.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { attributesDue } from '../../../src/conversation/views/attributes.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import type { ModelStepInput, ModelStepResult, StepFailure } from '../../../src/conversation/activity-io/effects.js';
 import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
@@ -191,26 +190,4 @@ test('a model that the list has lost meanwhile is not said to have answered', ()
   const settings = { ...settingsFor(second.input), model: 'anthropic/first', hash: 'edited' };
   const state = apply(second.state, second.done(answered(second.input, {}, { configured: { kind: 'settings', settings } })));
   expect(state.ended.at(-1)).not.toHaveProperty('fallback');
-});
-
-test('what a call that was left had cost is counted once, when its fence reports it', () => {
-  const first = asked();
-  const second = take(fail(first), 'model-step');
-  const usage = { inputTokens: 7, cachedTokens: 0, outputTokens: 3, costUsd: 0.5 };
-  const result = { answer: { usage } };
-  const written = { messages: [], committed: [{ effect: 'turn_0002/m1', result }] };
-  const before = second.state.usage.costUsd ?? 0;
-  const done = apply(
-    second.state,
-    second.done(answered(second.input, { usage: { ...usage, costUsd: 0 } }, { ...withSettings(second.input), written })),
-  );
-  expect((done.usage.costUsd ?? 0) - before).toBeCloseTo(0.5);
-});
-
-test('it is carried to the next run', () => {
-  const state = fail(asked());
-  expect(JSON.parse(JSON.stringify(state))).toEqual(state);
-  expect(readCarriedState(JSON.parse(JSON.stringify(state)), 'l1')).toMatchObject({ ok: true });
-  const ended = settle(state, { step }).state;
-  expect(readCarriedState(JSON.parse(JSON.stringify(ended)), 'l1')).toMatchObject({ ok: true });
 });

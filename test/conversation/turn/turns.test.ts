@@ -47,18 +47,6 @@ test('a message is written and answered in one step, and forgotten but for its i
   expect(JSON.stringify(state)).not.toContain('text of a');
 });
 
-test('the same message id five times is one turn', () => {
-  const { state } = settle(applyAll(open(), said('a'), said('a'), said('a'), said('a'), said('a')));
-  expect(state.turnsEnded).toBe(1);
-  expect(settle(apply(state, said('a'))).state.turnsEnded).toBe(1);
-});
-
-test('messages queue in the order of their arrival and each gets a turn of its own', () => {
-  const { state, steps } = settle(applyAll(open(), said('a'), said('b'), said('c')));
-  expect(state.ended.map((turn) => turn.number)).toEqual([1, 2, 3]);
-  expect(namesOf(steps).filter((name) => name === 'model-step')).toHaveLength(3);
-});
-
 test('a message that arrives during a turn comes after that turn in the context', () => {
   const { state, input, done } = thinking('a');
   const after = settle(applyAll(state, said('b'), done(answered(input)))).state;
@@ -171,12 +159,6 @@ test('a step that was stopped between its tools and its call keeps the results o
   ]);
 });
 
-test('an interrupt before the turn has begun ends it as it begins', () => {
-  const waiting = applyAll(open(), said('a'), { kind: 'interrupt-requested', reason: null, at: 1001 });
-  const { state } = settle(waiting);
-  expect(state.ended).toMatchObject([{ number: 1, stopReason: 'interrupted' }]);
-});
-
 const OVERLOADED: StepFailure = { type: 'overloaded', message: '529', transient: true };
 
 test.each([
@@ -282,23 +264,6 @@ test('a steering message joins the running turn between tool calls and is answer
   expect(after.turnsEnded).toBe(1);
 });
 
-test('a steering message that comes while tools ride waits for the next call, and becomes the next turn when none follows', () => {
-  const { state, input, done } = thinking();
-  const riding = take(apply(state, done(answered(input, asking(input, 2, QUICK)))), 'model-step');
-  const steered = apply(riding.state, said('s', { delivery: 'steer' }));
-  const more = take(apply(steered, riding.done(answered(riding.input, asking(riding.input, 1, QUICK)))), 'model-step');
-  expect(more.input.write.messages).toMatchObject([{ messageId: 's', turn: 'turn_0001' }]);
-  const none = settle(apply(steered, riding.done(answered(riding.input)))).state;
-  expect([turnOfMessage(none, 's'), none.turnsEnded]).toEqual(['turn_0002', 2]);
-});
-
-test('an unused steering message becomes the next turn', () => {
-  const { state, input, done } = thinking();
-  const { state: after } = settle(applyAll(state, said('s', { delivery: 'steer' }), done(answered(input))));
-  expect(turnOfMessage(after, 's')).toBe('turn_0002');
-  expect(after.turnsEnded).toBe(2);
-});
-
 test('a message with delivery "interrupt" stops the turn and goes first', () => {
   const { state, input, done } = thinking();
   const cut = applyAll(state, said('b'), said('c', { delivery: 'interrupt' }));
@@ -306,33 +271,6 @@ test('a message with delivery "interrupt" stops the turn and goes first', () => 
   const stopped = applyAll(cut, { kind: 'stop-sent', at: 1 }, done(answered(input, { blocks: [], stop: 'interrupted' })));
   const { state: after } = settle(stopped);
   expect(after.ended.map((turn) => turn.number)).toEqual([1, 3, 2]);
-});
-
-test('an answer that the store did not take is carried by the next step', () => {
-  const { state, input, done } = thinking();
-  const owing = applyAll(state, said('b'), done(answered(input, { persisted: false })));
-  const next = take(owing, 'model-step');
-  expect(next.input.write).toMatchObject({ messages: [{ messageId: 'b' }], entries: [{ slot: 2, message: { role: 'assistant' } }] });
-  const { state: after } = settle(apply(next.state, next.done(answered(next.input))));
-  expect(after.outbox.entries).toEqual([]);
-});
-
-test('an answer with calls that the store did not take is written before a tool runs: it reads its arguments there', () => {
-  const { state, input, done } = thinking();
-  const { steps } = settle(apply(state, done(answered(input, { ...asking(input, 1), persisted: false }))));
-  expect(namesOf(steps).slice(0, 2)).toEqual(['store-step', 'run-tool']);
-});
-
-test('a due hand-over waits for what is in flight and starts nothing new', () => {
-  const { state, input, done } = thinking('a', 'b');
-  const due = apply(state, { kind: 'hand-over-due', reason: 'events', at: 2000 });
-  expect(nextStep(due).kind).toBe('wait');
-  for (const plan of [ORDINARY, QUICK]) {
-    const asked = apply(due, done(answered(input, asking(input, 3, plan)), 2001));
-    expect(nextStep(asked)).toEqual({ kind: 'hand-over', reason: 'events' });
-    const { state: after } = settle(apply(asked, { kind: 'run-continued', at: 2002 }));
-    expect(after.ended.map((turn) => turn.stopReason)).toEqual(['end', 'end']);
-  }
 });
 
 test('close runs out the queue, then finishes with the sums', () => {

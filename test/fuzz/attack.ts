@@ -1,83 +1,51 @@
 /**
  * Anything that the border takes is said to conversations in every phase and to their memories, and to starts; then each must answer, no
  * workflow task may have failed, every history must replay, and the worker must be there.
- *
- * A few hundred things, and the corpus of what was once too much; with PERDURA_LONG=1 tens of thousands. PERDURA_SEED says the same again.
  */
 import { setMaxListeners } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import * as fc from 'fast-check';
 import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
-import { seed } from '../determinism/random.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { replayAll } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
-import { figure, LONG } from '../support/scene.js';
+import { LONG } from '../support/scene.js';
 import { startWorld, type World } from '../support/world.js';
-import { anything } from './grammar.js';
-import { createHolding, PHASES } from './phases.js';
+import { createHolding, PHASES, type Holding } from './phases.js';
 import { tell, type Names, type Said } from './said.js';
 
-const ROUNDS = LONG ? 60 : 1;
-const EACH = LONG ? 40 : 24;
 const AT_ONCE = 6;
 /** The long form is for a machine that does other work beside it: what counts is that there is an answer. */
 const ANSWER_MS = LONG ? 180_000 : 40_000;
-jest.setTimeout(LONG ? 1_200_000 : 120_000);
 
 /** A query that came before its workflow task: the workflow itself has that task done again (early-questions.ts, Q2). */
 const DONE_AGAIN = 'a question came before this workflow task';
 
-interface Attack {
+export interface Attack {
   readonly what: string;
   readonly phase: string;
   readonly said: readonly Said[];
 }
 
 const memory = { consolidationTimeout: 2_000 };
-const holding = createHolding();
+let holding: Holding;
 let world: World;
 let program: Outside;
 
-beforeEach(async () => {
-  world = await startWorld({ answer: holding.answer, tools: holding.tools, agent: { memory } });
-  holding.holdRewinds(world.store);
-  await world.writeAgent('brief', { memory, limits: { handOver: { events: 24 } } });
-  program = outside(world);
-});
-afterEach(() => world.close());
-
-const CORPUS = join(__dirname, 'corpus');
-const corpus = readdirSync(CORPUS)
-  .sort()
-  .map((file) => JSON.parse(readFileSync(join(CORPUS, file), 'utf8')) as Attack);
-
-test('what was once too much is refused, and all goes on', async () => {
-  expect(await troubleAfter(corpus)).toEqual([]);
-});
-
-const rounds = Array.from({ length: ROUNDS }, (_, n) => n);
-
-test.each(rounds)(
-  'whatever is said, in every phase: all answer, no workflow task fails, every history replays (round %i)',
-  async (round) => {
-    const from = Date.now();
-    const phases = Object.keys(PHASES);
-    const drawn = fc.sample(anything, { seed: seed + round, numRuns: phases.length * EACH });
-    const attacks = phases.map((phase, i) => ({ what: 'drawn', phase, said: drawn.slice(i * EACH, (i + 1) * EACH) }));
-    const trouble = await troubleAfter(attacks);
-    const took = Math.round((Date.now() - from) / 1000);
-    figure(
-      `fuzz (PERDURA_SEED=${seed + round} says the same again): ${drawn.length} things said in ${phases.length} phases in ${took} s, ${trouble.length} troubles`,
-    );
-    expect(trouble).toEqual([]);
-  },
-);
+/** For the tests of one file: a world of its own for each, in which conversations are held in their phases. */
+export function standInAWorld(): void {
+  jest.setTimeout(LONG ? 1_200_000 : 300_000);
+  beforeEach(async () => {
+    holding = createHolding();
+    world = await startWorld({ answer: holding.answer, tools: holding.tools, agent: { memory } });
+    holding.holdRewinds(world.store);
+    await world.writeAgent('brief', { memory, limits: { handOver: { events: 24 } } });
+    program = outside(world);
+  });
+  afterEach(() => world.close());
+}
 
 /** In words; nothing when all is as it should be. */
-async function troubleAfter(attacks: readonly Attack[]): Promise<string[]> {
+export async function troubleAfter(attacks: readonly Attack[]): Promise<string[]> {
   holding.hold();
   const attacked = await Promise.all(attacks.map((attack) => attackOne(attack)));
   holding.letGo();

@@ -1,0 +1,15 @@
+/** Lives that once broke a rule, as `live` has printed them. */
+import type { Life } from './forms.js';
+
+export const regressions: readonly (Life & { readonly story: string })[] = [
+  {
+    story: 'chunks that a program has chosen before a rewind: its sender was never answered',
+    kind: 'own',
+    choices: [
+      { kind: 'say', id: 0, delivery: 'queue', bytes: 1 },
+      { kind: 'rewind' },
+      { kind: 'end', which: 0, how: 0, tools: 1 },
+      { kind: 'ask', what: 'truncate' },
+    ],
+  },
+];

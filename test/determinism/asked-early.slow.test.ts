@@ -1,0 +1,7 @@
+import { askAroundHandOvers, askWhileTasksWait, CONVERSATIONS, standInAWorld } from './asked-early.js';
+
+standInAWorld();
+
+test('asked while a worker has died with some of the tasks, it replays', () => askWhileTasksWait(CONVERSATIONS), 300_000);
+
+test('nor does a hand-over change that, to whichever side the lost task was', () => askAroundHandOvers(), 300_000);
