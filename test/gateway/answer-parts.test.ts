@@ -106,7 +106,7 @@ test('whatever happened on the way, the texts of the last call that are not void
       for (const { at, length } of gaps) if (at <= left.length) left.splice(at, length, { kind: 'resync' });
       expect(read([...left, finished(answer)]).answer.trimEnd()).toBe(answer.trimEnd());
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   );
 });
 

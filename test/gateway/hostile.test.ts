@@ -1,57 +1,93 @@
-/** What strangers and broken clients send, to every route that there is: refused in words (RFC 9457), never a fault of ours. */
+/**
+ * Every route of every protocol against strangers and broken clients: refused in words of the route's own protocol, before anything reaches a
+ * conversation. The client behind the app throws when it is called. The table is made of `app.routes`: a route that is added is attacked too.
+ */
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
-import { saidIn } from '../support/echo-model.js';
-import { text } from '../support/provider-apis/reply.js';
-import { startWorld, type World } from '../support/world.js';
-
-jest.setTimeout(180_000);
+import { createEntrance } from '../../src/gateway/access/entrance.js';
+import { createLimits } from '../../src/gateway/access/limits.js';
+import type { Role } from '../../src/gateway/access/principal.js';
+import { responseId } from '../../src/gateway/openai/response-id.js';
+import type { PerduraClient } from '../../src/client.js';
+import { fakeInstallation, unreachedClient } from '../support/fake-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-const STREAM = 'text/event-stream';
+/** They are for those who have no token, or not yet. */
+const OPEN = ['/', '/healthz', '/readyz', '/.well-known/agent-card.json', '/auth/code', '/auth/logout', '/auth/login', '/auth/callback'];
+const ID = 'there';
+
+/** What a role before these may not. */
+const OF_ADMINS = ['DELETE /v1/conversations/:id'];
+const OF_OPERATORS = [
+  ...['/metrics', '/v1/agents/:agent', '/v1/approvals', '/v1/failures', '/v1/findings', '/v1/usage', '/v1/workers'].map(
+    (path) => `GET ${path}`,
+  ),
+  ...['control', 'moments', 'moments/:position'].map((what) => `GET /v1/conversations/:id/${what}`),
+  ...['POST /v1/conversations/:id/queue', 'POST /v1/conversations/:id/step', 'PUT /v1/conversations/:id/breakpoints'],
+  ...['', '/blame', '/changes', '/diff', '/facts', '/history'].map((what) => `GET /v1/memory/:scope${what}`),
+  ...['/forget', '/forget/preview', '/review'].map((what) => `POST /v1/memory/:scope${what}`),
+  ...['POST /v1/search', 'POST /v1/search/open'],
+];
 
 interface Route {
   readonly method: string;
-  /** With ids of things that there are, as far as they can be known. */
-  readonly path: string;
-  /** Of JSON: a file is whatever it is. */
-  readonly hasBody: boolean;
-  readonly streams: boolean;
+  /** With parameters, as it was registered. */
+  readonly pattern: string;
 }
 
-let world: World;
-let app: GatewayApp;
-let id: string;
-let routes: readonly Route[];
 const faults: string[] = [];
-/** What the model was asked. */
-const asked: string[] = [];
+const { client: unreached, reached } = unreachedClient();
+/** One conversation is there, which tells nothing. */
+const { client: told } = fakeInstallation({ conversations: [{ id: ID, tenant: null, publicId: null, title: '' }] });
 
-beforeAll(async () => {
-  world = await startWorld({
-    answer: (request) => {
-      const said = saidIn(request).at(-1) ?? '';
-      asked.push(said);
-      return text(`You said: ${said}`);
-    },
-  });
-  app = gateway();
-  id = world.id();
-  await world.client.send(id, { id: 'm1', text: 'hello' }, { start: {} });
-  routes = await allRoutes();
-});
-afterAll(() => world.close());
-afterEach(() => expect(faults.splice(0)).toEqual([]));
-
-function gateway(): GatewayApp {
+function gateway(client: PerduraClient, authenticate?: (token: string) => Promise<{ name: string; role: Role } | undefined>): GatewayApp {
+  const entrance = createEntrance({ token: TOKEN, secret: 'a-secret-that-only-tests-have', createLimiter: createLimits() });
   return createGateway({
-    client: world.client,
-    authenticate: oneToken(TOKEN),
+    client,
+    ...entrance,
+    ...(authenticate && { authenticate }),
     requestsPerMinute: 1_000_000,
     log: (line) => faults.push(line),
+    agents: () => Promise.resolve(['default']),
   });
+}
+
+const closed = gateway(unreached);
+const open = gateway(told);
+const routes: readonly Route[] = closed.routes
+  .filter(({ path }) => path !== '/*')
+  .map(({ method, path }) => ({ method: method === 'ALL' ? 'GET' : method, pattern: path }))
+  .filter(({ method, pattern }, at, all) => all.findIndex((one) => one.method === method && one.pattern === pattern) === at);
+const takesBody = ({ method }: Route): boolean => ['POST', 'PUT', 'PATCH'].includes(method);
+/** A message of a protocol that is not the native one. */
+const isForeign = ({ method, pattern }: Route): boolean =>
+  method === 'POST' && /^\/(v1\/(chat\/|responses$|messages)|api\/chat$|agui$|a2a|mcp)/.test(pattern);
+/** Of these a schema refuses what is not JSON of its shape. */
+let described: ReadonlySet<string>;
+
+beforeAll(async () => {
+  const document = (await (await ask({ method: 'GET', pattern: '/openapi.json' })).json()) as {
+    paths: Record<string, Record<string, { requestBody?: { content: object } }>>;
+  };
+  described = new Set(
+    Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).flatMap(([method, { requestBody }]) =>
+        'application/json' in (requestBody?.content ?? {}) ? [`${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`] : [],
+      ),
+    ),
+  );
+});
+afterEach(() => {
+  expect(faults.splice(0)).toEqual([]);
+  expect(reached.splice(0)).toEqual([]);
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
+
+/** With the ids of what there is, or `name` for each of them. */
+function filled(pattern: string, name?: string): string {
+  const id = pattern.startsWith('/v1/responses') ? responseId(ID, 'turn_0001') : ID;
+  const known: Record<string, string> = { id, turn: 'turn_0001', messageId: 'm1', item: 'mem_x', scope: 'default' };
+  return pattern.replace(/:(\w+)(\{[^}]*\})?/g, (_all, parameter: string) => name ?? known[parameter] ?? 'x').replace(/\*$/, 'x');
 }
 
 interface Asking {
@@ -59,246 +95,238 @@ interface Asking {
   readonly body?: string | ReadableStream;
   readonly token?: string | null;
   readonly to?: GatewayApp;
+  readonly name?: string;
+  readonly query?: string;
 }
 
-async function ask(method: string, path: string, { headers = {}, body, token = TOKEN, to = app }: Asking = {}): Promise<Response> {
-  return to.request(`http://localhost${path}`, {
-    method: method.toUpperCase(),
+let peers = 0;
+
+async function ask(route: Route, { headers = {}, body, token = TOKEN, to = closed, name, query = '' }: Asking = {}): Promise<Response> {
+  // Each from an address of its own, which is not locked out for what others have sent.
+  const remoteAddress = `10.${(peers += 1) >> 8}.${peers & 255}.1`;
+  const init = {
+    method: route.method,
     headers: {
       host: 'localhost',
       ...(token !== null && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body, duplex: 'half' }),
-  } as RequestInit);
+    ...(body !== undefined && takesBody(route) && { body, duplex: 'half' }),
+  };
+  const env = { incoming: { socket: { remoteAddress } } };
+  return to.request(`http://localhost${filled(route.pattern, name)}${query}`, init as RequestInit, env);
 }
 
-async function allRoutes(): Promise<Route[]> {
-  const { paths } = (await (await ask('get', '/openapi.json')).json()) as { paths: Record<string, Record<string, OpenApiOperation>> };
-  const values: Record<string, string> = { id, turn: 'turn_0001', messageId: 'm1', item: 'mem_x', scope: 'default' };
-  return Object.entries(paths).flatMap(([path, operations]) =>
-    METHODS.flatMap((method) => {
-      const operation = operations[method];
-      if (operation === undefined) return [];
-      const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => values[name] ?? 'x');
-      const streams = Object.values(operation.responses).some(({ content }) => content !== undefined && STREAM in content);
-      return [{ method, path: filled, hasBody: 'application/json' in (operation.requestBody?.content ?? {}), streams }];
-    }),
-  );
-}
+const textOrNull = (value: unknown): unknown => (value === null ? null : expect.any(String));
 
-interface OpenApiOperation {
-  readonly requestBody?: { content: object };
-  readonly responses: Record<string, { readonly content?: Record<string, object> }>;
-}
-
-/** A refusal as RFC 9457 has it, which gives nothing away. */
-async function refusal(response: Response): Promise<number> {
-  expect(response.headers.get('content-type')).toBe('application/problem+json');
-  const body = (await response.json()) as { type: string; title: string; status: number; detail: string };
-  expect(body).toEqual({
-    type: expect.stringMatching(/^urn:perdura:[a-z-]+$/),
-    title: expect.any(String),
-    status: response.status,
-    detail: expect.any(String),
-  });
-  expect(body.detail).not.toMatch(/\n\s+at |node_modules|\.[jt]s:\d|a-token-that/);
-  expect(body.detail.length).toBeLessThan(2_000);
-  return response.status;
-}
-
-/** It may be what the route takes; if not, it is refused in words. */
-async function notAFault(route: Route, response: Response): Promise<void> {
-  const what = { route: `${route.method} ${route.path}`, status: response.status };
-  if (response.ok) {
-    expect(what.status).toBeLessThan(300);
-    await response.body?.cancel();
-  } else {
-    const { status } = what;
-    expect({ ...what, isRefused: status >= 400 && status < 500 }).toMatchObject({ ...what, isRefused: true });
-    await refusal(response);
-  }
-}
-
-test('there are many routes, and each is attacked below', () => {
-  expect(routes.length).toBeGreaterThan(35);
-});
-
-test.each([
-  ['no token', null],
-  ['a wrong token', 'wrong-wrong-wrong-wrong-wrong'],
-  ['the beginning of the token', TOKEN.slice(0, -1)],
-])('with %s no route opens', async (_what, token) => {
-  for (const { method, path } of routes) {
-    const response = await ask(method, path, { token, to: gateway(), headers: { 'x-real-ip': '1.2.3.4' } });
-    expect({ method, path, status: await refusal(response) }).toEqual({ method, path, status: 401 });
-  }
-});
-
-test('wrong tokens are counted, and too many of them answered with a time to wait', async () => {
-  const one = gateway();
-  const statuses: number[] = [];
-  for (let at = 0; at < 40; at += 1) statuses.push(await refusal(await ask('get', '/v1/agents', { token: `wrong-${at}`, to: one })));
-  expect(statuses.filter((status) => status === 401)).toHaveLength(30);
-  expect(statuses.at(-1)).toBe(429);
-  expect(Number((await ask('get', '/v1/agents', { token: 'wrong', to: one })).headers.get('retry-after'))).toBeGreaterThan(0);
-  expect((await ask('get', '/v1/agents', { to: one })).status).toBe(200);
-});
-
-test.each([
-  ['null', 403],
-  ['http://localhost.evil.com', 403],
-  ['http://evil.com', 403],
-  ['http://localhost:3000', 403],
-])('a page of origin %s changes nothing', async (origin, status) => {
-  for (const { method, path } of routes.filter((route) => route.method !== 'get')) {
-    expect(await refusal(await ask(method, path, { headers: { origin } }))).toBe(status);
-  }
-});
-
-test.each(['evil.com', 'localhost.evil.com', ''])('under the name %j nothing is served, health neither', async (host) => {
-  for (const path of ['/healthz', '/v1/agents']) expect(await refusal(await ask('get', path, { headers: { host } }))).toBe(403);
-});
-
-const BAD_JSON: readonly [string, string][] = [
-  ['broken JSON', '{"text":'],
-  ['a bare word', 'undefined'],
-  ['JSON that is 200,000 deep', '['.repeat(200_000) + ']'.repeat(200_000)],
-  ['an array', '[]'],
-  ['null', 'null'],
-  ['a number', '1e999'],
-  ['a string', '"x"'],
-  ['a field that is not known', '{"unknown_field":1}'],
-  ['values of wrong types', '{"text":1,"id":{},"start":[],"to":7,"at":false,"callId":[],"decision":{},"type":1,"chunks":"x","title":[]}'],
-  ['a field 200,000 deep', `{"text":"x","payload":${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
-  ['an object 100,000 deep', `{"text":"x","payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`],
+/** Errors as the clients of each protocol read them; of a protocol that is not here, at least its words. */
+const SHAPES: readonly (readonly [RegExp, (type: string, text: string, status: number) => void])[] = [
+  [
+    /^\/v1\/(chat|responses|models)(\/|$)/,
+    (_type, text) => {
+      const { error } = JSON.parse(text) as { error: { param: unknown; code: unknown } };
+      const [param, code] = [textOrNull(error.param), textOrNull(error.code)];
+      expect(error).toEqual({ message: expect.any(String), type: expect.stringMatching(/_error$/), param, code });
+    },
+  ],
+  [
+    /^\/v1\/messages(\/|$)/,
+    (_type, text) =>
+      expect(JSON.parse(text)).toEqual({ type: 'error', error: { type: expect.stringMatching(/./), message: expect.any(String) } }),
+  ],
+  [/^\/api\/chat(\/|$)/, (type, text) => expect([type.split(';')[0], text.length > 0]).toEqual(['text/plain', true])],
+  [
+    /^\/(v1|metrics|openapi|healthz|readyz|auth\/code)/,
+    (type, text, status) => {
+      expect(type).toBe('application/problem+json');
+      const words = { title: expect.any(String), detail: expect.any(String) };
+      expect(JSON.parse(text)).toEqual({ type: expect.stringMatching(/^urn:perdura:[a-z-]+$/), status, ...words });
+    },
+  ],
+  [/^/, (_type, text) => expect(text.length).toBeGreaterThan(1)],
 ];
 
-test.each(BAD_JSON)('%s as a body is refused by every route that takes one', async (_what, body) => {
-  for (const route of routes.filter(({ hasBody }) => hasBody)) {
-    const response = await ask(route.method, route.path, { body });
-    const { method, path } = route;
-    expect({ method, path, status: response.status }).toEqual({ method, path, status: 400 });
-    await refusal(response);
+/** The status of an answer that is no fault, 200 for all that is well. A conversation that tells nothing (501) is none. */
+async function statusOf(route: Route, response: Response): Promise<number> {
+  const { status } = response;
+  const name = { route: `${route.method} ${route.pattern}`, status };
+  expect({ ...name, isFault: status >= 500 && status !== 501 }).toEqual({ ...name, isFault: false });
+  if (status < 400) {
+    await response.body?.cancel();
+    return 200;
   }
+  const text = await response.text();
+  expect(text).not.toMatch(/\n\s+at |node_modules|\.[jt]s:\d|a-token-that/);
+  expect(text.length).toBeLessThan(4_000);
+  SHAPES.find(([paths]) => paths.test(route.pattern))?.[1](response.headers.get('content-type') ?? '', text, status);
+  return status;
+}
+
+async function eachStatus(which: (route: Route) => boolean, asking: Asking): Promise<Record<string, number>> {
+  const statuses: Record<string, number> = {};
+  for (const route of routes.filter(which)) {
+    statuses[`${route.method} ${route.pattern}`] = await statusOf(route, await ask(route, asking));
+  }
+  return statuses;
+}
+
+/** Each of these routes, with that status. */
+async function all(which: (route: Route) => boolean, asking: Asking, status: number): Promise<void> {
+  const statuses = await eachStatus(which, asking);
+  expect(Object.keys(statuses).length).toBeGreaterThan(10);
+  expect(statuses).toEqual(Object.fromEntries(Object.keys(statuses).map((route) => [route, status])));
+}
+
+const isDescribed = ({ method, pattern }: Route): boolean => described.has(`${method} ${pattern}`);
+
+test('every protocol is in the table', () => {
+  expect(routes.length).toBeGreaterThan(80);
+  const served = ['/v1/responses', '/v1/chat/completions', '/v1/messages', '/api/chat', '/mcp', '/a2a', '/agui', '/auth/code'];
+  for (const path of ['/v1/conversations/:id/messages', ...served]) expect(routes.map(({ pattern }) => pattern)).toContain(path);
+  expect(described.size).toBeGreaterThan(20);
 });
 
-test.each([
-  ['text', { 'content-type': 'text/plain' }],
-  ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
-  ['files', { 'content-type': 'multipart/form-data; boundary=x' }],
-  ['nothing that has a name', { 'content-type': '\u00ff' }],
-])('a body that says it is %s is no fault', async (_what, headers) => {
-  for (const route of routes.filter(({ hasBody, path }) => hasBody && !path.endsWith('/retry'))) {
-    await notAFault(route, await ask(route.method, route.path, { body: '{"unknown_field":1}', headers }));
-  }
-});
-
-test.each([
-  ['11 MB', () => 'x'.repeat(11_000_000), {}],
-  ['11 MB, as it says itself', () => 'x'.repeat(11_000_000), { 'content-length': '11000000' }],
-])('a body of %s is refused', async (_what, body, headers) => {
-  for (const { method, path } of routes.filter((route) => route.method !== 'get')) {
-    const response = await ask(method, path, { body: body(), headers });
-    expect({ method, path, status: await refusal(response) }).toEqual({ method, path, status: 413 });
-  }
-});
-
-test('of a body without an end no more is read than a request may have', async () => {
-  let read = 0;
-  const endless = new ReadableStream({
-    pull(controller) {
-      read += 65_536;
-      controller.enqueue(new Uint8Array(65_536).fill(32));
-    },
+describe('who may', () => {
+  test.each([
+    ['no token', null],
+    ['a wrong token', 'wrong-wrong-wrong-wrong-wrong'],
+    ['the beginning of the token', TOKEN.slice(0, -1)],
+  ])('with %s nothing opens', async (_what, token) => {
+    await all(({ pattern }) => !OPEN.includes(pattern), { token }, 401);
   });
-  const response = await ask('post', `/v1/conversations/${id}/messages`, { body: endless, headers: { 'transfer-encoding': 'chunked' } });
-  expect(await refusal(response)).toBe(413);
-  expect(read).toBeLessThan(2_000_000);
-});
 
-test.each(['__proto__', 'constructor', 'prototype'])('%s in a body changes no prototype', async (name) => {
-  for (const route of routes.filter(({ hasBody, path }) => hasBody && !path.endsWith('/retry'))) {
-    for (const body of [`{"${name}":{"polluted":1}}`, `{"text":"x","type":"t","context":{"${name}":{"polluted":1}}}`]) {
-      const response = await ask(route.method, `${route.path}${route.path.endsWith('/messages') ? '?mode=enqueue' : ''}`, { body });
-      await notAFault(route, response);
+  test('wrong tokens are counted, and too many of them answered with a time to wait', async () => {
+    const one = gateway(unreached);
+    const of = (token: string): Promise<Response> =>
+      Promise.resolve(one.request('http://localhost/v1/agents', { headers: { host: 'localhost', authorization: `Bearer ${token}` } }));
+    const statuses: number[] = [];
+    for (let at = 0; at < 40; at += 1) statuses.push((await of(`wrong-${at}`)).status);
+    expect(statuses).toEqual(Array.from({ length: 40 }, (_, at) => (at < 30 ? 401 : 429)));
+    expect(Number((await of('wrong')).headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await of(TOKEN)).status).toBe(200);
+  });
+
+  test.each(['null', 'http://localhost.evil.com', 'http://evil.com', 'http://localhost:3000'])(
+    'a page of origin %s changes nothing',
+    (origin) => all(({ method }) => method !== 'GET', { headers: { origin } }, 403),
+  );
+
+  test.each(['evil.com', 'localhost.evil.com', ''])('under the name %j nothing is served, health neither', (host) =>
+    all(() => true, { headers: { host } }, 403),
+  );
+
+  /** Routes that are refused to one of this role, with the words that say so. */
+  async function refusedTo(role: Role): Promise<string[]> {
+    const app = gateway(told, () => Promise.resolve({ name: role, role }));
+    const refused: string[] = [];
+    for (const route of routes.filter(({ pattern }) => !OPEN.includes(pattern))) {
+      const response = await ask(route, { to: app, ...(isDescribed(route) && { body: '{}' }) });
+      if (response.status === 403) refused.push(`${route.method} ${route.pattern}`);
+      await response.body?.cancel();
     }
+    return refused.sort();
   }
-  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+
+  test('what only operators and admins may is refused to others, and nothing else is', async () => {
+    expect(await refusedTo('admin')).toEqual([]);
+    expect(await refusedTo('operator')).toEqual(OF_ADMINS);
+    expect(await refusedTo('user')).toEqual([...OF_OPERATORS, ...OF_ADMINS].sort());
+  });
 });
 
-const BAD_IDS = [
+describe('bodies', () => {
+  test.each([
+    ['broken JSON', '{"text":'],
+    ['a bare word', 'undefined'],
+    ['JSON that is 200,000 deep', '['.repeat(200_000) + ']'.repeat(200_000)],
+    ['an array', '[1]'],
+    ['null', 'null'],
+    ['a number', '1e999'],
+    ['a string', '"x"'],
+    ['a field that is not known', '{"unknown_field":1}'],
+    [
+      'fields of wrong types',
+      '{"text":1,"id":{},"start":[],"to":7,"at":false,"callId":[],"decision":{},"type":1,"chunks":"x","title":[],"messages":{},"input":7,"model":[],"method":3,"jsonrpc":2,"stream":"x","params":[]}',
+    ],
+    ['a field 200,000 deep', `{"text":"x","payload":${'['.repeat(200_000)}${']'.repeat(200_000)}}`],
+    ['an object 100,000 deep', `{"text":"x","payload":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`],
+    ['a prototype', '{"unknown_field":{"a":1},"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'],
+  ])('%s is refused by every route that takes one', async (_what, body) => {
+    await all(isDescribed, { body }, 400);
+    const others = await eachStatus(isForeign, { body });
+    expect(Object.keys(others).length).toBeGreaterThan(8);
+    expect(Object.entries(others).filter(([, status]) => status === 200)).toEqual([]);
+  });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', '\u00ff'])(
+    'of type %j it is no fault, and no message',
+    async (type) => {
+      await eachStatus(takesBody, { body: '{"unknown_field":1}', headers: { 'content-type': type }, to: open });
+    },
+  );
+
+  test.each<Record<string, string>>([{}, { 'content-length': '11534336' }])('11 MB are refused, with %j', async (headers) => {
+    // A file is counted by who keeps it, as it comes (uploads/).
+    await all((route) => takesBody(route) && route.pattern !== '/v1/attachments', { body: 'x'.repeat(11 * 1024 * 1024), headers }, 413);
+  });
+
+  test('of one without an end no more is read than a request may have', async () => {
+    let read = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        read += 65_536;
+        controller.enqueue(new Uint8Array(65_536).fill(32));
+      },
+    });
+    const route = { method: 'POST', pattern: '/v1/conversations/:id/fork' };
+    expect(await statusOf(route, await ask(route, { body: endless, headers: { 'transfer-encoding': 'chunked' } }))).toBe(413);
+    expect(read).toBeLessThan(2_000_000);
+  });
+
+  test.each(['__proto__', 'constructor', 'prototype'])('%s in what is taken changes no prototype', async (name) => {
+    const body = `{"text":"x","type":"t","context":{"${name}":{"polluted":1}},"payload":{"${name}":{"polluted":1}}}`;
+    await eachStatus(takesBody, { body, to: open, query: '?mode=enqueue' });
+  });
+});
+
+test.each([
   '..%2f..%2fetc%2fpasswd',
   '__proto__',
   '%00',
   'x'.repeat(5_000),
   '%F0%9F%92%A9',
   "a'%20OR%20'1'='1",
-  'memory:default',
   '%E0%A4%A',
   '*',
-];
-
-test.each(BAD_IDS)('the id %s is refused by every route', async (bad) => {
-  for (const route of routes.filter(({ path }) => path.includes(id))) {
-    const response = await ask(route.method, route.path.replace(id, bad), route.hasBody ? { body: '{}' } : {});
-    await notAFault(route, response);
-  }
+  'resp_AAAA',
+  'memory:default',
+])('the absurd id at %# is no fault', async (name) => {
+  const statuses = await eachStatus(({ pattern }) => pattern.includes(':'), { body: '{}', to: open, name });
+  expect(Object.keys(statuses).length).toBeGreaterThan(40);
 });
 
-test('a query that is no query is refused', async () => {
-  for (const query of ['wait=-1', 'wait=NaN', 'limit=1e9', 'after=__proto__', 'after=-1', 'branch=x', 'mode=x', 'by=x', 'since=never']) {
-    for (const route of routes.filter(({ method }) => method === 'get')) {
-      await notAFault(route, await ask('get', `${route.path}?${query}`));
+test.each(['wait=-1', 'wait=NaN', 'limit=1e9', 'after=__proto__', 'after=-1', 'branch=x', 'mode=x', 'by=x', 'since=never'])(
+  'the query %s is no fault',
+  async (query) => void (await eachStatus(({ method }) => method === 'GET', { to: open, query: `?${query}` })),
+);
+
+test.each(['1-1', '999999999999999-999999999999999', '$', '__proto__', '\u00ff', 'x'.repeat(5_000)])(
+  'the invented cursor at %# is no fault',
+  async (cursor) => {
+    await eachStatus(({ method }) => method === 'GET', { to: open, headers: { 'last-event-id': cursor } });
+    for (const query of [`?conversation=${ID}`, `?stream=true&starting_after=${encodeURIComponent(cursor)}`]) {
+      await eachStatus(({ pattern }) => ['/v1/events', '/v1/responses/:id'].includes(pattern), { to: open, query });
+    }
+  },
+);
+
+test('a method that a path does not have is refused', async () => {
+  for (const pattern of new Set(routes.map((route) => route.pattern))) {
+    const known = routes.filter((route) => route.pattern === pattern).map(({ method }) => method);
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((one) => !known.includes(one))) {
+      const status = await statusOf({ method, pattern }, await ask({ method, pattern }));
+      expect({ method, pattern, isRefused: [404, 405].includes(status) }).toEqual({ method, pattern, isRefused: true });
     }
   }
-});
-
-describe('cursors', () => {
-  const endOf = async (headers: Record<string, string>, query = ''): Promise<string[]> => {
-    const response = await ask('get', `/v1/conversations/${id}/turns/turn_0001/events${query}`, { headers });
-    expect(response.status).toBe(200);
-    return (await response.text()).split('\n\n').filter((frame) => frame.includes('event: turn-finished'));
-  };
-
-  test('one of another conversation, or an invented one, brings the whole answer all the same, once', async () => {
-    const other = world.id();
-    for (let at = 0; at < 3; at += 1) await world.client.send(other, { text: `other ${at}` }, at === 0 ? { start: {} } : {});
-    const foreign = await world.client.newestCursor(other);
-    for (const cursor of [
-      foreign,
-      '1-1',
-      '999999999999999-999999999999999',
-      '$',
-      'x',
-      '__proto__',
-      '-',
-      '0-0',
-      '\u00ff',
-      'x'.repeat(5_000),
-    ]) {
-      const ends = await endOf({ 'last-event-id': cursor });
-      expect(ends).toHaveLength(1);
-      expect(ends[0]).toContain('"text":"You said: hello"');
-    }
-  });
-
-  test('positions of many conversations that are invented are not looked at', async () => {
-    for (const given of ['x', Buffer.from('[["__proto__","0"]]').toString('base64url'), Buffer.from('{}').toString('base64url')]) {
-      const response = await ask('get', `/v1/events?conversation=${id}`, { headers: { 'last-event-id': given } });
-      expect(response.status).toBe(200);
-      await response.body?.cancel();
-    }
-  });
-});
-
-test('the same id, sent twenty times at once, also in place of a start, is one turn', async () => {
-  const own = world.id();
-  const body = JSON.stringify({ id: 'once', text: 'once', start: {} });
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, async () => (await ask('post', `/v1/conversations/${own}/messages`, { body })).json()),
-  );
-  for (const answer of answers) expect(answer).toMatchObject({ turnId: 'turn_0001', text: 'You said: once' });
-  expect(asked.filter((said) => said === 'once')).toHaveLength(1);
 });

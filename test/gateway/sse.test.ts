@@ -41,13 +41,12 @@ test('events for a client that does not read wait where they are, and it is drop
     await waitFor(
       () => isLeft,
       (left) => left,
-      10_000,
     );
     // What the kernel and Node hold of a connection, of 200 MB.
     expect(made * EVENT_BYTES).toBeLessThan(20_000_000);
     const connections = (): Promise<number> =>
       new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
-    await waitFor(connections, (count) => count === 0, 5_000);
+    await waitFor(connections, (count) => count === 0);
   } finally {
     socket.destroy();
     server.close();

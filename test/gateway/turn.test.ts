@@ -57,6 +57,35 @@ test('sent again, a message is streamed from its beginning, as it was', async ()
   expect(await said()).toEqual(first);
 });
 
+test.each(['of another conversation', '1-1', '999999999999999-999999999999999', '$', '__proto__', '0-0', '\u00ff', 'x'.repeat(5_000)])(
+  'a reader that comes with the cursor %# has the whole answer all the same, once',
+  async (given) => {
+    const [id, other] = [world.id(), world.id()];
+    await ask('POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} });
+    if (given === 'of another conversation') await ask('POST', `/v1/conversations/${other}/messages`, { text: 'other', start: {} });
+    const cursor = given === 'of another conversation' ? await world.client.newestCursor(other) : given;
+    const response = await ask('GET', `/v1/conversations/${id}/turns/turn_0001/events`, undefined, { 'last-event-id': cursor });
+    expect((await response.text()).match(/event: turn-finished\ndata: .*"text":"You said hello\."/g)).toHaveLength(1);
+  },
+);
+
+test('the same id, sent twenty times at once, also in place of a start, is one turn', async () => {
+  const path = `/v1/conversations/${world.id()}/messages`;
+  const before = world.api.hits.length;
+  const send = async (): Promise<unknown> => (await ask('POST', path, { id: 'once', text: 'once', start: {} })).json();
+  for (const answer of await Promise.all(Array.from({ length: 20 }, send))) {
+    expect(answer).toMatchObject({ turnId: 'turn_0001', text: 'You said once.' });
+  }
+  expect(world.api.hits).toHaveLength(before + 1);
+});
+
+test('a message that is refused begins no conversation', async () => {
+  const id = world.id();
+  const payload = JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown;
+  expect((await ask('POST', `/v1/conversations/${id}/messages`, { text: 'deep', payload, start: {} })).status).toBe(400);
+  expect((await ask('GET', `/v1/conversations/${id}`)).status).toBe(404);
+});
+
 test('/new clears the session, and with a picture beside it is a message', async () => {
   const id = world.id();
   await ask('POST', `/v1/conversations/${id}/messages`, { text: 'hello', start: {} });

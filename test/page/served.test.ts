@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { createGateway, type GatewayOptions } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
-import { NO_CLIENT } from '../gateway/access/no-client.js';
+import { unreachedClient } from '../support/fake-client.js';
 
 const root = resolve(__dirname, '../..');
 const BUILT = join(root, 'dist', 'web');
@@ -13,7 +13,7 @@ const TOKEN = 'a-token-that-only-tests-have';
 const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 function stand(options: Partial<GatewayOptions> = {}): (path: string, headers?: Record<string, string>) => Promise<Response> {
-  const app = createGateway({ client: NO_CLIENT, authenticate: oneToken(TOKEN), page: BUILT, ...options });
+  const app = createGateway({ client: unreachedClient().client, authenticate: oneToken(TOKEN), page: BUILT, ...options });
   return (path, headers = {}) => Promise.resolve(app.request(`http://localhost${path}`, { headers: { host: 'localhost', ...headers } }));
 }
 

@@ -6,7 +6,7 @@ import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
 import { readMessage } from '../../conversation/protocol/input.js';
-import { NO_USAGE } from '../../records/message.js';
+import { mapMedia, MEDIA_KINDS, NO_USAGE, sourcesIn, type MediaKind } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { checkAttachments, placeAttachments } from './attachments.js';
 import { followTurn, type Followed, type Following } from './turns/follow-turn.js';
@@ -78,7 +78,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
     client,
 
     async submit(id, given, { start, signal = new AbortController().signal } = {}) {
-      refuseBadId(given.id);
+      refuseBad(given);
       const checked = await checkAttachments(client, given);
       const before = await open(id, start);
       const message = await placeAttachments(client, id, checked);
@@ -104,9 +104,12 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
   };
 }
 
-/** Before a conversation is begun for it, and before an answer begins to stream. */
-function refuseBadId(id: string): void {
-  const read = readMessage({ id, text: 'x' });
+/** Before a conversation is begun for it, and before an answer begins to stream; files that come with it are looked at as they are placed. */
+function refuseBad(message: Message): void {
+  const isOfFilesAlone = message.text.trim() === '' && sourcesIn(message).length > 0;
+  const addresses = mapMedia(message, (sources) => sources.filter((source) => 'url' in source));
+  const rest = Object.fromEntries(Object.entries(message).filter(([name]) => !MEDIA_KINDS.includes(name as MediaKind)));
+  const read = readMessage({ ...rest, ...addresses, ...(isOfFilesAlone && { text: 'x' }) });
   if (!read.ok) throw new ClientError('invalid', read.reason);
 }
 

@@ -1,7 +1,7 @@
 /** Where the card says that the agent is: as its reader reaches it, by the word of proxies that are trusted and of no other. */
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway } from '../../../src/gateway/serve.js';
-import { NO_CLIENT } from '../access/no-client.js';
+import { unreachedClient } from '../../support/fake-client.js';
 
 const FORWARDED = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'agents.example', 'x-forwarded-for': '203.0.113.7' };
 
@@ -10,7 +10,7 @@ test.each([
   ['anybody', [], undefined],
 ])('behind %s', async (_who, trustedProxies, expected) => {
   const served = await serveGateway({
-    ...{ client: NO_CLIENT, authenticate: oneToken('a-token-that-only-tests-have'), port: 0 },
+    ...{ client: unreachedClient().client, authenticate: oneToken('a-token-that-only-tests-have'), port: 0 },
     ...{ hosts: ['agents.example'], trustedProxies },
   });
   try {

@@ -9,7 +9,7 @@ import { createLimits } from '../../../src/gateway/access/limits.js';
 import { createSeal } from '../../../src/gateway/access/seal.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
 import { TENANT_KEY } from '../../support/tenants.js';
-import { NO_CLIENT } from './no-client.js';
+import { unreachedClient } from '../../support/fake-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
 const SAME = { 'sec-fetch-site': 'same-origin', origin: 'http://localhost' };
@@ -31,7 +31,7 @@ function stand(options: { readonly token?: string; readonly file?: string; reado
     log,
   });
   const app = createGateway({
-    client: NO_CLIENT,
+    client: unreachedClient().client,
     tenantKey: TENANT_KEY,
     ...entrance,
     origins: ['http://app.localhost:3000'],

@@ -19,6 +19,8 @@ const tokenOf = (name: string): string => `a-token-of-acme-for-${name}`;
 let world: World;
 let app: GatewayApp;
 let held: Gate;
+/** At who holds a token. */
+let looks = 0;
 const names = ['native', 'waiting', 'openai', 'anthropic', 'ai-sdk', 'ag-ui', 'a2a', 'mcp'];
 
 beforeAll(async () => {
@@ -28,7 +30,18 @@ beforeAll(async () => {
     auth: watchAuthFile(join(world.dir, 'auth.json'), () => undefined),
     ...{ secret: TENANT_KEY, createLimiter: createLimits() },
   });
-  app = createGateway({ client: world.client, ...entrance, tenantKey: TENANT_KEY, agents: async () => ['default'], lookAgainMs: 100 });
+  const authenticate: typeof entrance.authenticate = (token) => {
+    looks += 1;
+    return entrance.authenticate(token);
+  };
+  app = createGateway({
+    client: world.client,
+    ...entrance,
+    authenticate,
+    tenantKey: TENANT_KEY,
+    agents: async () => ['default'],
+    lookAgainMs: 100,
+  });
 });
 beforeEach(() => (held = gate({ chars: 3 })));
 afterAll(() => world.close());
@@ -84,7 +97,11 @@ test('a token that is kept keeps what is open, however often it is looked at', a
     ...{ body: { text: 'count', start: {} }, headers: { accept: 'text/event-stream' } },
   });
   await held.reached;
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  const before = looks;
+  await waitFor(
+    () => looks,
+    (now) => now >= before + 5,
+  );
   held.release();
   expect((await answering).text).toContain('event: turn-finished');
 });

@@ -10,7 +10,7 @@ import { createLimits } from '../../../src/gateway/access/limits.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { TENANT_KEY } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
-import { NO_CLIENT } from './no-client.js';
+import { unreachedClient } from '../../support/fake-client.js';
 
 let provider: OAuth2Server;
 let dir: string;
@@ -53,7 +53,7 @@ function serve(more: object = {}): Promise<ServedGateway> {
     createLimiter: createLimits(),
     log,
   });
-  return serveGateway({ client: NO_CLIENT, tenantKey: TENANT_KEY, port: 0, ...entrance, log, accessLog: log, ...more });
+  return serveGateway({ client: unreachedClient().client, tenantKey: TENANT_KEY, port: 0, ...entrance, log, accessLog: log, ...more });
 }
 
 interface Visit {

@@ -337,3 +337,22 @@ test('cards: a stranger reads no name of an agent, and who has a token does', as
   const task = (await own.sendMessage(request(message('by path', { metadata: { agent: 'default' } })))) as Task;
   expect(await world.client.describe(task.contextId)).toMatchObject({ agent: 'other' });
 });
+
+test('unknown fields are ignored; 0.3 is spoken, also where no version is named', async () => {
+  const call = async (version: string, method: string, params: object): Promise<Response> => {
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json', 'a2a-version': version };
+    return fetch(`${gateway.url}/a2a`, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', id: 'x', method, params }) });
+  };
+  const odd = { messageId: 'm1', contextId: randomUUID(), role: 'ROLE_USER', later: 1, parts: [{ text: 'hello', later: 2 }] };
+  const sent = await call('1.0', 'SendMessage', { message: odd, later: 3, tenant: 'someone-else' });
+  expect(await sent.json()).toMatchObject({ id: 'x', result: { task: { status: { state: 'TASK_STATE_COMPLETED' } } } });
+  const old = { kind: 'message', messageId: 'm1', role: 'user', contextId: randomUUID(), parts: [{ kind: 'text', text: 'hello' }] };
+  const artifacts = [{ parts: [{ kind: 'text', text: 'You said: hello' }] }];
+  for (const version of ['', '0.3']) {
+    const { result } = (await (await call(version, 'message/send', { message: old })).json()) as { result: object };
+    expect(result).toMatchObject({ kind: 'task', contextId: old.contextId, status: { state: 'completed' }, artifacts });
+  }
+  const streamed = await call('0.3', 'message/stream', { message: { ...old, messageId: 'm2' } });
+  const last = (await streamed.text()).trim().split('\n\n').at(-1) ?? '';
+  expect([last.includes('"state":"completed"'), last.includes('"final":true')]).toEqual([true, true]);
+});

@@ -13,7 +13,7 @@ import { startWorld, type World } from '../support/world.js';
 
 jest.setTimeout(400_000);
 
-const DURATION_MS = LONG ? 240_000 : 12_000;
+const ROUNDS = LONG ? 600 : 30;
 let world: World;
 let app: GatewayApp;
 const faults: string[] = [];
@@ -237,7 +237,7 @@ test('whatever is done through whatever protocol, each message is answered once'
 
   try {
     for (const id of conversations) await json('POST', '/v1/conversations', { id });
-    for (const until = Date.now() + DURATION_MS; Date.now() < until;) await Promise.all(conversations.map(round));
+    for (let at = 0; at < ROUNDS; at += 1) await Promise.all(conversations.map(round));
     expect(faults).toEqual([]);
     const listed = await json<{ conversations: { id: string }[] }>('GET', '/v1/conversations?limit=200');
     expect(listed.conversations.map(({ id }) => id)).toEqual(expect.arrayContaining(conversations));

@@ -1,0 +1,137 @@
+/**
+ * A model call whose attempt fails after it has streamed, and begins anew: the feed says so with `reset`. From then on nothing of the failed
+ * attempt stands, in no protocol, whether or not the next one ever says a word; and what the client has at the end is the turn's text.
+ */
+import { createFrames } from '../../src/gateway/ag-ui/frames.js';
+import { createTaskEvents } from '../../src/gateway/a2a/task-events.js';
+import { taskName } from '../../src/gateway/a2a/task-id.js';
+import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
+import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/turns/answer-parts.js';
+import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
+import { createOneText } from '../../src/gateway/core/turns/one-text.js';
+import type { TurnPiece } from '../../src/gateway/core/turns/turn-texts.js';
+import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
+import { responseId } from '../../src/gateway/openai/response-id.js';
+import { callEvents, finished, streamed, turn } from '../support/turn-events.js';
+
+/** Pieces of texts as one's client has them, each under an id. */
+class Texts extends Map<string, string> {
+  grow(id: string, text: string): void {
+    this.set(id, (this.get(id) ?? '') + text);
+  }
+  get shown(): string {
+    return [...this.values()].join('');
+  }
+}
+
+const partsOf = (events: readonly TurnEvent[]): AnswerEvent[] => {
+  const parts = createAnswerParts();
+  return events.flatMap((event) => [...parts.take(event)]);
+};
+/** As turn-texts.ts passes them on. */
+const piecesOf = (events: readonly TurnEvent[]): TurnPiece[] =>
+  partsOf(events).map((event) => {
+    if (event.kind !== 'finished') return event;
+    const { result } = event;
+    return { kind: 'whole', result, texts: result.text === '' ? [] : [result.text], calls: [] };
+  });
+
+/** What the client of each protocol shows after these events. */
+const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<string>>> = {
+  async 'answer parts'(events) {
+    const texts = new Texts();
+    for (const event of partsOf(events)) {
+      if (event.kind === 'grow') texts.grow(event.part, event.text);
+      if (event.kind === 'void') for (const part of event.parts) texts.delete(part);
+    }
+    return texts.shown;
+  },
+  async a2a(events) {
+    const [texts, encoder] = [new Texts(), createTaskEvents(taskName('c', turn))];
+    for (const event of partsOf(events)) {
+      if (event.kind === 'finished' || event.kind === 'asked') continue;
+      for (const update of encoder.take(event)) {
+        if (!('artifactUpdate' in update)) continue;
+        const { artifact, append } = update.artifactUpdate;
+        const text = artifact.parts.map((part) => ('text' in part ? part.text : '')).join('');
+        if (append !== true) texts.set(artifact.artifactId, '');
+        texts.grow(artifact.artifactId, text);
+      }
+    }
+    return texts.shown;
+  },
+  async 'ag-ui'(events) {
+    const [texts, encoder] = [
+      new Texts(),
+      createFrames({ threadId: 't', runId: 'r', conversation: 't', turn, messages: [], state: {}, continues: false }),
+    ];
+    for (const event of await callEvents(events)) {
+      for (const frame of encoder.take(event) as unknown as readonly Record<string, never>[]) {
+        const { type, messageId, delta, metadata } = frame as unknown as {
+          readonly [name: string]: string;
+          readonly metadata: { readonly perdura?: { readonly void?: boolean } } & string;
+        };
+        if (type === 'TEXT_MESSAGE_CONTENT') texts.grow(messageId ?? '', delta ?? '');
+        if (type === 'TEXT_MESSAGE_END' && metadata?.perdura?.void === true) texts.delete(messageId ?? '');
+      }
+    }
+    return texts.shown;
+  },
+  async 'ai-sdk'(events) {
+    const [texts, encoder] = [new Texts(), createChunks({ turn, messageId: turn })];
+    for (const event of await callEvents(events)) {
+      for (const chunk of encoder.take(event)) {
+        if (chunk.type === 'text-delta') texts.grow(chunk.id, chunk.delta);
+        if (chunk.type === 'text-end' && chunk.providerMetadata?.['perdura']?.['void'] === true) texts.delete(chunk.id);
+      }
+    }
+    return texts.shown;
+  },
+  async responses(events) {
+    const texts = new Texts();
+    const encoder = createResponseEvents({ id: responseId('c', turn), created_at: 1, model: 'm', conversation: 'c' });
+    for (const one of piecesOf(events).flatMap((piece) => [...encoder.take(piece)])) {
+      const event = one as unknown as { type: string; item_id: string; delta: string; item: { id: string; status: string } };
+      if (event.type === 'response.output_text.delta') texts.grow(event.item_id, event.delta);
+      if (event.type === 'response.output_item.done' && event.item.status === 'incomplete') texts.delete(event.item.id);
+    }
+    return texts.shown;
+  },
+};
+
+const failed = [streamed('text', 'a', 'a.1', 'It is '), streamed('text', 'a', 'a.1', 'rain')];
+const reset: TurnEvent = { kind: 'reset', turn, call: 'a', attempt: 'a.2' };
+const again = [streamed('text', 'a', 'a.2', 'It '), streamed('text', 'a', 'a.2', 'snows.')];
+
+describe.each(Object.entries(SHOWN))('%s', (_name, shown) => {
+  test('what a failed attempt has said stands until the reset, and no longer', async () => {
+    expect(await shown(failed)).toBe('It is rain');
+    expect(await shown([...failed, reset])).toBe('');
+    expect(await shown([...failed, reset, again[0]!])).toBe('It ');
+    expect(await shown([...failed, reset, ...again])).toBe('It snows.');
+    expect(await shown([...failed, reset, ...again, finished('It snows.')])).toBe('It snows.');
+  });
+
+  test('a turn that is stopped after the reset has said nothing', async () => {
+    expect(await shown([...failed, reset, finished('', { stopReason: 'interrupted' })])).toBe('');
+  });
+
+  test('the reset of another call takes nothing away', async () => {
+    expect(await shown([...failed, { ...reset, call: 'b' }])).toBe('It is rain');
+  });
+});
+
+describe('one text, which cannot take anything back', () => {
+  const sent = (events: readonly TurnEvent[]): string => {
+    const text = createOneText();
+    return piecesOf(events)
+      .map((piece) => (piece.kind === 'whole' ? text.end(piece) : text.take(piece)))
+      .join('');
+  };
+
+  test('is silent after a reset until the next attempt has said as much, and an error where it says something else', () => {
+    expect(sent([...failed, reset, streamed('text', 'a', 'a.2', 'It is ra')])).toBe('It is rain');
+    expect(sent([...failed, reset, streamed('text', 'a', 'a.2', 'It is raining.'), finished('It is raining.')])).toBe('It is raining.');
+    expect(() => sent([...failed, reset, ...again])).toThrow(/began its answer anew/);
+  });
+});
