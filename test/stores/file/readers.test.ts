@@ -9,7 +9,7 @@ import type { Store } from '../../../src/stores/store.js';
 import { waitFor } from '../../support/wait-for.js';
 import { aConversation, events, eventsOf, numbered, readCount, readUntil } from '../builders.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 let dir: string;
 let writer: Store;
@@ -36,7 +36,7 @@ test('200 readers of one feed have one watcher, and each has everything once, wh
   await waitFor(watchers, (count) => count <= before);
   const reading = Array.from({ length: 200 }, (_, at) => readCount(store.feed, key, all[at % 50]?.cursor ?? '0', 49 - (at % 50) + 250));
   await waitFor(watchers, (count) => count > 0 && count <= before + 1);
-  for (let n = 51; n <= 300; n += 5) await writer.feed.publish(key, events(numbered(n, n + 4)));
+  for (let n = 51; n <= 300; n += 25) await writer.feed.publish(key, events(numbered(n, n + 24)));
   const read = await Promise.all(reading);
   read.forEach((one, at) => expect(eventsOf(one)).toEqual(numbered((at % 50) + 2, 300)));
   await waitFor(watchers, (count) => count <= before);
