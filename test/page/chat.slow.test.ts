@@ -1,6 +1,5 @@
-/** Talking with an agent in a browser. */
+/** Talking with an agent in a browser: all that tour.test.ts leaves out. */
 import type { Page, Request } from 'playwright-core';
-import { answerText } from '../../src/records/message.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { figure } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';
@@ -44,36 +43,6 @@ pageTest('a message is sent from the keyboard, and its answer comes as it is sai
   await page.locator('.markdown strong', { hasText: 'about 700,000' }).waitFor();
   await settled(page);
   expect(await accessFaults(page)).toEqual([]);
-});
-
-pageTest('a conversation begins on the page, with a name of its own in the address', async () => {
-  script.on('Plan three days in Oslo.', text('Gladly.'));
-  const { page } = await stand.open();
-  await page.getByLabel('First message').fill('Plan three days in Oslo.');
-  await page.keyboard.press('Enter');
-  await page.getByText('Gladly.').waitFor();
-  expect(page.url()).toMatch(/\?chat=conv-[0-9a-f-]{36}$/);
-  await page.reload();
-  await page.getByText('Gladly.').waitFor();
-});
-
-pageTest('a reload in mid-word loses nothing: what was said is there, and the rest comes', async () => {
-  const whole = 'Eins zwei drei vier fünf sechs sieben acht neun zehn — 🦔 elf zwölf.';
-  const held = gate({ chars: 22 });
-  script.on('count', { ...text(whole), hold: held });
-  const id = stand.world.id();
-  const { page } = await stand.open(`?chat=${id}`);
-  await say(page, 'count');
-  await held.reached;
-  await page.getByText('Eins zwei drei').waitFor();
-  await page.reload();
-  await page.getByText('Eins zwei drei').waitFor();
-  await page.locator('.doing').waitFor();
-  held.release();
-  await settled(page);
-  expect(await answers(page)).toEqual([whole]);
-  const stored = (await stand.world.client.history(id)).map(({ message }) => answerText(message)).join('');
-  expect(stored).toBe(whole);
 });
 
 pageTest('a call that waits is decided in place: other arguments, refused with a reason, always', async () => {

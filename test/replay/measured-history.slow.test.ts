@@ -32,7 +32,7 @@ beforeAll(async () => {
   };
   const given = histories.map((run) => ({ history: run.history, workflowId: workflowIdOf(run) }));
   for await (const { error } of Worker.runReplayHistories({ ...optionsOf(workflowBundle), sinks }, given)) errors.push(error);
-}, 300_000);
+}, 900_000);
 
 test('of the recorded histories, those without failed tasks are many', () => {
   expect(histories.length).toBeGreaterThan(50);

@@ -13,14 +13,14 @@ let mutated: MutatedCode;
 beforeAll(async () => {
   silence();
   [bundle, mutated] = await Promise.all([workflowBundle(), bundleMutants()]);
-}, 300_000);
+}, 900_000);
 
 test('what catches a mutant is its change: the same code without one replays all', async () => {
   const meant = mutants.flatMap(({ caughtBy }) => caughtBy);
   const runs = histories.filter(({ name }) => meant.some((beginning) => name.startsWith(beginning)));
   const failures = await replayAll(mutated(), runs);
   expect([...failures.keys()]).toEqual([]);
-}, 300_000);
+}, 900_000);
 
 test.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
   'a workflow that %s',
@@ -31,7 +31,7 @@ test.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
     const violated = [...failures].filter(([, error]) => error instanceof DeterminismViolationError).map(([name]) => name);
     expect(beginnings.filter((beginning) => !violated.some((name) => name.startsWith(beginning)))).toEqual([]);
   },
-  300_000,
+  900_000,
 );
 
 // A worker takes longer to start than a history to replay: one in five shows that none of them needs those before it.
@@ -41,5 +41,5 @@ test.each(alone.map((run) => [run.name, run] as const))(
   async (_name, run) => {
     await Worker.runReplayHistory(optionsOf(bundle), run.history, workflowIdOf(run));
   },
-  300_000,
+  900_000,
 );

@@ -12,7 +12,7 @@ beforeAll(silence);
 test('every recorded run replays with the workflows as they are, one after the other in one worker', async () => {
   const failures = await replayAll(await workflowBundle(), histories);
   expect(Object.fromEntries([...failures].map(([name, error]) => [name, error.message]))).toEqual({});
-}, 300_000);
+}, 900_000);
 
 /**
  * Temporal drops what a closed run wanted to send, and a loaded server takes its time: where the confirmation is missing, the run must

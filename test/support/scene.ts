@@ -159,7 +159,8 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     LEDGER: ledgerFile,
   });
 
-  const client = await createClient(loadConfig(environment(address, api.url), dir));
+  // Until the next worker has started, however busy the machine is: there is none, and that is what these tests are about.
+  const client = await createClient(loadConfig(environment(address, api.url), dir), { workerPatienceMs: Infinity });
   ends.push(() => client.close());
   const leaving = new AbortController();
   setMaxListeners(0, leaving.signal);
