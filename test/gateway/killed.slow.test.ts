@@ -135,7 +135,7 @@ for (const { what, options, strike, calls = 1 } of FAULTS) {
       await until('no reader of a feed', async () => (await blocked()) === 0);
       redis.disconnect();
     },
-    150_000,
+    300_000,
   );
 }
 
