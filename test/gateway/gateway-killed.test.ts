@@ -11,7 +11,7 @@ sceneTest('clients of three protocols end with the whole answer, of one turn eac
   await scene.startWorker();
   let gateway = await scene.startGateway();
   const where = (): string => gateway.url;
-  const clients = [eventClient(where, scene.id()), chatClient(where, scene.id()), responsesClient(where)];
+  const clients = [eventClient(where, scene.id()), chatClient(where, scene.id(), ANSWER), responsesClient(where)];
   const another = scene.startGateway();
   await Promise.all(clients.map((client) => client.begin()));
   await gateway.kill();

@@ -112,8 +112,8 @@ for (const { what, options, strike, calls = 1 } of FAULTS) {
       const worker = await scene.startWorker();
       let gateway = await scene.startGateway();
       const where: Where = () => gateway.url;
-      const named = [eventClient, chatClient, a2aClient, aguiClient].map((client) => client(where, scene.id()));
-      const clients = [...named, responsesClient(where)];
+      const named = [eventClient, a2aClient, aguiClient].map((client) => client(where, scene.id()));
+      const clients = [...named, chatClient(where, scene.id(), ANSWER), responsesClient(where)];
       const lost = eventClient(where, scene.id());
       await Promise.all([...clients, lost].map((client) => client.begin()));
 
@@ -135,7 +135,7 @@ for (const { what, options, strike, calls = 1 } of FAULTS) {
       await until('no reader of a feed', async () => (await blocked()) === 0);
       redis.disconnect();
     },
-    150_000,
+    300_000,
   );
 }
 

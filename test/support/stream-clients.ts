@@ -44,7 +44,8 @@ export function eventClient(where: Where, id: string): StreamClient {
   };
 }
 
-export function chatClient(where: Where, chatId: string): StreamClient {
+/** `answer`: with which it has come to the end; a stream that breaks off looks like one that ends. */
+export function chatClient(where: Where, chatId: string, answer: string): StreamClient {
   const transport = (): DefaultChatTransport<UIMessage> =>
     new DefaultChatTransport({ api: `${where()}/api/chat`, headers: { authorization: `Bearer ${TOKEN}` } });
   let last: UIMessage | undefined;
@@ -75,7 +76,7 @@ export function chatClient(where: Where, chatId: string): StreamClient {
         const { text: said } = (await response.json()) as { text: string };
         last = { id: 'm2', role: 'assistant', parts: [{ type: 'text', text: said }] };
       }
-      return true;
+      return shown() === answer;
     },
     final: shown,
     conversation: () => chatId,
