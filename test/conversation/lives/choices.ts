@@ -50,7 +50,11 @@ const ORDINARY = [
   one(8, 'child', { which: fc.nat(3), news: fc.constantFrom('ended', 'ended', 'again', 'asks', 'stands', 'paused') }),
   one(8, 'news', { isAgain: fc.boolean() }),
   one(16, 'time', { ms: fc.integer({ min: 1, max: 5_000 }) }),
-  one(60, 'end', { which: fc.nat(20), how: fc.constantFrom(0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 7, 8, 9), tools: fc.integer({ min: 1, max: 20 }) }),
+  one(60, 'end', {
+    which: fc.nat(20),
+    how: fc.constantFrom(0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 7, 8, 9),
+    tools: fc.integer({ min: 1, max: 20 }),
+  }),
 ];
 const STEPPED = [one(4, 'mode', { mode: fc.constantFrom('auto', 'stepping') }), plain(6, 'step'), one(2, 'break', { at: fc.nat(3) })];
 
