@@ -40,7 +40,7 @@ const brought = fc.constantFrom(undefined, undefined, undefined, undefined, 'pic
 const ORDINARY = [
   one(24, 'say', { id: fc.nat(30), delivery: deliveries, bytes: lengths, brings: brought }),
   one(2, 'withdraw', { id: fc.nat(30) }),
-  ...[plain(4, 'reset'), plain(4, 'interrupt'), plain(3, 'rewind'), plain(2, 'model'), plain(1, 'close'), plain(1, 'rename')],
+  ...[plain(2, 'reset'), plain(2, 'interrupt'), plain(2, 'rewind'), plain(2, 'model'), plain(1, 'close'), plain(1, 'rename')],
   plain(1, 'rejected'),
   one(5, 'ask', { what: fc.constantFrom('compaction', 'compaction', 'undo', 'truncation', 'truncate', 'compact') }),
   one(2, 'edit', { op: fc.constantFrom('drop', 'move', 'clear'), which: fc.nat(5), before: fc.nat(5) }),
@@ -50,11 +50,15 @@ const ORDINARY = [
   one(8, 'child', { which: fc.nat(3), news: fc.constantFrom('ended', 'ended', 'again', 'asks', 'stands', 'paused') }),
   one(8, 'news', { isAgain: fc.boolean() }),
   one(16, 'time', { ms: fc.integer({ min: 1, max: 5_000 }) }),
-  one(60, 'end', { which: fc.nat(20), how: fc.constantFrom(0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 7, 8, 9), tools: fc.integer({ min: 1, max: 20 }) }),
+  one(90, 'end', {
+    which: fc.nat(20),
+    how: fc.constantFrom(0, 1, 2, 3, 4, 5, 5, 5, 5, 6, 7, 8, 9),
+    tools: fc.integer({ min: 1, max: 20 }),
+  }),
 ];
 const STEPPED = [one(4, 'mode', { mode: fc.constantFrom('auto', 'stepping') }), plain(6, 'step'), one(2, 'break', { at: fc.nat(3) })];
 
 /** `due`: a run may have to hand over. */
 export function choices(maxLength: number, { steps = true, due = true } = {}): fc.Arbitrary<Choice[]> {
-  return fc.array(fc.oneof(...ORDINARY, ...(steps ? STEPPED : []), ...(due ? [plain(4, 'due')] : [])), { maxLength });
+  return fc.array(fc.oneof(...ORDINARY, ...(steps ? STEPPED : []), ...(due ? [plain(4, 'due')] : [])), { maxLength, size: 'max' });
 }

@@ -22,10 +22,10 @@ const of = (kinds: readonly Kind[], made: fc.Arbitrary<Choice[]>): fc.Arbitrary<
 
 /** Together about a minute of one processor. */
 export const FORMS = {
-  own: { runs: 4_500, lives: of(['own'], choices(120, { steps: false })), check: problemsOf },
-  stepped: { runs: 4_000, lives: of(['own'], choices(120)), check: problemsOf },
-  begun: { runs: 4_000, lives: of(['fork', 'resume', 'sub-agent'], choices(100)), check: problemsOf },
-  'handed-over': { runs: 3_000, lives: of(['own', 'own', 'fork'], choices(100, { due: false })), check: differences },
+  own: { runs: 600, lives: of(['own'], choices(120, { steps: false })), check: problemsOf },
+  stepped: { runs: 550, lives: of(['own'], choices(120)), check: problemsOf },
+  begun: { runs: 600, lives: of(['fork', 'resume', 'sub-agent'], choices(100)), check: problemsOf },
+  'handed-over': { runs: 350, lives: of(['own', 'own', 'fork'], choices(100, { due: false })), check: differences },
 } satisfies Readonly<Record<string, Form>>;
 
 /** Throws the shortest life that breaks a rule, as an entry of `regressions.ts`. */

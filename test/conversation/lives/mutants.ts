@@ -36,10 +36,10 @@ export const mutants: readonly Mutant[] = [
     to: 'after',
   },
   {
-    name: 'leaves a request without an answer',
-    file: 'apply.ts',
-    from: 'answerInVain(advanceConsolidation(stopped))',
-    to: 'advanceConsolidation(stopped)',
+    name: 'answers no request of a session that ends',
+    file: 'context/compaction.ts',
+    from: 'const ended = answer(state, waiting, {',
+    to: 'const ended = answer(state, waiting.slice(waiting.length), {',
   },
   {
     name: 'runs a tool again that has failed',

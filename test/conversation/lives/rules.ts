@@ -1,4 +1,5 @@
 /** What must hold in every life, beside a small model of what was said, decided and started. What does not is noted in `problems`. */
+import type { Approval, Decision } from '../../../src/conversation/protocol/human-input.js';
 import { EFFECTS } from '../../../src/conversation/effect-table.js';
 import type { ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
 import type { EvictInput } from '../../../src/conversation/activity-io/memory-effects.js';
@@ -42,10 +43,22 @@ export function checkChange(world: World, before: ConversationState, event: Conv
   for (const { callId, kind } of approvalsOf(state)) {
     if (kind !== 'approval' && plans.has(callId) && !isAllowed(world, callId)) problems.push(`${callId} waits for its ${kind} unapproved`);
   }
+  if (event.kind === 'decided') checkDecided(world, before, event.decision);
   if (event.kind === 'effect-completed' && isAwaited(before, event)) {
     const retriedAs = RETRIED_AS[event.effect] ?? event.id;
     const isRetried = event.effect !== 'deliver' && event.effect !== 'heal' && state.retries[retriedAs] !== undefined;
     if (isRetried && event.effect !== 'model-step') problems.push(`${retriedAs} is tried again though it is done`);
+  }
+}
+
+/** A decision is about one call, and about no other unless it allows them all. */
+function checkDecided({ state, problems }: World, before: ConversationState, { callId, conversation, always }: Decision): void {
+  if (state.rejected.count > before.rejected.count || conversation !== undefined) return;
+  const isIn = (list: readonly Approval[], one: Approval): boolean => list.some((other) => other.callId === one.callId && other.kind === one.kind);
+  const after = approvalsOf(state);
+  for (const one of approvalsOf(before)) {
+    if (one.callId === callId && isIn(after, one)) problems.push(`${callId} was decided and waits still`);
+    if (one.callId !== callId && !always && state.turn && !isIn(after, one)) problems.push(`${one.callId} waits no longer, and ${callId} was decided`);
   }
 }
 
