@@ -31,6 +31,13 @@ const forgetsTime = {
   message: 'Node 20 collects it inside AbortSignal.any, and its time never ends: take timeoutSignal.',
 };
 
+/** What a command is given instead, so that it can run inside another program. */
+const touchesProcess = ['stdin', 'stdout', 'stderr', 'argv', 'exit', 'exitCode', 'cwd', 'chdir', 'on'].map((property) => ({
+  object: 'process',
+  property,
+  message: 'A command has surroundings (src/cli/session/surroundings.ts): only src/cli/process.ts makes them of the process.',
+}));
+
 const noModuleState = [
   {
     selector: ':matches(Program, Program > ExportNamedDeclaration) > VariableDeclaration[kind=/let|var/]',
@@ -106,6 +113,12 @@ export default tseslint.config(
     files: ['src/**/*.ts'],
     ignores: ['src/config.ts'],
     rules: { 'no-restricted-properties': ['error', readsEnvironment, forgetsTime] },
+  },
+  {
+    files: ['src/cli/**/*.ts'],
+    // The worker is a process of its own.
+    ignores: ['src/cli/process.ts', 'src/cli/worker.ts'],
+    rules: { 'no-restricted-properties': ['error', readsEnvironment, forgetsTime, ...touchesProcess] },
   },
   { files: ['src/config.ts', 'bench/**/*.ts', 'test/**/*.ts'], rules: { 'no-restricted-properties': ['error', forgetsTime] } },
   {

@@ -1,5 +1,8 @@
 /** Packages that are ESM alone, which jest loads no other way than compiled. */
-const ESM_ONLY = '@agentclientprotocol|jose|openid-client|oauth4webapi|oauth2-mock-server|is-plain-obj';
+const ESM_ONLY = [
+  '@agentclientprotocol|jose|openid-client|oauth4webapi|oauth2-mock-server|is-plain-obj',
+  'string-width|strip-ansi|ansi-regex|get-east-asian-width|@clack|fast-string-width|fast-string-truncated-width|fast-wrap-ansi|sisteransi',
+].join('|');
 
 /**
  * Which file runs when: the one place that says so (scripts/test.mjs chooses).

@@ -27,6 +27,8 @@ export type Config = Settings & {
   readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
+  /** @internal The environment that the settings were read from, without `.env`. */
+  readonly env: Environment;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
   readonly temporalEnv: Readonly<Record<string, string>>;
 };
@@ -38,6 +40,7 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     ...readSettings(all, cwd),
     otel: otelOf(all),
     cwd: resolve(cwd),
+    env: Object.freeze({ ...env }),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
 }
@@ -56,12 +59,22 @@ function queueOfFolder(cwd: string): Environment {
 }
 
 /** @internal All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
+export function variablesOf({ cwd, env }: Pick<Config, 'cwd' | 'env'>): Environment {
+  return loadVariables(cwd, env);
+}
+
+/** @internal The same for a process that uses what it was started with, whatever its settings were read from. */
 export function loadVariables(cwd: string, env: Environment = process.env): Environment {
   return withoutEmpty({ ...readDotEnv(cwd), ...env });
 }
 
+/** @internal What this process was started with. */
+export function loadEnvironment(): Environment {
+  return process.env;
+}
+
 /** @internal What only the folder's `.env` says, and what was there without it. Throws `ConfigError`. */
-export function variablesOfFolder(cwd: string, env: Environment = process.env): { readonly own: Named; readonly real: Environment } {
+export function variablesOfFolder(cwd: string, env: Environment): { readonly own: Named; readonly real: Environment } {
   const real = withoutEmpty(env);
   const own = Object.entries(withoutEmpty(readDotEnv(cwd))).filter(([name]) => real[name] === undefined);
   return { own: Object.fromEntries(own) as Named, real };
@@ -91,18 +104,18 @@ function settingNamed(name: string): Setting | undefined {
 }
 
 /** @internal Where a person's yes to a folder is remembered: outside of all folders, by what the environment alone says. */
-export function trustFile(env: Environment = process.env): string {
+export function trustFile(env: Environment): string {
   return join(env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state'), 'perdura', 'trust.json');
 }
 
 /** @internal The person who starts this process trusts the folder. */
-export function isTrustedByEnvironment(env: Environment = process.env): boolean {
+export function isTrustedByEnvironment(env: Environment): boolean {
   return env['PERDURA_TRUST'] === '1';
 }
 
-/** @internal A yes for this command is one for the worker that it starts. */
-export function trustForThisProcess(): void {
-  process.env['PERDURA_TRUST'] = '1';
+/** @internal The environment of a command whose person trusts the folder: a yes for it is one for the worker that it starts. */
+export function trusting(env: Environment): Environment {
+  return { ...env, PERDURA_TRUST: '1' };
 }
 
 /** @internal Every secret that the settings hold, for those who must not show one. */
@@ -219,7 +232,7 @@ export function withTemporalEnv(config: Config, temporal: Readonly<Record<string
 }
 
 /** @internal What NO_COLOR and FORCE_COLOR ask for, by their own rules: the first counts when it is not empty, the second may say 0. */
-export function readColorWish(env: Environment = process.env): 'always' | 'never' | undefined {
+export function readColorWish(env: Environment): 'always' | 'never' | undefined {
   if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return 'never';
   const forced = env['FORCE_COLOR'];
   if (forced !== undefined) return forced === '0' || forced === 'false' ? 'never' : 'always';
@@ -233,6 +246,8 @@ export interface Machine {
   readonly home: string;
   readonly platform: NodeJS.Platform;
   readonly arch: string;
+  /** What a program that is started there finds. */
+  readonly env: Environment;
 }
 
 /** @internal */
@@ -244,11 +259,12 @@ export function loadMachine(env: Environment = process.env): Machine {
     home,
     platform: process.platform,
     arch: process.arch,
+    env,
   });
 }
 
 /** @internal The program that has started this one by `npx`, `npm create` or the like, which is the one that a person uses. */
-export function packageManager(env: Environment = process.env): 'npm' | 'pnpm' | 'yarn' | 'bun' {
+export function packageManager(env: Environment): 'npm' | 'pnpm' | 'yarn' | 'bun' {
   const [, name] = /^(npm|pnpm|yarn|bun)\//.exec(env['npm_config_user_agent'] ?? '') ?? [];
   return (name as ReturnType<typeof packageManager> | undefined) ?? 'npm';
 }
@@ -288,11 +304,6 @@ function headerValues(headers: string): string[] {
       return [value];
     }
   });
-}
-
-/** @internal Our own environment with a few more variables, for a child process. */
-export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
-  return { ...process.env, ...extra };
 }
 
 /** @internal All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { temporalConnection, type Config } from '../config.js';
 import { CliError, EXIT } from './terminal/exit.js';
 import { onInterrupt, onTermination } from './terminal/interrupts.js';
-import type { Output } from './terminal/output.js';
+import type { CliContext } from './session/context.js';
 import { usualPlace, type ServerPlace } from './services/temporal-server.js';
 import { startServices } from './services/services.js';
 
@@ -16,7 +16,9 @@ export interface DevOptions {
   readonly worker?: boolean;
 }
 
-export async function dev(config: Config, options: DevOptions, output: Output, closed: AbortSignal): Promise<number> {
+export async function dev(options: DevOptions, { surroundings, output, closed, config: load }: CliContext): Promise<number> {
+  const config = load();
+  const { signals } = surroundings;
   const { named, connectionOptions } = await temporalConnection(config);
   const { worker: hasWorker, ...ofServer } = options;
   const isOurs = Object.values(ofServer).some((value) => value !== undefined);
@@ -29,16 +31,16 @@ export async function dev(config: Config, options: DevOptions, output: Output, c
   const place = placeOf(config, options);
   const leave = new AbortController();
   const end = (exitCode: number) => leave.abort(new CliError('ended', exitCode));
-  const stopListening = [onTermination(end), onInterrupt(() => end(EXIT.ok))];
+  const stopListening = [onTermination(signals, end), onInterrupt(signals, () => end(EXIT.ok))];
   closed.addEventListener('abort', () => end(EXIT.ok), { once: true });
   try {
-    const services = await startServices(config, output, leave.signal, { place, hasWorker });
+    const services = await startServices(config, { output, person: surroundings }, leave.signal, { place, hasWorker });
     for (const line of banner(services)) output.line(line);
     output.note('to talk: perdura chat, in this folder and another terminal; Ctrl+C ends what was started here');
     await ended(leave.signal);
     output.note('ending what was started …');
     const hurry = new AbortController();
-    const stopHurrying = onInterrupt(() => hurry.abort());
+    const stopHurrying = onInterrupt(signals, () => hurry.abort());
     await services.stop(hurry.signal);
     stopHurrying();
   } catch (error) {

@@ -1,6 +1,6 @@
 /** The commands and their options. Each command's own code is loaded when it runs, so that `--help` is instant. */
-import { Command, CommanderError, type Argument } from 'commander';
-import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
+import { Command, CommanderError, type Argument, type OutputConfiguration } from 'commander';
+import { loadConfig, readColorWish, trusting, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../platform/version.js';
 import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
 import {
@@ -43,7 +43,9 @@ import {
   webhooksCommand,
 } from './commands/services.js';
 import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
+import { endProcessWith, processArguments, processSurroundings } from './process.js';
 import type { CliContext } from './session/context.js';
+import type { Surroundings } from './session/surroundings.js';
 import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
 import { addGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { createOutput } from './terminal/output.js';
@@ -79,18 +81,25 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
 /** They use nothing of the folder. */
 const OUTSIDE = new Set(['init', 'trust', 'completion']);
 
-/** Runs one command and answers its exit code. Never throws: every error is said on stderr. */
-export async function main(args: readonly string[]): Promise<number> {
+export { endProcessWith };
+
+/** Runs one command and answers its exit code. Never throws: every error is said on stderr. Leaves nothing behind in its surroundings. */
+export async function main(args: readonly string[], given: Surroundings = processSurroundings()): Promise<number> {
+  let surroundings = given;
   let exitCode: number = EXIT.ok;
   let globals: GlobalOptions | undefined;
   // `| head -1`: who no longer reads is no longer written to, and a chat ends.
   const closed = new AbortController();
-  const output = createOutput(process.stdout, process.stderr, () => closed.abort(), {
-    color: () => (globals === undefined || globals.color === 'auto' ? (readColorWish() ?? 'auto') : globals.color),
+  const output = createOutput(given.stdout, given.stderr, () => closed.abort(), {
+    color: () => (globals === undefined || globals.color === 'auto' ? (readColorWish(given.env) ?? 'auto') : globals.color),
     isQuiet: () => globals?.quiet === true,
     explains: () => globals?.explain === true,
   });
   const context: CliContext = {
+    get surroundings() {
+      return surroundings;
+    },
+    trustFolder: () => (surroundings = { ...surroundings, env: trusting(surroundings.env) }),
     output,
     closed: closed.signal,
     end: (code) => (exitCode = code),
@@ -98,7 +107,7 @@ export async function main(args: readonly string[]): Promise<number> {
       if (globals === undefined) throw new Error('the global options are known once a command runs');
       return globals;
     },
-    config: () => withTemporalEnv(loadConfig(), context.globals().temporal),
+    config: () => withTemporalEnv(loadConfig(surroundings.env, surroundings.cwd), context.globals().temporal),
   };
   const program = createProgram(context, async (command) => {
     globals = readGlobalOptions(program, command);
@@ -112,6 +121,8 @@ export async function main(args: readonly string[]): Promise<number> {
       output.problem(messageOf(error));
       exitCode = exitCodeOf(error);
     }
+  } finally {
+    output.letGo();
   }
   return exitCode;
 }
@@ -121,6 +132,7 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
     .description('Durable conversations with AI agents.')
     .version(packageVersion(), '-V, --version')
     .exitOverride()
+    .configureOutput(writingTo(context.surroundings))
     .showSuggestionAfterError()
     .helpCommand(false)
     // What stands after a command's name is the command's: `list -q` is a query.
@@ -138,9 +150,19 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
   return program;
 }
 
+/** Help and refused arguments. */
+function writingTo({ stdout, stderr }: Surroundings): OutputConfiguration {
+  return {
+    writeOut: (text) => void stdout.write(text),
+    writeErr: (text) => void stderr.write(text),
+    getOutHelpWidth: () => (stdout.isTTY === true ? (stdout.columns ?? 80) : 80),
+    getErrHelpWidth: () => (stderr.isTTY === true ? (stderr.columns ?? 80) : 80),
+  };
+}
+
 /** Every command by its whole name with its arguments, under the headings of `--help`: for the page that lists them, and for its test. */
 export function listCommands(): { heading: string; commands: { name: string; usage: string; description: string }[] }[] {
-  const program = createProgram({ output: undefined } as unknown as CliContext, () => Promise.resolve());
+  const program = createProgram({ surroundings: processSurroundings() } as CliContext, () => Promise.resolve());
   return COMMANDS.map(([heading]) => ({
     heading,
     commands: program.commands
@@ -175,10 +197,4 @@ more: perdura COMMAND --help. Data goes to stdout, everything else to stderr.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached,
 4 not found, 124 timed out, 130 interrupted.`;
 
-/** For executables: all that was opened is closed by now, and what a library still holds does not keep a person waiting. */
-export function endProcessWith(exitCode: number): void {
-  process.exitCode = exitCode;
-  setTimeout(() => process.exit(exitCode), 2000).unref();
-}
-
-if (require.main === module) void main(process.argv.slice(2)).then(endProcessWith);
+if (require.main === module) void main(processArguments()).then(endProcessWith);

@@ -29,7 +29,7 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
   if (awaitBegin) config = { ...config, taskQueue: (await begin()).taskQueue };
   const running = runWorker(config, {
     ...own,
-    trust: createAgentTrust(config.cwd, (line) => output.report('Trust', line)),
+    trust: createAgentTrust(config, (line) => output.report('Trust', line)),
     onReady() {
       output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
       process.send?.({ kind: 'ready' } satisfies WorkerReady);

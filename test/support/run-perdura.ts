@@ -1,10 +1,10 @@
 /** Commands as a person runs them: in the world's folder, with its Temporal and its file store. */
-import { fork, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { openSync, closeSync } from 'node:fs';
-import { mkdtemp, readFile, rm, truncate } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { main } from '../../src/cli/main.js';
+import type { Surroundings } from '../../src/cli/session/surroundings.js';
 import type { World } from './world.js';
 
 export const PERDURA = join(__dirname, '..', '..', 'bin', 'perdura');
@@ -27,9 +27,13 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** What stands on stdin. */
   readonly input?: string;
+  /** A person sits at a terminal, and types what `type` says. */
+  readonly isTerminal?: boolean;
+  /** In place of a client that the command opens itself. */
+  readonly openClient?: Surroundings['openClient'];
 }
 
-type Place = Pick<World, 'dir' | 'taskQueue'>;
+export type Place = Pick<World, 'dir' | 'taskQueue'>;
 
 export function perduraEnvironment({ dir, taskQueue }: Place): Record<string, string> {
   return {
@@ -42,7 +46,7 @@ export function perduraEnvironment({ dir, taskQueue }: Place): Record<string, st
   };
 }
 
-/** A command as a process of its own. */
+/** A command as a process of its own: what a start costs, signals, pipes and the built product are shown by it. */
 export function startPerdura(world: Place, args: readonly string[], { env = {}, input = '' }: RunOptions = {}): Running {
   const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env: { ...perduraEnvironment(world), ...env } });
   const said = { stdout: '', stderr: '' };
@@ -57,83 +61,53 @@ export function startPerdura(world: Place, args: readonly string[], { env = {}, 
   };
 }
 
-let host: Promise<Host> | undefined;
-let isHostBusy = false;
-
-afterAll(async () => (await host)?.close());
-
-/**
- * Runs a command to its end. The first of each kind in a run of jest is a process of its own, and so are those that read stdin or
- * overlap. The others of a test file share one (see perdura-host.cjs): a start takes half a second of a core, and few of hundreds show
- * something by it.
- */
-export async function runPerdura(world: Place, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
-  if (isHostBusy || options.input || isFirst(kindOf(args))) return startPerdura(world, args, options).ended;
-  isHostBusy = true;
-  try {
-    return await (await (host ??= openHost())).run(world, args, options);
-  } finally {
-    isHostBusy = false;
-  }
+export interface RunningHere extends Running {
+  type(text: string): void;
 }
 
-const ranHere = new Set<string>();
-
-/** Of all test files of this run of jest, which note in its folder what they have started. */
-function isFirst(kind: string): boolean {
-  if (ranHere.has(kind)) return false;
-  ranHere.add(kind);
-  const dir = process.env['PERDURA_TEST_DIR'];
-  if (dir === undefined) return true;
-  try {
-    closeSync(openSync(join(dir, `started-${kind.replace(/[^a-z-]+/g, '_')}`), 'wx'));
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-/** `memory show` and `memory log` are commands, and so is `show`. */
-function kindOf([name = '', part = '']: readonly string[]): string {
-  return ['memory', 'history', 'mcp'].includes(name) ? `${name} ${part}` : name;
-}
-
-interface Host {
-  run(world: Place, args: readonly string[], options: RunOptions): Promise<Ran>;
-  close(): Promise<void>;
-}
-
-async function openHost(): Promise<Host> {
-  const dir = await mkdtemp(join(tmpdir(), 'perdura-host-'));
-  const files = [join(dir, 'stdout'), join(dir, 'stderr')] as const;
-  const opened = files.map((file) => openSync(file, 'a'));
-  const child = fork(join(__dirname, 'perdura-host.cjs'), { stdio: ['ignore', ...opened, 'ipc'], execArgv: [] });
-  for (const file of opened) closeSync(file);
+/** A command in this process, from its arguments to its exit code. What it leaves behind is an error. */
+export function beginPerdura(
+  world: Place,
+  args: readonly string[],
+  { env = {}, input = '', isTerminal = false, openClient }: RunOptions = {},
+): RunningHere {
+  const signals = new EventEmitter();
+  const [stdout, stderr] = [new Collected(isTerminal), new Collected(isTerminal)];
+  const keys = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+  const surroundings: Surroundings = {
+    ...{ stdout, stderr, signals, cwd: world.dir },
+    input: isTerminal ? keys : Readable.from(input === '' ? [] : [Buffer.from(input)]),
+    env: { ...perduraEnvironment(world), ...env },
+    ...(openClient && { openClient }),
+  };
   return {
-    async run(world, args, { env = {} }) {
-      for (const file of files) await truncate(file);
-      child.send({ args, env: { ...perduraEnvironment(world), ...env }, cwd: world.dir });
-      const code = await answerOf(child);
-      const [stdout, stderr] = await Promise.all([readFile(files[0], 'utf8'), readFile(files[1], 'utf8')]);
-      return { code, stdout, stderr };
-    },
-    async close() {
-      child.kill('SIGKILL');
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-      await rm(dir, { recursive: true, force: true });
-    },
+    ended: main(args, surroundings).then((code) => {
+      const left = [signals, stdout, stderr].flatMap((one) => one.eventNames());
+      if (left.length > 0) throw new Error(`perdura ${args.join(' ')} still listens to ${left.join(', ')} after its end`);
+      return { code, stdout: stdout.text, stderr: stderr.text };
+    }),
+    stdout: () => stdout.text,
+    stderr: () => stderr.text,
+    kill: (signal) => void signals.emit(signal),
+    type: (text) => void keys.write(text),
   };
 }
 
-/** The exit code of the command; that of the process when the command took it along. */
-function answerOf(child: ChildProcess): Promise<number | null> {
-  return new Promise((resolve) => {
-    const answer = ({ code }: { code: number }): void => end(code);
-    const end = (code: number | null): void => {
-      child.off('message', answer).off('exit', end);
-      resolve(code);
-    };
-    child.on('message', answer).on('exit', end);
-  });
+export function runPerdura(world: Place, args: readonly string[], options?: RunOptions): Promise<Ran> {
+  return beginPerdura(world, args, options).ended;
+}
+
+class Collected extends Writable {
+  text = '';
+  /** So wide that no line is broken. */
+  readonly columns = 1_000;
+
+  constructor(readonly isTTY: boolean) {
+    super();
+  }
+
+  override _write(piece: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += piece.toString('utf8');
+    done();
+  }
 }

@@ -3,8 +3,7 @@ import type { AnsweredAgain } from '../../client.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
-import { turnName } from '../args/values.js';
-import { readStandardInput } from '../terminal/standard-input.js';
+import { readText, turnName } from '../args/values.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
@@ -33,7 +32,7 @@ export async function edit(
   { turn: wanted, ...options }: EditOptions,
 ): Promise<number> {
   const turn = wanted === undefined ? undefined : turnName(wanted);
-  const text = message === '-' ? await readStandardInput() : message;
+  const text = await readText(context.surroundings, message);
   if (text.trim() === '') throw new CliError(`cannot edit ${turn ?? 'the last turn'} of ${given}: the message is empty`, EXIT.usage);
   return again(context, given, options, (desk, id, signal) => desk.client.edit(id, text, { turn, signal }));
 }

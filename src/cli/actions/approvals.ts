@@ -17,9 +17,9 @@ import { loadMeasure } from '../views/table.js';
 import { printFound } from '../session/print-found.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
-import { readJsonObject } from '../args/values.js';
+import { readJsonObject, readText } from '../args/values.js';
 import type { JsonObject } from '../../records/message.js';
-import { readStandardInput } from '../terminal/standard-input.js';
+import { canAsk, confirm } from '../terminal/ask.js';
 
 export interface ApprovalsOptions {
   readonly full?: boolean;
@@ -74,7 +74,7 @@ export async function approve(context: CliContext, given: string, call: string |
   const { note, input, always, yes = false } = options;
   if (always !== undefined && input !== undefined)
     throw new CliError('--always is for the arguments as they were asked; leave out --input', EXIT.usage);
-  const edited = input === undefined ? {} : { input: await readJsonObject('--input', input) };
+  const edited = input === undefined ? {} : { input: await readJsonObject(context.surroundings, '--input', input) };
   const asked: Asked = { given, call, verb: 'approve', ...(always && { always: { reach: always, yes } }) };
   return decide(context, asked, { decision: 'approve', ...(note === undefined ? {} : { note }), ...edited });
 }
@@ -88,7 +88,7 @@ export async function answer(context: CliContext, given: string, words: readonly
   const [first = '', ...rest] = words;
   const isCall = CALL_PATTERN.test(first);
   const said = (isCall ? rest : words).join(' ');
-  const text = said === '-' ? (await readStandardInput()).trimEnd() : said;
+  const text = said === '-' ? (await readText(context.surroundings, said)).trimEnd() : said;
   if (text.trim() === '') throw new CliError(`cannot answer ${given}: the answer is empty`, EXIT.usage);
   return decide(context, { given, call: isCall ? first : undefined, verb: 'answer' }, { decision: 'approve', note: text });
 }
@@ -128,7 +128,7 @@ function decide(context: CliContext, { given, call, verb, always }: Asked, word:
 
 /** Shown before it is saved. Of the agent too it counts in this conversation at once: a running turn goes by the rules of its beginning. */
 async function allowForGood(desk: CommandSession, asked: Pending, { reach, yes }: NonNullable<Asked['always']>): Promise<void> {
-  const { output, client, config } = desk;
+  const { output, client, config, surroundings } = desk;
   const { conversation, tool, arguments: given } = asked;
   const refusal = standingRefusal(asked);
   if (refusal !== undefined) throw new CliError(refusal, EXIT.usage);
@@ -136,11 +136,9 @@ async function allowForGood(desk: CommandSession, asked: Pending, { reach, yes }
   const where = agent === undefined ? `in ${conversation}, until /new` : `wherever agent ${agent} works (its agent.json)`;
   for (const line of standingLines(asked, where)) output.note(line);
   if (!yes) {
-    if (!process.stdin.isTTY || !process.stderr.isTTY)
-      throw new CliError('no person can be asked here; --yes saves what is shown', EXIT.usage);
-    const { confirm, isCancel } = await import('@clack/prompts');
-    const answer = await confirm({ message: 'Save this, and let the call run?', initialValue: false, output: process.stderr });
-    if (isCancel(answer) || !answer) throw new CliError('nothing was saved; the call still waits', EXIT.failed);
+    if (!canAsk(surroundings)) throw new CliError('no person can be asked here; --yes saves what is shown', EXIT.usage);
+    if (!(await confirm(surroundings, 'Save this, and let the call run?')))
+      throw new CliError('nothing was saved; the call still waits', EXIT.failed);
   }
   if (agent !== undefined) {
     const { allowInAgent } = await import('../trust/agent-rule.js');

@@ -1,5 +1,6 @@
 /** The short commands: each sends a conversation one thing. */
 import type { CliContext } from '../session/context.js';
+import { canAsk, confirm } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
@@ -97,21 +98,19 @@ export interface TerminateOptions {
 export function terminate(context: CliContext, given: string, { reason, yes }: TerminateOptions): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const id = await findRunning(desk, given);
-    if (yes !== true) await confirmTermination(id);
+    if (yes !== true) await confirmTermination(desk, id);
     await desk.withSlowNotice(`terminating ${id}`, desk.client.terminate(id, reason));
     const words = ['workflow', 'terminate', '-w', id, ...(reason === undefined ? [] : ['--reason', reason])];
     return done(desk, { id, terminated: true }, `${id} is terminated: what was recorded stays, nothing of it runs any more`, words);
   });
 }
 
-async function confirmTermination(id: string): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+async function confirmTermination({ surroundings }: CommandSession, id: string): Promise<void> {
+  if (!canAsk(surroundings)) {
     throw new CliError(`will not terminate ${id} unasked: add --yes, or end it in good order with \`perdura close ${id}\``, EXIT.usage);
   }
-  const { confirm } = await import('@clack/prompts');
   const message = `Terminate ${id}? It cannot go on afterwards. (\`perdura close\` ends it in good order.)`;
-  const answer = await confirm({ message, initialValue: false, output: process.stderr });
-  if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
+  if (!(await confirm(surroundings, message))) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
 }
 
 function done({ output, globals, temporal }: CommandSession, data: object, text: string, words: readonly string[]): number {

@@ -4,6 +4,7 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { tenantOf } from '../../records/scope.js';
 import { namedByTenant, newName, partsOfName } from '../gateway/tenant-names.js';
+import { canAsk, confirm } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { refuseUnusableAgent } from '../services/known-agent.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
@@ -83,7 +84,7 @@ export function rewind(context: CliContext, given: string, { to: turn }: { reado
 export function remove(context: CliContext, given: string, { yes }: { readonly yes?: boolean }): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const id = await findRemembered(desk, given);
-    if (yes !== true) await confirmDeletion(id);
+    if (yes !== true) await confirmDeletion(desk, id);
     const done = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
     const { lives, runs, subAgents } = done;
     const withThem = subAgents === 0 ? '' : ` with ${countOf(subAgents, 'sub-agent')}`;
@@ -118,12 +119,10 @@ async function findRemembered(desk: CommandSession, given: string): Promise<stri
   }
 }
 
-async function confirmDeletion(id: string): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new CliError(`will not delete ${id} unasked: add --yes`, EXIT.usage);
-  const { confirm } = await import('@clack/prompts');
+async function confirmDeletion({ surroundings }: CommandSession, id: string): Promise<void> {
+  if (!canAsk(surroundings)) throw new CliError(`will not delete ${id} unasked: add --yes`, EXIT.usage);
   const message = `Delete ${id} and its sub-agents from the store and from Temporal? It cannot be brought back. (What long-term memory has learnt stays.)`;
-  const answer = await confirm({ message, initialValue: false, output: process.stderr });
-  if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
+  if (!(await confirm(surroundings, message))) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
 }
 
 function turnsOf({ turns, inContext }: Begun): string {

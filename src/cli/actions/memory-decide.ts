@@ -3,6 +3,7 @@ import type { ToForget } from '../../client.js';
 import { memoryWorkflowId, type Reviewed } from '../../conversation/protocol/memory-contract.js';
 import type { Proposal } from '../../records/memory/documents.js';
 import type { CliContext } from '../session/context.js';
+import { canAsk, confirm, type Person } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { originOf, renderProposals } from '../views/memory-document.js';
@@ -19,7 +20,7 @@ type Decision = readonly [id: string, decision: 'accept' | 'reject'];
 
 export function reviewMemory(context: CliContext, wanted: ReviewWanted): Promise<number> {
   const said = decisionsIn(wanted);
-  const isAsked = said.length === 0 && context.globals().output === 'text' && process.stdin.isTTY && process.stderr.isTTY;
+  const isAsked = said.length === 0 && context.globals().output === 'text' && canAsk(context.surroundings);
   return withMemory(context, wanted, { needsWorker: said.length > 0 }, async (desk) => {
     const { memory, look, withSlowNotice } = desk;
     const { scope } = memory;
@@ -41,7 +42,7 @@ export function reviewMemory(context: CliContext, wanted: ReviewWanted): Promise
       });
       if (!isAsked || open.length === 0) return EXIT.ok;
     }
-    const decisions = said.length > 0 ? said : await pickDecisions(open);
+    const decisions = said.length > 0 ? said : await pickDecisions(context.surroundings, open);
     const reviewed: Reviewed[] = [];
     for (const [id, decision] of decisions) {
       reviewed.push(await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.review(id, decision)));
@@ -70,21 +71,22 @@ function decisionsIn({ accept = [], reject = [] }: ReviewWanted): Decision[] {
 }
 
 /** Asks the person at the terminal. What is marked neither way goes on waiting. */
-async function pickDecisions(open: readonly Proposal[]): Promise<Decision[]> {
-  const accepted = await pickSome('Which are true, and to be remembered?', open);
+async function pickDecisions(person: Person, open: readonly Proposal[]): Promise<Decision[]> {
+  const accepted = await pickSome(person, 'Which are true, and to be remembered?', open);
   const others = open.filter(({ id }) => !accepted.includes(id));
-  const rejected = others.length === 0 ? [] : await pickSome('Which are to be rejected? The others wait on.', others);
+  const rejected = others.length === 0 ? [] : await pickSome(person, 'Which are to be rejected? The others wait on.', others);
   return [...accepted.map((id): Decision => [id, 'accept']), ...rejected.map((id): Decision => [id, 'reject'])];
 }
 
-async function pickSome(message: string, proposals: readonly Proposal[]): Promise<readonly string[]> {
-  const columns = Math.max((process.stderr.columns || 80) - 18, 10);
+async function pickSome({ input, stderr }: Person, message: string, proposals: readonly Proposal[]): Promise<readonly string[]> {
+  const columns = Math.max((stderr.columns || 80) - 18, 10);
   const { multiselect, isCancel } = await import('@clack/prompts');
   const picked = await multiselect({
     message: toTerminalLine(message, columns),
     required: false,
     maxItems: 10,
-    output: process.stderr,
+    input,
+    output: stderr,
     options: proposals.map((proposal) => ({ value: proposal.id, label: labelOf(proposal, columns) })),
   });
   if (isCancel(picked)) throw new CliError('nothing was decided', EXIT.interrupted);
@@ -150,13 +152,11 @@ function renderDoomed({ lines, facts, proposals, historyLines }: ToForget, look:
   return found.flatMap(([where, text]) => [...drawText(where, 0, look, 'dim'), ...drawText(text, 4, look, 'red')]);
 }
 
-async function confirmForgetting({ memory }: MemoryDesk, doomed: ToForget): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+async function confirmForgetting({ memory, surroundings }: MemoryDesk, doomed: ToForget): Promise<void> {
+  if (!canAsk(surroundings)) {
     throw new CliError(`will not forget anything of ${memory.scope} unasked: add --yes`, EXIT.usage);
   }
-  const { confirm } = await import('@clack/prompts');
   const isEmpty = doomed.lines.length + doomed.facts.length + doomed.proposals.length + doomed.historyLines === 0;
   const message = isEmpty ? 'Keep it from being remembered?' : 'Forget this? It cannot be taken back.';
-  const answer = await confirm({ message, initialValue: false, output: process.stderr });
-  if (answer !== true) throw new CliError(`the memory of ${memory.scope} was left as it is`, EXIT.interrupted);
+  if (!(await confirm(surroundings, message))) throw new CliError(`the memory of ${memory.scope} was left as it is`, EXIT.interrupted);
 }

@@ -29,7 +29,7 @@ export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartO
 
 export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {
   const { id: wanted, agent, title, model, scope, tenant, mode } = given;
-  const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
+  const shared = given.context === undefined ? {} : { context: await readJsonObject(context.surroundings, '--context', given.context) };
   return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
     await refuseUnusableAgent(config, agent, tenant);
     const { id, publicId, name } = await newName(config, tenant, wanted);

@@ -1,14 +1,13 @@
 /** `perdura send`: a message to a conversation that runs, from a script or another terminal. */
 import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { MAX_ATTACHMENT_BYTES } from '../../client/attach.js';
 import type { Delivery, Enqueued, Message } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
-import { readJson, readJsonObject } from '../args/values.js';
+import { readJson, readJsonObject, readText, type Sources } from '../args/values.js';
 import { withProgress } from '../session/with-progress.js';
-import { readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import type { AppEventOutcome } from '../../conversation/protocol/stepping.js';
 import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
@@ -39,16 +38,17 @@ export interface SendOptions {
 }
 
 export async function send(context: CliContext, given: string, message: string, options: SendOptions): Promise<number> {
-  const text = message === '-' ? await readStandardInput() : message;
+  const { surroundings } = context;
+  const text = await readText(surroundings, message);
   if (text.trim() === '' && options.payload === undefined && options.attach === undefined)
     throw new CliError(`cannot send to ${given}: the message is empty`, EXIT.usage);
   if (options.enqueue === true && options.signal === true) {
     throw new CliError('--enqueue is an update with a receipt, --signal one without: choose one', EXIT.usage);
   }
   const isAwaited = options.wait && options.signal !== true && options.enqueue !== true;
-  const files = await readFiles(options.attach ?? []);
+  const files = await readFiles(surroundings.cwd, options.attach ?? []);
   const whole = files.filter(({ type }) => type === TEXT_TYPE).reduce(withTextFile, text);
-  const said: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text: whole, ...(await beside(options)) };
+  const said: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text: whole, ...(await beside(surroundings, options)) };
   const whenInterrupted = 'stopped waiting; the conversation goes on';
   return withClient(
     context,
@@ -106,12 +106,13 @@ interface AttachedFile {
 }
 
 /** Before anything is asked of a server: a file that is not there is said at once. */
-async function readFiles(files: readonly string[]): Promise<readonly AttachedFile[]> {
+async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
   return Promise.all(
     files.map(async (file) => {
+      const path = resolve(cwd, file);
       try {
-        if ((await stat(file)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
-        const bytes = await readFile(file);
+        if ((await stat(path)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
+        const bytes = await readFile(path);
         const type = fileTypeOf(bytes);
         if (type === undefined) throw new Error(bytes.length === 0 ? 'it is empty' : `by its content it is no ${TAKEN_FILES}`);
         return { name: basename(file), type, bytes };
@@ -128,12 +129,12 @@ function mediaIn(sources: readonly MediaSource[]): Media {
 }
 
 /** What goes with the text. */
-async function beside({ delivery, payload, outputSchema, context }: SendOptions): Promise<Omit<Message, 'text'>> {
+async function beside(sources: Sources, { delivery, payload, outputSchema, context }: SendOptions): Promise<Omit<Message, 'text'>> {
   return {
     ...(delivery === undefined ? {} : { delivery }),
-    ...(payload === undefined ? {} : { payload: await readJson('--payload', payload) }),
-    ...(outputSchema === undefined ? {} : { output: await readJsonObject('--output-schema', outputSchema) }),
-    ...(context === undefined ? {} : { context: await readJsonObject('--context', context) }),
+    ...(payload === undefined ? {} : { payload: await readJson(sources, '--payload', payload) }),
+    ...(outputSchema === undefined ? {} : { output: await readJsonObject(sources, '--output-schema', outputSchema) }),
+    ...(context === undefined ? {} : { context: await readJsonObject(sources, '--context', context) }),
   };
 }
 
@@ -169,7 +170,7 @@ interface EventToDispatch {
 }
 
 export async function dispatch(context: CliContext, given: string, { type, json, eventId, wait }: EventToDispatch): Promise<number> {
-  const payload = await readPayload(json);
+  const payload = await readPayload(context.surroundings, json);
   const event = { ...(eventId === undefined ? {} : { id: eventId }), type, ...(payload === undefined ? {} : { payload }) };
   const read = readAppEvent(event);
   if (!read.ok) throw new CliError(`cannot dispatch ${type} to ${given}: ${read.reason}`, EXIT.usage);
@@ -196,9 +197,9 @@ export async function dispatch(context: CliContext, given: string, { type, json,
   });
 }
 
-async function readPayload(json: string | undefined): Promise<JsonValue | undefined> {
+async function readPayload(sources: Sources, json: string | undefined): Promise<JsonValue | undefined> {
   if (json === undefined) return undefined;
-  const text = json === '-' ? await readStandardInput() : json;
+  const text = await readText(sources, json);
   try {
     return JSON.parse(text) as JsonValue;
   } catch (cause) {

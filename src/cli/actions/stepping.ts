@@ -1,6 +1,7 @@
 /** `perdura mode`, `step`, `break` and `queue`: a conversation that is stepped through, from the command line. */
 import type { QueueEdit } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
+import { canAsk, confirm } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
@@ -125,18 +126,16 @@ function toEdit({ drop, move, before, clear }: QueueOptions): QueueEdit | undefi
   return clear === true ? { op: 'clear' } : undefined;
 }
 
-async function confirmEdit({ client }: CommandSession, id: string, edit: QueueEdit): Promise<void> {
+async function confirmEdit({ client, surroundings }: CommandSession, id: string, edit: QueueEdit): Promise<void> {
   const what = edit.op === 'clear' ? 'clear the queue' : `drop ${edit.op === 'drop' ? edit.id : ''}`;
-  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new CliError(`will not ${what} of ${id} unasked: add --yes`, EXIT.usage);
+  if (!canAsk(surroundings)) throw new CliError(`will not ${what} of ${id} unasked: add --yes`, EXIT.usage);
   const waiting = await client.queue(id);
   const named = edit.op === 'drop' ? waiting.find((queued) => queued.id === edit.id) : undefined;
   const message =
     edit.op === 'clear'
       ? `Clear the queue of ${id}? ${waiting.length} ${waiting.length === 1 ? 'event goes' : 'events go'}, and who waits for an answer is told.`
       : `Drop ${edit.op === 'drop' ? edit.id : ''}${named === undefined ? '' : ` (${queuedInWords(named)})`} of ${id}? Who waits for it is told.`;
-  const { confirm } = await import('@clack/prompts');
-  const answer = await confirm({ message, initialValue: false, output: process.stderr });
-  if (answer !== true) throw new CliError(`the queue of ${id} was left as it is`, EXIT.interrupted);
+  if (!(await confirm(surroundings, message))) throw new CliError(`the queue of ${id} was left as it is`, EXIT.interrupted);
 }
 
 function showControl(

@@ -87,8 +87,8 @@ async function look({ client, output }: CommandSession, id: string, timeline: Ti
 }
 
 /** One line at the foot of the screen that says what goes on. */
-function showFoot({ output }: CommandSession, timeline: Timeline): () => void {
-  const screen = process.stderr;
+function showFoot({ output, surroundings }: CommandSession, timeline: Timeline): () => void {
+  const screen = surroundings.stderr;
   if (!screen.isTTY) return () => undefined;
   let isShown = false;
   const hide = (): void => {
@@ -99,7 +99,7 @@ function showFoot({ output }: CommandSession, timeline: Timeline): () => void {
     const text = timeline.doing(Date.now());
     hide();
     if (text === undefined) return;
-    screen.write(toTerminalLine(text, screen.columns - 1));
+    screen.write(toTerminalLine(text, (screen.columns ?? 80) - 1));
     isShown = true;
   };
   const endSharing = output.shareScreen({ hide, show });

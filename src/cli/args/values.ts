@@ -4,7 +4,9 @@ import { turnId } from '../../records/identity.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { readFile } from 'node:fs/promises';
 import type { JsonObject, JsonValue } from '../../records/message.js';
-import { readStandardInput } from '../terminal/standard-input.js';
+import { resolve } from 'node:path';
+import { text as allOf } from 'node:stream/consumers';
+import type { Surroundings } from '../session/surroundings.js';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -77,9 +79,17 @@ export function turnName(text: string): string {
   return `turn_${digits.padStart(4, '0')}`;
 }
 
+/** Where a value may be that is not written out: on stdin, or in a file. */
+export type Sources = Pick<Surroundings, 'input' | 'cwd'>;
+
+/** A text that a person gives to a command: as it is, or `-` for stdin. */
+export function readText({ input }: Pick<Sources, 'input'>, given: string): Promise<string> {
+  return given === '-' ? allOf(input) : Promise.resolve(given);
+}
+
 /** JSON that a person gives to a command: as it is, `@file`, or `-` for stdin. */
-export async function readJson(option: string, given: string): Promise<JsonValue> {
-  const text = given === '-' ? await readStandardInput() : given.startsWith('@') ? await readGiven(option, given.slice(1)) : given;
+export async function readJson(sources: Sources, option: string, given: string): Promise<JsonValue> {
+  const text = given.startsWith('@') ? await readGiven(sources, option, given.slice(1)) : await readText(sources, given);
   try {
     return JSON.parse(text) as JsonValue;
   } catch (cause) {
@@ -87,15 +97,15 @@ export async function readJson(option: string, given: string): Promise<JsonValue
   }
 }
 
-export async function readJsonObject(option: string, given: string): Promise<JsonObject> {
-  const value = await readJson(option, given);
+export async function readJsonObject(sources: Sources, option: string, given: string): Promise<JsonObject> {
+  const value = await readJson(sources, option, given);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw new CliError(`${option} must be a JSON object, such as {"name":"value"}`, EXIT.usage);
 }
 
-async function readGiven(option: string, path: string): Promise<string> {
+async function readGiven({ cwd }: Sources, option: string, path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(resolve(cwd, path), 'utf8');
   } catch (cause) {
     throw new CliError(`cannot read ${path} for ${option}: ${messageOf(cause)}`, EXIT.usage, { cause });
   }

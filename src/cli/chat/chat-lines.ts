@@ -6,6 +6,7 @@ import { answerAgain, queueLine, resetNow } from './chat-actions.js';
 import { readChatLine, refusalOf, type ChatControls } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import type { Signals } from '../session/surroundings.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
 import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
@@ -15,13 +16,13 @@ import { turnNumber } from '../../records/identity.js';
 /** Answers the exit code: that of the last answer that was not a good one. */
 export async function chatInLines(
   session: ChatSession,
-  options: { readonly input: Readable; readonly firstMessage?: string; readonly leave: AbortController },
+  options: { readonly input: Readable; readonly firstMessage?: string; readonly leave: AbortController; readonly signals: Signals },
 ): Promise<number> {
   const { client, output, id } = session;
   const { signal } = options.leave;
   let exitCode: number = EXIT.ok;
   let presses = 0;
-  const stopListening = onInterrupt(() => {
+  const stopListening = onInterrupt(options.signals, () => {
     presses += 1;
     exitCode = EXIT.interrupted;
     if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));

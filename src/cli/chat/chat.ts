@@ -9,7 +9,9 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt, onTermination } from '../terminal/interrupts.js';
 import { startCommands } from '../terminal/start-commands.js';
 import { readLastConversation } from './last-conversation.js';
-import type { Output } from '../terminal/output.js';
+import type { CliContext } from '../session/context.js';
+import type { Input, Surroundings } from '../session/surroundings.js';
+import { canAsk } from '../terminal/ask.js';
 import type { Services } from '../services/services.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
@@ -33,9 +35,11 @@ export interface ChatOptions {
 export async function chat(
   words: readonly string[],
   options: ChatOptions,
-  { config, output, closed }: { readonly config: Config; readonly output: Output; readonly closed: AbortSignal },
+  { surroundings, config: load, output, closed }: CliContext,
 ): Promise<number> {
-  const isTerminal = process.stdin.isTTY && process.stderr.isTTY && options.print === undefined;
+  const config = load();
+  const { input, signals } = surroundings;
+  const isTerminal = canAsk(surroundings) && options.print === undefined;
   let resume = options.continue === true ? readLastConversation(config.cwd) : options.resume;
   if (resume === true && !isTerminal) {
     throw new CliError('-r needs the id of a conversation where nobody can be asked: -r ID; `perdura list` lists them', EXIT.usage);
@@ -46,31 +50,31 @@ export async function chat(
   }
 
   const leave = new AbortController();
-  const stopListening = onTermination((exitCode) => leave.abort(new CliError('ended from outside', exitCode)));
+  const stopListening = onTermination(signals, (exitCode) => leave.abort(new CliError('ended from outside', exitCode)));
   closed.addEventListener('abort', () => leave.abort(new CliError('the reader is gone', EXIT.ok)), { once: true });
   // Until the chat itself answers to Ctrl+C, it means: give up.
-  const stopGivingUp = onInterrupt(() =>
+  const stopGivingUp = onInterrupt(signals, () =>
     leave.abort(new CliError('interrupted while starting; nothing is left running', EXIT.interrupted)),
   );
 
   let services: Services | undefined;
   let client: PerduraClient | undefined;
   try {
-    const text = options.print === undefined ? undefined : await oneMessage(options.print, words);
-    if (!process.stdin.isTTY && text === undefined && words.length === 0) await refuseSilence();
+    const text = options.print === undefined ? undefined : await oneMessage(input, options.print, words);
+    if (input.isTTY !== true && text === undefined && words.length === 0) await refuseSilence(input);
     if (options.startServices === true) {
       const { startServices } = await import('../services/services.js');
       loadAhead(isTerminal);
-      services = await startServices(config, output, leave.signal);
+      services = await startServices(config, { output, person: surroundings }, leave.signal);
     }
-    const { connectClient } = await import('../session/with-client.js');
+    const { openClient } = await import('../session/with-client.js');
     const place = services === undefined ? config : { ...config, taskQueue: services.taskQueue };
-    client = await connectClient(place, output, { needsWorker: services === undefined });
+    client = await openClient(surroundings, place, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
 
     if (resume === true) {
       const { pickConversation } = await import('./last-conversation.js');
-      resume = await pickConversation(client, process.stderr.columns || 80);
+      resume = await pickConversation(client, surroundings);
     }
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
@@ -80,13 +84,13 @@ export async function chat(
     const session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
-    const exitCode = await talk(session, { words, text, options, leave }).finally(() => tidyUp(session));
+    const exitCode = await talk(session, { words, text, options, leave, surroundings }).finally(() => tidyUp(session));
     if (leave.signal.aborted) return exitCodeOfLeaving(leave.signal) ?? exitCode;
     return exitCode;
   } finally {
     stopGivingUp();
     const hurry = new AbortController();
-    const stopHurrying = onInterrupt(() => hurry.abort());
+    const stopHurrying = onInterrupt(signals, () => hurry.abort());
     await client?.close();
     if (services !== undefined && !leave.signal.aborted) output.note('ending what was started …');
     await services?.stop(hurry.signal);
@@ -130,15 +134,15 @@ async function linkTo(config: Config, services: Services | undefined): Promise<(
   return findUiLink(await temporalConnection(config));
 }
 
-async function oneMessage(print: string | true, words: readonly string[]): Promise<string> {
+async function oneMessage(input: Input, print: string | true, words: readonly string[]): Promise<string> {
   const { readOneMessage } = await import('./one-shot.js');
-  return readOneMessage(print === true ? joined(words) : [print, ...words].join(' '));
+  return readOneMessage(input, print === true ? joined(words) : [print, ...words].join(' '));
 }
 
 /** Nothing is started for a pipe in which nothing is. */
-async function refuseSilence(): Promise<void> {
+async function refuseSilence(input: Input): Promise<void> {
   const { endsEmpty } = await import('../terminal/standard-input.js');
-  if (!(await endsEmpty(process.stdin))) return;
+  if (!(await endsEmpty(input))) return;
   throw new CliError('nothing to say: stdin is empty. Pipe lines in, give a message as an argument, or run it in a terminal', EXIT.usage);
 }
 
@@ -149,27 +153,32 @@ function joined(words: readonly string[]): string | undefined {
 /** `text`: the one message of `-p`. */
 async function talk(
   session: ChatSession,
-  { words, text, options, leave }: { words: readonly string[]; text: string | undefined; options: ChatOptions; leave: AbortController },
+  {
+    words,
+    text,
+    options,
+    leave,
+    surroundings,
+  }: { words: readonly string[]; text: string | undefined; options: ChatOptions; leave: AbortController; surroundings: Surroundings },
 ): Promise<number> {
   const firstMessage = joined(words);
-  const input: ReadStream = process.stdin;
-  const screen: WriteStream = process.stderr as WriteStream;
+  const { input, stderr, signals } = surroundings;
   if (text !== undefined) {
     const { printOneAnswer } = await import('./one-shot.js');
     // One that was open before is somebody's, and stays so.
     const keep = options.keep === true || session.wasOpen;
-    return printOneAnswer(session, { text, format: options.outputFormat, leave, keep });
+    return printOneAnswer(session, { text, format: options.outputFormat, leave, keep, signals });
   }
-  if (input.isTTY && screen.isTTY) {
+  if (canAsk(surroundings)) {
     const { chatInTerminal } = await import('./chat-terminal.js');
     if (!session.isNew) await recapOf(session);
     session.output.note('  /help lists what else there is\n');
-    await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
+    await chatInTerminal(session, { input: input as ReadStream, screen: stderr as WriteStream, firstMessage, leave: leave.signal });
     if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
     return EXIT.ok;
   }
   const { chatInLines } = await import('./chat-lines.js');
-  return chatInLines(session, { input, firstMessage, leave });
+  return chatInLines(session, { input, firstMessage, leave, signals });
 }
 
 async function recapOf(session: ChatSession): Promise<void> {

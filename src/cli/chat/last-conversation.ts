@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import type { Person } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { PerduraClient } from '../../client.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
@@ -35,14 +36,16 @@ function readFile(file: string): string | undefined {
 const MOST = 50;
 
 /** Asks the person at the terminal. */
-export async function pickConversation(client: PerduraClient, columns: number): Promise<string> {
+export async function pickConversation(client: PerduraClient, { input, stderr }: Person): Promise<string> {
+  const columns = stderr.columns || 80;
   const open = (await client.list({ limit: MOST })).filter((one) => one.running);
   if (open.length === 0) throw new CliError('there is no conversation to go on with; leave out -r to begin one', EXIT.notFound);
   const { select, isCancel } = await import('@clack/prompts');
   const chosen = await select({
     message: toTerminalLine('Which conversation?', Math.max(columns - 4, 10)),
     maxItems: 10,
-    output: process.stderr,
+    input,
+    output: stderr,
     options: open.map((one) => ({ value: one.id, label: labelOf(one, Math.max(columns - 18, 10)) })),
   });
   if (isCancel(chosen)) throw new CliError('none chosen', EXIT.interrupted);

@@ -6,7 +6,9 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
-import { readPipedInput, readStandardInput } from '../terminal/standard-input.js';
+import { text as allOf } from 'node:stream/consumers';
+import type { Input, Signals } from '../session/surroundings.js';
+import { readPipedInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
@@ -17,6 +19,7 @@ export async function printOneAnswer(
     readonly text: string;
     readonly format: 'text' | 'json' | 'stream-json';
     readonly leave: AbortController;
+    readonly signals: Signals;
     /** The conversation is open afterwards, as it was before. */
     readonly keep: boolean;
   },
@@ -24,7 +27,7 @@ export async function printOneAnswer(
   const { client, output, id } = session;
   const { text } = options;
   let presses = 0;
-  const stopListening = onInterrupt(() => {
+  const stopListening = onInterrupt(options.signals, () => {
     presses += 1;
     if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));
     client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
@@ -85,8 +88,8 @@ function streamEvents({ client, output, id }: ChatSession, messageId: string, si
 }
 
 /** The words given, then what was piped in, as in `perdura -p "what is this?" < file`. Refused before a conversation is started for it. */
-export async function readOneMessage(message: string | undefined): Promise<string> {
-  const given = message === undefined ? await readStandardInput() : [message, await readPipedInput()].filter(Boolean).join('\n\n');
+export async function readOneMessage(input: Input, message: string | undefined): Promise<string> {
+  const given = message === undefined ? await allOf(input) : [message, await readPipedInput(input)].filter(Boolean).join('\n\n');
   if (given.trim() === '') throw new CliError('-p needs a message, as its value or on stdin', EXIT.usage);
   const text = given.trim();
   const checked = readMessage(text);

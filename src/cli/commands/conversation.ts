@@ -5,7 +5,7 @@ import type { CliContext } from '../session/context.js';
 import { refuseStrayWords } from '../args/nearest.js';
 import { parseDuration, parseAmount, parseTokens } from '../args/values.js';
 
-export function chatCommand(program: Command, { output, config, closed, end }: CliContext): void {
+export function chatCommand(program: Command, context: CliContext): void {
   program
     .command('chat', { isDefault: true })
     .description('chat with an agent; lines can also be piped in')
@@ -23,7 +23,7 @@ export function chatCommand(program: Command, { output, config, closed, end }: C
     .action(async (words: string[], options: ChatOptions, command: Command) => {
       refuseStrayWords(words, options.print !== undefined, program, command);
       const { chat } = await import('../chat/chat.js');
-      end(await chat(words, options, { config: config(), output, closed }));
+      context.end(await chat(words, options, context));
     });
 }
 

@@ -6,7 +6,7 @@ import { runs } from './command.js';
 import { type Shell, completionScript, SHELLS } from '../completion.js';
 import { EXIT } from '../terminal/exit.js';
 
-export function devCommand(program: Command, { output, config, closed, end }: CliContext): void {
+export function devCommand(program: Command, context: CliContext): void {
   program
     .command('dev')
     .description('run a Temporal server and a worker until Ctrl+C')
@@ -17,7 +17,7 @@ export function devCommand(program: Command, { output, config, closed, end }: Cl
     .action(async (options: DevOptions) => {
       const { dev } = await import('../dev.js');
       const { port, uiPort, dbFilename, worker } = options;
-      end(await dev(config(), { port, uiPort, dbFilename, worker }, output, closed));
+      context.end(await dev({ port, uiPort, dbFilename, worker }, context));
     });
 }
 

@@ -1,5 +1,5 @@
 /** `perdura debug`: a conversation on a whole screen, live where it runs, from its history where it has ended or a moment is named. */
-import type { WriteStream } from 'node:tty';
+import type { ReadStream, WriteStream } from 'node:tty';
 import { createPast, type Past } from '../../conversation/replay/past.js';
 import type { Entry } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
@@ -22,7 +22,8 @@ export interface DebugOptions {
 export function debug(context: CliContext, given: string, { at }: DebugOptions): Promise<number> {
   const turn = at === undefined ? undefined : toTurn(at);
   const isText = context.globals().output === 'text';
-  if (isText && !(process.stdin.isTTY && process.stdout.isTTY)) {
+  const { input, stdout } = context.surroundings;
+  if (isText && !(input.isTTY === true && stdout.isTTY === true)) {
     throw new CliError(
       `debug needs a terminal; \`perdura debug ${given} -o json\` prints the events and the states after them`,
       EXIT.usage,
@@ -43,9 +44,8 @@ export function debug(context: CliContext, given: string, { at }: DebugOptions):
       ...problems.map((problem) => `a run cannot be replayed with this version: ${problem}`),
     ].join(' · ');
     const { debugPast } = await import('./debug-past.js');
-    const screen = process.stdout as WriteStream;
     return untilTermination(desk, async (own) => {
-      await debugPast(own, id, past, entries, { input: process.stdin, screen, from: from ?? past.last, notice });
+      await debugPast(own, id, past, entries, { ...screenOf(desk), from: from ?? past.last, notice });
       return EXIT.ok;
     });
   });
@@ -54,7 +54,7 @@ export function debug(context: CliContext, given: string, { at }: DebugOptions):
 async function live(desk: CommandSession, id: string): Promise<number> {
   const { debugLive } = await import('./debug-live.js');
   return untilTermination(desk, async (own) => {
-    const { mode, ended } = await debugLive(own, id, { input: process.stdin, screen: process.stdout as WriteStream });
+    const { mode, ended } = await debugLive(own, id, screenOf(desk));
     if (ended) own.output.note(`${id} has ended; \`perdura debug ${id}\` shows every state that it was in`);
     else if (mode === 'stepping')
       own.output.say(`${id} stays in stepping: it waits for \`perdura step ${id}\`, or \`perdura mode ${id} auto\``);
@@ -63,10 +63,15 @@ async function live(desk: CommandSession, id: string): Promise<number> {
   });
 }
 
+/** Known to be a terminal: nothing else is let in. */
+function screenOf({ surroundings: { input, stdout } }: CommandSession): { readonly input: ReadStream; readonly screen: WriteStream } {
+  return { input: input as ReadStream, screen: stdout as WriteStream };
+}
+
 /** The terminal is given back, however the process ends. */
 async function untilTermination(desk: CommandSession, work: (desk: CommandSession) => Promise<number>): Promise<number> {
   const ended = new AbortController();
-  const stopListening = onTermination((exitCode) => ended.abort(new CliError('ended from outside', exitCode)));
+  const stopListening = onTermination(desk.surroundings.signals, (exitCode) => ended.abort(new CliError('ended from outside', exitCode)));
   try {
     return await work({ ...desk, signal: AbortSignal.any([desk.signal, ended.signal]) });
   } finally {

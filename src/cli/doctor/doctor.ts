@@ -1,5 +1,5 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
-import { describeSettings, loadVariables, secretsOf, type Config } from '../../config.js';
+import { describeSettings, variablesOf, secretsOf, type Config } from '../../config.js';
 import { isBroken, pasteable, renderReport, type Report } from './finding.js';
 import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { agentsFolder } from '../../agents/agents-folder.js';
@@ -23,7 +23,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
     checkStore(config),
     checkProvider(config),
     checkAuth(config),
-    checkAgents(agentsFolder(config), loadVariables(config.cwd), config),
+    checkAgents(agentsFolder(config), variablesOf(config), config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);
@@ -40,7 +40,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
       workspace,
       disk,
     ],
-    settings: describeSettings(),
+    settings: describeSettings(config.env, config.cwd),
   };
   // No form of the output shows a secret; a report that is shown to others does not name the home either.
   const shown = (text: string): string => pasteable(text, secretsOf(config), options.report === true ? undefined : '');

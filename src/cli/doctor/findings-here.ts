@@ -1,6 +1,6 @@
 /** What the doctor finds, for a page that is looked at again and again: without what asks a model, or measures the server. */
 import { agentsFolder } from '../../agents/agents-folder.js';
-import { loadVariables, secretsOf, type Config } from '../../config.js';
+import { variablesOf, secretsOf, type Config } from '../../config.js';
 import { checkAgents, checkCircuits, checkDisk, checkFolder, checkNode, checkStore } from './checks.js';
 import { pasteable, type Finding } from './finding.js';
 import { checkSettingPackages } from './packages.js';
@@ -25,7 +25,7 @@ async function look(config: Config): Promise<readonly Finding[]> {
   const [server, store, agents, workspace, disk] = await Promise.all([
     checkServer(config, { measures: false }),
     checkStore(config),
-    checkAgents(agentsFolder(config), loadVariables(config.cwd), config),
+    checkAgents(agentsFolder(config), variablesOf(config), config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);

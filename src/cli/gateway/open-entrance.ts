@@ -1,6 +1,6 @@
 /** Who may open the gateway of this folder, by its settings. */
 import { join } from 'node:path';
-import { loadVariables, type Config } from '../../config.js';
+import { variablesOf, type Config } from '../../config.js';
 import { watchAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
 import { createEntrance, type Entrance } from '../../gateway/access/entrance.js';
 import { createLimits, type SharedCounts } from '../../gateway/access/limits.js';
@@ -25,7 +25,7 @@ const MIN_KEY = 32;
 
 /** Throws `CliError` where a setting cannot be used. */
 export async function openEntrance(config: Config, { sharedCounts, log = () => undefined }: EntranceWanted = {}): Promise<OpenedEntrance> {
-  const variables = loadVariables(config.cwd);
+  const variables = variablesOf(config);
   const source = config.authFile === undefined ? undefined : watchAuthFile(config.authFile, log);
   const auth = await source?.current().catch((cause: unknown) => {
     throw new CliError(messageOf(cause), EXIT.usage, { cause });

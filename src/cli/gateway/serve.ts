@@ -31,7 +31,7 @@ export interface ServeWanted {
 }
 
 export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, config, temporal, output, globals, signal }) => {
+  return withClient(context, { needsWorker: true }, async ({ client, config, temporal, output, globals, signal, surroundings }) => {
     const { serveGateway } = await import('../../gateway/serve.js');
     const log = (line: string): void => output.problem(line);
     const counts = await openCounts(config, log);
@@ -74,14 +74,14 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
     });
     let stopListening = (): void => undefined;
     try {
-      announce(output, globals.output, `${served.url}${wanted.basePath ?? ''}`, entrance, config);
+      announce(output, surroundings.stderr.isTTY === true, globals.output, `${served.url}${wanted.basePath ?? ''}`, entrance, config);
       if (!isLoopback(wanted.host)) {
         output.problem(
           `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/operations/deploying.md)`,
         );
       }
       await new Promise<void>((resolve) => {
-        stopListening = onTermination(() => resolve());
+        stopListening = onTermination(surroundings.signals, () => resolve());
         signal.addEventListener('abort', () => resolve(), { once: true });
       });
       return EXIT.ok;
@@ -96,7 +96,14 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
 }
 
 /** A token that lasts is shown on a screen, and never written where output is kept. */
-function announce(output: Output, format: string, url: string, { own, auth, browsers }: OpenedEntrance, { authFile }: Config): void {
+function announce(
+  output: Output,
+  isScreen: boolean,
+  format: string,
+  url: string,
+  { own, auth, browsers }: OpenedEntrance,
+  { authFile }: Config,
+): void {
   const link = linkOf(url, browsers);
   const signIn = auth?.oidc === undefined ? undefined : `${url}/auth/login`;
   if (format !== 'text') {
@@ -106,7 +113,7 @@ function announce(output: Output, format: string, url: string, { own, auth, brow
   }
   const lines = [
     `serving ${url}`,
-    ...(own?.from === 'file' ? [...(process.stderr.isTTY ? [`token   ${own.token}`] : []), `token   kept in ${own.where}`] : []),
+    ...(own?.from === 'file' ? [...(isScreen ? [`token   ${own.token}`] : []), `token   kept in ${own.where}`] : []),
     ...(own?.from === 'PERDURA_GATEWAY_TOKEN' ? ['token   PERDURA_GATEWAY_TOKEN'] : []),
     ...(authFile === undefined ? [] : [`tokens  of PERDURA_AUTH: ${authFile}`]),
     ...(signIn === undefined ? [] : [`sign in ${signIn}`]),

@@ -25,19 +25,24 @@ const NEXT_NOTICE_MS = 15_000;
 const SHOWN_LINES = 12;
 const SHOWN_FILES = 10;
 
-export async function init({ output, globals, closed }: CliContext, dir: string | undefined, options: InitOptions): Promise<number> {
-  const folder = resolve(dir ?? options.folder ?? '.');
+export async function init(
+  { output, globals, closed, surroundings }: CliContext,
+  dir: string | undefined,
+  options: InitOptions,
+): Promise<number> {
+  const { cwd, env } = surroundings;
+  const folder = resolve(cwd, dir ?? options.folder ?? '.');
   const name = nameOf(folder, options.name);
   const place = await makeFolder(folder);
   const perdura = perduraSource(place);
   const files = await projectFiles({ name, perdura });
   await writeAll(place, files, options.force === true);
-  const manager = packageManager();
-  if (options.install) await install(manager, folder, output, closed);
+  const manager = packageManager(env);
+  if (options.install) await install(manager, { cwd: folder, env: { ...env }, signal: closed }, output);
   const { output: format } = globals();
   const made = { folder, name, perdura, files: files.map(({ path }) => path), installed: options.install };
   if (format !== 'text') output.line(toTerminalJson(made, format === 'json' ? 2 : undefined));
-  else for (const line of nextSteps(made, manager)) output.line(line);
+  else for (const line of nextSteps(made, manager, cwd)) output.line(line);
   return EXIT.ok;
 }
 
@@ -98,21 +103,25 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-async function install(manager: string, folder: string, output: Output, closed: AbortSignal): Promise<void> {
+async function install(
+  manager: string,
+  place: { cwd: string; env: NodeJS.ProcessEnv; signal: AbortSignal },
+  output: Output,
+): Promise<void> {
   const began = Date.now();
   const quiet = manager === 'npm' ? ['--no-audit', '--no-fund', '--loglevel=error'] : [];
   const say = (): void => output.note(`installing packages with ${manager}, ${Math.round((Date.now() - began) / 1000)} s …`);
   const first = setTimeout(() => output.note(`installing packages with ${manager} …`), FIRST_NOTICE_MS);
   const timer = setInterval(say, NEXT_NOTICE_MS);
   try {
-    const { code, output: said } = await runProgram(manager, ['install', ...quiet], { cwd: folder, signal: closed });
+    const { code, output: said } = await runProgram(manager, ['install', ...quiet], place);
     if (code === 0) return;
     const lines = said
       .split('\n')
       .slice(-SHOWN_LINES)
       .map((line) => toTerminalLine(line, 300));
     throw new CliError(
-      `${lines.join('\n')}\n\nThe project is in ${folder}, but its packages are not: \`${manager} install\` ended with code ${code}. ` +
+      `${lines.join('\n')}\n\nThe project is in ${place.cwd}, but its packages are not: \`${manager} install\` ended with code ${code}. ` +
         `Run it there again once the registry can be reached; --no-install leaves it to you`,
       EXIT.failed,
     );
@@ -134,8 +143,9 @@ function nextSteps(
     readonly installed: boolean;
   },
   manager: string,
+  cwd: string,
 ): string[] {
-  const way = relative(process.cwd(), folder);
+  const way = relative(cwd, folder);
   const steps = [
     ...(way === '' ? [] : [[`cd ${/^[\w./@-]+$/.test(way) ? way : JSON.stringify(way)}`, '']]),
     ...(installed ? [] : [[`${manager} install`, '']]),

@@ -1,6 +1,7 @@
 /** `perdura mcp tools`: an agent's MCP servers, whether they answer, and whether their tools run. */
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { CliContext } from '../session/context.js';
+import { canAsk, confirm, type Person } from '../terminal/ask.js';
 import { EXIT, CliError } from '../terminal/exit.js';
 import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { printFound } from '../session/print-found.js';
@@ -81,7 +82,7 @@ export interface AcceptWanted {
 export function acceptServerTools(context: CliContext, { agent, what, yes = false }: AcceptWanted): Promise<number> {
   const { output } = context;
   const format = context.globals().output;
-  const isAsked = !yes && process.stdin.isTTY && process.stderr.isTTY;
+  const isAsked = !yes && canAsk(context.surroundings);
   return withServers(context, agent, async ({ namespace, store, reports }) => {
     const wanted = meant(reports, what);
     for (const { server, state } of reports) {
@@ -108,7 +109,7 @@ export function acceptServerTools(context: CliContext, { agent, what, yes = fals
       });
       if (format === 'text') for (const line of renderPatch(patch)) output.draw(line);
       if (!yes && !isAsked) continue;
-      if (isAsked && !(await confirmed(tool.name))) continue;
+      if (isAsked && !(await confirmed(context.surroundings, tool.name))) continue;
       // What was shown, whatever the server says by now.
       await store.pins.accept({ namespace, agent }, [pinOf(tool.live)]);
       accepted.push(tool.name);
@@ -149,9 +150,8 @@ function renderPatch(patch: string): StyledLine[] {
     });
 }
 
-async function confirmed(name: string): Promise<boolean> {
-  const { confirm, isCancel } = await import('@clack/prompts');
-  const answer = await confirm({ message: `Accept ${name} as it is now?`, initialValue: false, output: process.stderr });
-  if (isCancel(answer)) throw new CliError('the rest was not accepted', EXIT.interrupted);
+async function confirmed(person: Person, name: string): Promise<boolean> {
+  const answer = await confirm(person, `Accept ${name} as it is now?`);
+  if (answer === undefined) throw new CliError('the rest was not accepted', EXIT.interrupted);
   return answer;
 }

@@ -6,12 +6,17 @@ import { basename, dirname } from 'node:path';
 import { findOthers, takenInWords } from '../../client/temporal/worker-place.js';
 import { queueFile, type Config, type TemporalConnection } from '../../config.js';
 import { openStore } from '../../stores/open.js';
+import { canAsk, confirm, type Person } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { hasWorker, openNamespace } from './temporal-connection.js';
 
 /** Asks the person, where one can be asked; else a worker of another store is an error. */
-export async function queueOf(config: Config, temporal: TemporalConnection, output: Output): Promise<string> {
+export async function queueOf(
+  config: Config,
+  temporal: TemporalConnection,
+  { output, person }: { readonly output: Output; readonly person: Person },
+): Promise<string> {
   const { taskQueue } = config;
   const connection = await openNamespace(temporal);
   try {
@@ -23,10 +28,11 @@ export async function queueOf(config: Config, temporal: TemporalConnection, outp
     const other = (await findOthers(connection, { namespace, taskQueue, place })).find(({ differs }) => differs === 'store');
     if (other === undefined) return taskQueue;
     const taken = takenInWords(taskQueue, other);
-    if (!process.stdin.isTTY || !process.stderr.isTTY) throw new CliError(taken, EXIT.usage);
+    if (!canAsk(person)) throw new CliError(taken, EXIT.usage);
     const own = nameFor(config.cwd);
     output.say(`\n  ${taken}\n`);
-    if (!(await isWanted(own))) throw new CliError(`not started: ${taken}`, EXIT.usage);
+    if (!(await confirm(person, `Use task queue ${own} for this folder from now on?`, true)))
+      throw new CliError(`not started: ${taken}`, EXIT.usage);
     await mkdir(dirname(queueFile(config.cwd)), { recursive: true });
     await writeFile(queueFile(config.cwd), `${own}\n`);
     output.report('Queue', `${own}, for this folder from now on (.perdura/task-queue)`);
@@ -54,10 +60,4 @@ function nameFor(cwd: string): string {
     .replace(/^-|-$/g, '')
     .slice(0, 40);
   return `perdura-${name === '' ? '' : `${name}-`}${createHash('sha256').update(folder).digest('hex').slice(0, 4)}`;
-}
-
-async function isWanted(own: string): Promise<boolean> {
-  const { confirm, isCancel } = await import('@clack/prompts');
-  const answer = await confirm({ message: `Use task queue ${own} for this folder from now on?`, output: process.stderr });
-  return !isCancel(answer) && answer;
 }

@@ -1,6 +1,7 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
 import { join } from 'node:path';
 import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
+import type { Person } from '../terminal/ask.js';
 import type { Output } from '../terminal/output.js';
 import { checkMemoryFolder, asSentence } from './memory-folder.js';
 import { queueOf } from './own-queue.js';
@@ -34,7 +35,7 @@ export interface ServiceOptions {
 /** `signal` gives up; nothing that was started stays behind then, nor after an error. */
 export async function startServices(
   config: Config,
-  output: Output,
+  { output, person }: { readonly output: Output; readonly person: Person },
   signal: AbortSignal,
   { place, hasWorker = true }: ServiceOptions = {},
 ): Promise<Services> {
@@ -58,6 +59,7 @@ export async function startServices(
         cwd: config.cwd,
         // A server that a flag named is the worker's server too.
         env: {
+          ...config.env,
           ...config.temporalEnv,
           ...(place === undefined || temporal.named ? {} : { TEMPORAL_ADDRESS: temporal.connectionOptions.address }),
         },
@@ -72,7 +74,7 @@ export async function startServices(
     started.unshift(server.leave);
     signal.throwIfAborted();
 
-    const taskQueue = worker ? await queueOf(config, temporal, output) : config.taskQueue;
+    const taskQueue = worker ? await queueOf(config, temporal, { output, person }) : config.taskQueue;
     if (worker) {
       const begin = Date.now();
       worker.begin(taskQueue);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
-import { childEnvironment, loadMachine, type Machine } from '../../config.js';
+import { loadMachine, type Machine } from '../../config.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findOnPath, isExecutable, runProgram } from './programs.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -97,7 +97,7 @@ function machineProbes(machine: Machine, say: (text: string) => void, signal: Ab
     cached: () => (isExecutable(cachedFile) ? cachedFile : undefined),
     download: () => intoCache(bin, cachedFile, (folder) => download(machine, folder, signal)),
     hasGo: () => go !== undefined,
-    goInstall: () => intoCache(bin, cachedFile, (folder) => goInstall(go ?? 'go', folder, say, signal)),
+    goInstall: () => intoCache(bin, cachedFile, (folder) => goInstall(go ?? 'go', { ...machine.env, GOBIN: folder }, say, signal)),
   };
 }
 
@@ -148,11 +148,11 @@ async function fetchTo(url: string, file: string, signal: AbortSignal | undefine
   }
 }
 
-async function goInstall(go: string, folder: string, say: (text: string) => void, signal: AbortSignal | undefined): Promise<void> {
+async function goInstall(go: string, env: NodeJS.ProcessEnv, say: (text: string) => void, signal: AbortSignal | undefined): Promise<void> {
   const begin = Date.now();
   const timer = setInterval(() => say(`still compiling, ${Math.round((Date.now() - begin) / 1000)} s`), 20_000);
   try {
-    const { code, output } = await runProgram(go, ['install', GO_PACKAGE], { env: childEnvironment({ GOBIN: folder }), signal });
+    const { code, output } = await runProgram(go, ['install', GO_PACKAGE], { env, signal });
     if (code !== 0) throw new Error(output.split('\n').slice(-3).join(' '));
   } finally {
     clearInterval(timer);

@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, closeSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config, TemporalConnection } from '../../config.js';
+import { loadMachine, type Config, type Environment, type TemporalConnection } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { OWN_DATABASE } from '../trust/folder-contents.js';
 import { rememberOwnDatabase } from '../trust/folder-trust.js';
@@ -60,7 +60,7 @@ export async function useTemporalServer(
     return { uiPort: undefined, leave: async () => {} };
   }
   const files = filesOf(config, place);
-  await rememberOwnDatabase(config.cwd);
+  await rememberOwnDatabase(config);
   mkdirSync(files.chats, { recursive: true });
   const uiPort = await withLock(files.lock, async () => {
     const port = await findOrStart(files, temporal, say, signal);
@@ -102,6 +102,8 @@ interface Files {
   readonly pid: string;
   readonly chats: string;
   readonly log: string;
+  /** Of the settings; with it the server's program is looked for and started. */
+  readonly env: Environment;
 }
 
 /** A server on another port is another server, and has files of its own. */
@@ -115,6 +117,7 @@ function filesOf(config: Config, place: ServerPlace): Files {
     pid: join(folder, `temporal${suffix}.pid`),
     chats: join(folder, `chats${suffix}`),
     log: join(folder, `temporal${suffix}.log`),
+    env: config.env,
   };
 }
 
@@ -144,7 +147,7 @@ async function findOrStart(files: Files, temporal: TemporalConnection, say: Say,
 }
 
 async function startServer(files: Files, temporal: TemporalConnection, say: Say, signal: AbortSignal): Promise<number> {
-  const binary = await findTemporalBinary(say, { signal });
+  const binary = await findTemporalBinary(say, { machine: loadMachine(files.env), signal });
   signal.throwIfAborted();
   const begin = Date.now();
   const uiPort = await freePortFrom(files.place.uiPort);
@@ -175,7 +178,7 @@ function spawnServer(files: Files, program: string, uiPort: number): number {
     // There was none.
   }
   const log = openSync(files.log, 'a');
-  const child = spawn(program, ['server', 'start-dev', ...flags], { detached: true, stdio: ['ignore', log, log] });
+  const child = spawn(program, ['server', 'start-dev', ...flags], { env: { ...files.env }, detached: true, stdio: ['ignore', log, log] });
   closeSync(log);
   // Without a listener a program that cannot be started would end us; waitUntilReady sees that it is not alive.
   child.on('error', () => {});

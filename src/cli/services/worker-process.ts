@@ -2,7 +2,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { childEnvironment } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { endProcess, lastLines } from './programs.js';
 
@@ -19,8 +18,8 @@ export interface WorkerOptions {
   /** Node's arguments: the script and what it is given. */
   readonly command: readonly string[];
   readonly cwd: string;
-  /** Beside our own environment. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Default: that of this process. */
+  readonly env?: NodeJS.ProcessEnv;
   readonly logFile: string;
   /** Says which process it is, for who wants to look at it or to kill it; with several of them in a folder, the latest. */
   readonly pidFile?: string;
@@ -121,7 +120,7 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
   const log = openSync(options.logFile, 'a');
   const child = spawn(process.execPath, options.command, {
     cwd: options.cwd,
-    env: childEnvironment(options.env ?? {}),
+    env: options.env,
     detached: true,
     stdio: ['ignore', log, log, 'ipc'],
   });

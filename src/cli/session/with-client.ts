@@ -3,6 +3,7 @@ import type { PerduraClient } from '../../client.js';
 import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import { createReplay } from '../debug/replayed-runs.js';
 import type { CliContext } from './context.js';
+import type { Surroundings } from './surroundings.js';
 import { startCommands } from '../terminal/start-commands.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { GlobalOptions } from '../args/global-options.js';
@@ -16,6 +17,7 @@ export interface CommandSession {
   readonly config: Config;
   readonly temporal: TemporalConnection;
   readonly output: Output;
+  readonly surroundings: Surroundings;
   readonly globals: GlobalOptions;
   /** Aborted by Ctrl+C, and when the reader of the output is gone. */
   readonly signal: AbortSignal;
@@ -35,10 +37,12 @@ export async function withClient(
   options: DeskOptions,
   work: (desk: CommandSession) => Promise<number>,
 ): Promise<number> {
-  const { output } = context;
+  const { output, surroundings } = context;
   const config = context.config();
   const leave = new AbortController();
-  const stopListening = onInterrupt(() => leave.abort(new CliError(options.whenInterrupted ?? 'interrupted', EXIT.interrupted)));
+  const stopListening = onInterrupt(surroundings.signals, () =>
+    leave.abort(new CliError(options.whenInterrupted ?? 'interrupted', EXIT.interrupted)),
+  );
   const onClosed = (): void => leave.abort(new CliError('the reader is gone', EXIT.ok));
   context.closed.addEventListener('abort', onClosed, { once: true });
   let client: PerduraClient | undefined;
@@ -48,7 +52,7 @@ export async function withClient(
     client = await withSlowNotice(
       output,
       `connecting to Temporal at ${address}`,
-      connectClient(config, output, { needsWorker: options.needsWorker === true }),
+      openClient(surroundings, config, output, { needsWorker: options.needsWorker === true }),
     );
     leave.signal.throwIfAborted();
     const globals = context.globals();
@@ -57,6 +61,7 @@ export async function withClient(
       config,
       temporal,
       output,
+      surroundings,
       globals,
       signal: leave.signal,
       withSlowNotice: (what, slow) => withSlowNotice(output, what, slow),
@@ -90,8 +95,18 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
+/** The one that is at hand, or one of the command's own. */
+export function openClient(
+  { openClient: open }: Surroundings,
+  config: Config,
+  output: Output,
+  options: { readonly needsWorker: boolean },
+): Promise<PerduraClient> {
+  return open === undefined ? connectClient(config, output, options) : open(config, output);
+}
+
 /** A client on a server that answers. Says so when no worker is there to take the message. */
-export async function connectClient(config: Config, output: Output, options: { readonly needsWorker: boolean }): Promise<PerduraClient> {
+async function connectClient(config: Config, output: Output, options: { readonly needsWorker: boolean }): Promise<PerduraClient> {
   const temporal = await temporalConnection(config);
   const connection = await openNamespace(temporal);
   try {

@@ -1,7 +1,7 @@
 /** The frame of the commands on an agent's MCP servers: they are asked from here, as a worker would ask them. */
 import { agentsFolder } from '../../agents/agents-folder.js';
 import { loadAgent } from '../../agents/load-agent.js';
-import { loadVariables, temporalConnection } from '../../config.js';
+import { variablesOf, temporalConnection } from '../../config.js';
 import type { Store } from '../../stores/store.js';
 import { pinOf } from '../../tools/mcp/pins.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
@@ -35,7 +35,7 @@ export async function withServers(context: CliContext, agent: string, work: (des
     const asking = inspectServers(
       { agent, namespace, servers },
       // What goes wrong with a server stands in its report.
-      { pins: store.pins, variables: loadVariables(config.cwd), version: packageVersion(), log: () => undefined },
+      { pins: store.pins, variables: variablesOf(config), version: packageVersion(), log: () => undefined },
     );
     const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
     return await work({ agent, namespace, store, reports });

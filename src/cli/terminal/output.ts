@@ -35,9 +35,15 @@ export interface Output {
   shareScreen(foot: { readonly hide: () => void; readonly show: () => void }): () => void;
 }
 
+/** To be let go of when nothing more is written: the streams stay as they were found. */
+export interface OpenOutput extends Output {
+  letGo(): void;
+}
+
 export interface TerminalStream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 /** Asked at each write: options are read after the first problem may have been said. */
@@ -59,7 +65,7 @@ export function createOutput(
   stderr: TerminalStream,
   onClosed: () => void,
   style: OutputStyle = PLAIN_STYLE,
-): Output {
+): OpenOutput {
   const palettes = { colored: pc.createColors(true), plain: pc.createColors(false) };
   const colorsOf = (stream: TerminalStream): typeof palettes.plain => {
     const wish = style.color();
@@ -69,12 +75,14 @@ export function createOutput(
   let foot: Parameters<Output['shareScreen']>[0] | undefined;
   let pen: TextPen | undefined;
   let isInLine = false;
-  for (const stream of [stdout, stderr]) {
-    stream.on('error', () => {
+  const listening = [stdout, stderr].map((stream) => {
+    const onError = (): void => {
       closed.add(stream);
       onClosed();
-    });
-  }
+    };
+    stream.on('error', onError);
+    return () => stream.off('error', onError);
+  });
   const write = (stream: Writable, text: string): void => {
     if (!closed.has(stream)) stream.write(text);
   };
@@ -108,6 +116,9 @@ export function createOutput(
     return stream.isTTY === true ? wrapWords(safe, Math.max((stream.columns ?? 80) - 1, LEAST_WIDTH)) : safe;
   };
   return {
+    letGo() {
+      for (const stop of listening) stop();
+    },
     text,
     endText() {
       endText();

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { ReadStream } from 'node:tty';
 import { text } from 'node:stream/consumers';
+import type { Input } from '../session/surroundings.js';
 
 /** Milliseconds that a pipe has to end, or to say something, before a conversation is started for it. */
 const END_PATIENCE_MS = 500;
@@ -27,18 +27,12 @@ export async function endsEmpty(input: Readable, patienceMs = END_PATIENCE_MS): 
   return isEmpty;
 }
 
-/** All of stdin. */
-export function readStandardInput(): Promise<string> {
-  return text(process.stdin);
-}
-
 /**
  * What was piped in beside a message that was already given: nothing at a terminal, and nothing when a pipe stays open
  * but silent for three seconds, as some programs that call us leave it.
  */
-export async function readPipedInput(patience = 3000): Promise<string> {
-  const input: ReadStream = process.stdin;
-  if (input.isTTY) return '';
+export async function readPipedInput(input: Input, patience = 3000): Promise<string> {
+  if (input.isTTY === true) return '';
   const isSilent = await new Promise<boolean>((resolve) => {
     const timer = setTimeout(() => resolve(true), patience);
     const speaks = (): void => {
@@ -47,7 +41,7 @@ export async function readPipedInput(patience = 3000): Promise<string> {
     };
     input.once('readable', speaks).once('end', speaks).once('error', speaks);
   });
-  if (!isSilent) return readStandardInput();
+  if (!isSilent) return text(input);
   input.destroy();
   return '';
 }

@@ -19,7 +19,7 @@ import { readTrust, rememberTrust } from './trust-file.js';
 
 /** Resolves to the file, relative to the folder. The rule comes first: it speaks of one call, and the rules after it asked about that. */
 export async function allowInAgent(
-  { cwd, agentsDir }: Pick<Config, 'cwd' | 'agentsDir'>,
+  { cwd, env, agentsDir }: Pick<Config, 'cwd' | 'env' | 'agentsDir'>,
   agent: string,
   rule: ApprovalRule,
 ): Promise<string> {
@@ -27,10 +27,10 @@ export async function allowInAgent(
   const file = join(agentsDir, agent, 'agent.json');
   const name = relative(resolve(cwd), file);
   const attempt = `cannot write a rule into ${toTerminalLine(name, 200)}`;
-  return withLock(`${trustFile()}.rule.lock`, async () => {
+  return withLock(`${trustFile(env)}.rule.lock`, async () => {
     const text = await readOwnFile(file, attempt);
     const written = withRule(text, rule, attempt);
-    const trusted = await trustOf(cwd, name, text, attempt);
+    const trusted = await trustOf({ cwd, env }, name, text, attempt);
     const fresh = `${file}.${randomUUID()}`;
     try {
       await writeFile(fresh, written, { mode: (await lstat(file)).mode & 0o777 });
@@ -75,24 +75,24 @@ function withRule(text: string, rule: ApprovalRule, attempt: string): string {
 
 /** Undefined where this file is not asked about. */
 async function trustOf(
-  cwd: string,
+  { cwd, env }: Pick<Config, 'cwd' | 'env'>,
   name: string,
   text: string,
   attempt: string,
 ): Promise<{ readonly remember: (text: string) => Promise<void> } | undefined> {
-  if (isTrustedByEnvironment()) return undefined;
+  if (isTrustedByEnvironment(env)) return undefined;
   const folder = realpathSync(cwd);
   // What the door does not look at is the person's own: an agents folder that their environment names.
   if (relative(folder, resolve(folder, name)).startsWith('..')) return undefined;
   const before = grantedIn(text);
-  const isListed = before !== undefined && folderContents(folder).some((item) => item.name === name);
-  if (before !== undefined && isListed && (await readTrust(trustFile(), folder))[name] !== hashOf(before.content)) {
+  const isListed = before !== undefined && folderContents(folder, env).some((item) => item.name === name);
+  if (before !== undefined && isListed && (await readTrust(trustFile(env), folder))[name] !== hashOf(before.content)) {
     throw new CliError(`${attempt}: what it allows already is not trusted yet; run \`perdura trust\` first`, EXIT.unreachable);
   }
   return {
     async remember(content) {
       const granted = grantedIn(content);
-      if (granted !== undefined) await rememberTrust(trustFile(), folder, [{ name, sha256: hashOf(granted.content) }], { add: true });
+      if (granted !== undefined) await rememberTrust(trustFile(env), folder, [{ name, sha256: hashOf(granted.content) }], { add: true });
     },
   };
 }

@@ -7,17 +7,17 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { basename, relative, resolve } from 'node:path';
 import type { AgentTrust } from '../../agents/load-agent.js';
-import { isTrustedByEnvironment, trustFile } from '../../config.js';
+import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { filesOfServer, folderContents, grantedIn, type FolderItem } from './folder-contents.js';
 import { readTrust } from './trust-file.js';
 
 /** For a folder that is trusted as a whole: undefined. Made after the door was passed. `warn` hears of each content once. */
-export function createAgentTrust(cwd: string, warn: (line: string) => void): AgentTrust | undefined {
-  if (isTrustedByEnvironment()) return undefined;
+export function createAgentTrust({ cwd, env }: Pick<Config, 'cwd' | 'env'>, warn: (line: string) => void): AgentTrust | undefined {
+  if (isTrustedByEnvironment(env)) return undefined;
   const folder = realpathSync(cwd);
-  const atStart = new Set(folderContents(folder).map(keyOf));
+  const atStart = new Set(folderContents(folder, env).map(keyOf));
   const reported = new Set<string>();
 
   /** Those that wait for a yes. */
@@ -25,8 +25,8 @@ export function createAgentTrust(cwd: string, warn: (line: string) => void): Age
     const others = items.filter((item) => !atStart.has(keyOf(item)));
     if (others.length === 0) return [];
     // What the door does not look at is the operator's own: an agents folder that the environment names, for one.
-    const listed = new Set(folderContents(folder).map(({ name }) => name));
-    const trusted = await readTrust(trustFile(), folder);
+    const listed = new Set(folderContents(folder, env).map(({ name }) => name));
+    const trusted = await readTrust(trustFile(env), folder);
     return others.filter(({ name, sha256 }) => listed.has(name) && trusted[name] !== sha256).map(({ name }) => name);
   };
 
@@ -49,7 +49,7 @@ export function createAgentTrust(cwd: string, warn: (line: string) => void): Age
     },
 
     async whyNotStart(server: McpServer) {
-      const names = await waiting(filesOfServer(folder, server, server.folder));
+      const names = await waiting(filesOfServer(folder, server, { from: server.folder, env }));
       if (names.length === 0) return undefined;
       const shown = names.slice(0, 3).map((name) => toTerminalLine(name, 200));
       const changed = `${shown.join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}`;

@@ -24,7 +24,7 @@ const MAX_FOLLOWED = 1024 * 1024;
 export const OWN_DATABASE = { name: join('.perdura', 'temporal.db'), sha256: sha256('made here') };
 
 /** In a fixed order. Throws `ConfigError` where `.env` cannot be read. */
-export function folderContents(folder: string, env?: Environment): readonly FolderItem[] {
+export function folderContents(folder: string, env: Environment): readonly FolderItem[] {
   const variables = variablesOfFolder(folder, env);
   const { files, agentFolders, add, follow, followServers } = createGathering(folder, variables.own);
   const fromShell = variables.real['PERDURA_AGENTS_DIR'];
@@ -68,7 +68,11 @@ export function folderContents(folder: string, env?: Environment): readonly Fold
 }
 
 /** The folder's own files that an MCP server's start would run, as `folderContents` lists them. `from`: where its settings stand. */
-export function filesOfServer(folder: string, server: object, from: string, env?: Environment): readonly FolderItem[] {
+export function filesOfServer(
+  folder: string,
+  server: object,
+  { from, env }: { readonly from: string; readonly env: Environment },
+): readonly FolderItem[] {
   const { files, followServers } = createGathering(folder, variablesOfFolder(folder, env).own);
   followServers(join(from, 'mcp.json'), [server], from);
   return [...files.values()];

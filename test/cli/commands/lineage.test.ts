@@ -1,4 +1,4 @@
-/** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: the built product, a real Temporal, a file store. */
+/** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: a real Temporal, a file store. */
 import { join } from 'node:path';
 import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
@@ -146,18 +146,6 @@ test('one that runs is neither resumed nor deleted, and the error says what to d
   expect(deleted.stderr).toContain('MEMORY.md, HISTORY and the facts of its scope stay');
 });
 
-test.each([
-  [['fork', 'c1', '--at', 'soon'], /"soon" is not a turn/],
-  [['fork', 'c1'], /required option '--at <turn>'/],
-  [['rewind', 'c1'], /required option '--to <turn>'/],
-  [['fork', 'c1', '--at', '1', '--id', 'a b'], /"a b" cannot be an id/],
-  [['show', 'c1', '--branch', 'x'], /write a whole number from 1/],
-  [['show', 'c1', '--branch', '1', '--follow'], /a branch has ended/],
-])('%j is wrong usage', async (args, message) => {
-  const { code, stderr } = await perdura(...args);
-  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) as unknown });
-});
-
 test('an agent that there is not is refused before anything starts in its name, and nothing that ended begins again', async () => {
   const [id, other, folder] = [await talk(1), world.id(), join(world.dir, 'exported')];
   await world.client.terminate(id);
@@ -189,13 +177,5 @@ test('what neither Temporal nor the store has is said', async () => {
     ['delete', 'c-none', '--yes'],
   ]) {
     expect(await perdura(...args)).toMatchObject({ code: 4, stderr: expect.stringContaining('neither Temporal nor the store') as unknown });
-  }
-});
-
-test('all of them have help and are completed', async () => {
-  const { stdout } = await perdura('completion', 'bash');
-  for (const name of ['retry', 'edit', 'model', 'fork', 'rewind', 'resume', 'delete']) {
-    expect(await perdura(name, '--help')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: perdura/) as unknown });
-    expect(stdout).toContain(`"${name}"`);
   }
 });

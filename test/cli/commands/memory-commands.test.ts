@@ -1,4 +1,4 @@
-/** The commands on a scope's memory, as a person runs them: the built product, a real Temporal, a worker, a file store. */
+/** The commands on a scope's memory, as a person runs them: a real Temporal, a worker, a file store. */
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LineSource } from '../../../src/records/memory/documents.js';

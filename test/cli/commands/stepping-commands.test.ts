@@ -215,10 +215,3 @@ test('why it forgot a turn: the compaction, its summary, the turns that went wit
   expect(await perdura(['context', id, '--why', 'x'])).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a turn') });
   expect(await perdura(['context', id, '--why', '1', '--undo'])).toMatchObject({ code: 2 });
 });
-
-test('completion and help know the commands', async () => {
-  const { stdout } = await perdura(['completion', 'bash']);
-  for (const word of ['debug', 'step', 'mode', 'break', 'queue', '--on-error', '--why']) expect(stdout).toContain(word);
-  const { stdout: help } = await perdura(['--help']);
-  expect(help).toMatch(/debug.*on a whole screen/);
-});

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { echo } from '../../support/echo-model.js';
 import { fencedBlocks, read } from '../../readme/commands.js';
-import { runPerdura, startPerdura, type Running } from '../../support/run-perdura.js';
+import { beginPerdura, runPerdura, type Running } from '../../support/run-perdura.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
@@ -17,11 +17,10 @@ let link: string;
 
 beforeAll(async () => {
   world = await startWorld({ answer: (request) => echo(request) });
-  serving = startPerdura(world, ['serve', '--port', '0', '-o', 'json']);
+  serving = beginPerdura(world, ['serve', '--port', '0', '-o', 'json']);
   const said = await waitFor(
     () => serving.stdout(),
     (text) => text.includes('\n'),
-    30_000,
   );
   ({ url, link } = JSON.parse(said) as { url: string; link: string });
 });
@@ -50,11 +49,10 @@ test('the link lets one browser in, once; `perdura token link` prints another', 
 
 test('what runs without a screen keeps the token out of what it says', async () => {
   const token = (await readFile(join(world.dir, '.perdura', 'token'), 'utf8')).trim();
-  const other = startPerdura(world, ['serve', '--port', '0', '--host', '0.0.0.0', '--access-log']);
+  const other = beginPerdura(world, ['serve', '--port', '0', '--host', '0.0.0.0', '--access-log']);
   await waitFor(
     () => other.stderr(),
     (text) => text.includes('in the clear'),
-    30_000,
   );
   other.kill('SIGTERM');
   const { code, stderr } = await other.ended;
@@ -69,11 +67,10 @@ test('with PERDURA_AUTH its tokens open as what they are, until they are revoked
   const made = async (args: readonly string[]): Promise<{ token: string; name: string }> =>
     JSON.parse((await runPerdura(world, ['token', 'create', ...args, '-o', 'json'], { env })).stdout) as { token: string; name: string };
   const user = await made(['--scope', 'acme']);
-  const other = startPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
+  const other = beginPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
   const said = await waitFor(
     () => other.stdout(),
     (text) => text.includes('\n'),
-    30_000,
   );
   const at = JSON.parse(said) as { url: string };
   expect(at).toEqual({ url: expect.any(String), auth: env.PERDURA_AUTH });
@@ -88,13 +85,11 @@ test('with PERDURA_AUTH its tokens open as what they are, until they are revoked
   await waitFor(
     () => me(later.token),
     ([status]) => status === 200,
-    5_000,
   );
   await runPerdura(world, ['token', 'revoke', user.name], { env });
   await waitFor(
     () => me(user.token),
     ([status]) => status === 401,
-    5_000,
   );
   expect((await me(later.token))[0]).toBe(200);
   other.kill('SIGTERM');

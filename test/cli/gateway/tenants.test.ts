@@ -1,7 +1,7 @@
-/** Tenants as an installation has them: `perdura serve` with tokens of its own, and the operator's commands beside it, each a process. */
+/** Tenants as an installation has them: `perdura serve` with tokens of its own, and the operator's commands beside it. */
 import { join } from 'node:path';
 import { echo } from '../../support/echo-model.js';
-import { runPerdura, startPerdura, type Ran, type Running } from '../../support/run-perdura.js';
+import { beginPerdura, runPerdura, type Ran, type Running } from '../../support/run-perdura.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
@@ -26,11 +26,10 @@ beforeAll(async () => {
   ] as const) {
     tokens[name] = (JSON.parse((await perdura(['token', 'create', ...args, '-o', 'json'])).stdout) as { token: string }).token;
   }
-  serving = startPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
+  serving = beginPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
   const said = await waitFor(
     () => serving.stdout(),
     (text) => text.includes('\n'),
-    30_000,
   );
   ({ url } = JSON.parse(said) as { url: string });
 });
@@ -70,7 +69,6 @@ test('a token of a tenant starts, sends, reads and lists; to another’s it is n
   await waitFor(
     () => listedBy('acme'),
     (ids) => ids.includes('plan'),
-    20_000,
   );
   for (const who of ['globex', 'user']) {
     expect(await ask(who, 'GET', '/v1/conversations/plan')).toMatchObject({ status: 404 });
@@ -99,7 +97,6 @@ test('what `perdura new --tenant` begins is the tenant’s in the gateway, and w
   const listed = await waitFor(
     () => perdura(['list', '--tenant', 'acme']),
     ({ stdout }) => stdout.includes('acme/begun') && stdout.includes('acme/plan') && stdout.includes('acme/forked'),
-    20_000,
   );
   expect(listed.code).toBe(0);
 });
@@ -107,7 +104,7 @@ test('what `perdura new --tenant` begins is the tenant’s in the gateway, and w
 test('a name of a tenant that is none, or without the key, is refused in words', async () => {
   expect(await perdura(['show', 'Acme/plan'])).toMatchObject({ code: 2, stderr: expect.stringContaining('"Acme" is no tenant') });
   expect(await perdura(['show', 'acme/../x'])).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be a conversation') });
-  const elsewhere = await startPerdura({ dir: join(world.dir, 'workspace'), taskQueue: world.taskQueue }, ['show', 'acme/plan']).ended;
+  const elsewhere = await runPerdura({ dir: join(world.dir, 'workspace'), taskQueue: world.taskQueue }, ['show', 'acme/plan']);
   expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining('set PERDURA_TENANT_KEY') });
 });
 
@@ -122,7 +119,6 @@ test('an operator of no tenant asks for one with ?tenant=, and nobody else may',
   await waitFor(
     () => listedBy('operator', '?tenant=acme'),
     (ids) => ids.includes('given') && ids.includes('plan'),
-    20_000,
   );
   expect((await listedBy('operator', '?limit=500')).some((id) => id.startsWith('t-'))).toBe(true);
   expect((await ask('operator', 'GET', '/v1/me?tenant=acme')).json).toMatchObject({ role: 'operator', tenant: 'acme' });

@@ -21,11 +21,10 @@ import { folderContents } from '../../../src/cli/trust/folder-contents.js';
 import { readTrust, rememberTrust } from '../../../src/cli/trust/trust-file.js';
 import type { ApprovalRule } from '../../../src/tools/approval-rules.js';
 
-const VARIABLES = ['PERDURA_TRUST', 'XDG_STATE_HOME', 'PERDURA_AGENTS_DIR'] as const;
-const before = VARIABLES.map((name) => [name, process.env[name]] as const);
 const RULE: ApprovalRule = { tool: 'run_command', exactly: { command: 'git', args: ['*', '\u202e'] }, policy: 'allow' };
 let base: string;
 let cwd: string;
+let env: Record<string, string>;
 let file: string;
 
 beforeEach(() => {
@@ -33,29 +32,22 @@ beforeEach(() => {
   cwd = join(base, 'folder');
   file = join(cwd, 'agents', 'ada', 'agent.json');
   mkdirSync(join(cwd, 'agents', 'ada'), { recursive: true });
-  for (const name of VARIABLES) delete process.env[name];
-  process.env['XDG_STATE_HOME'] = join(base, 'state');
+  env = { XDG_STATE_HOME: join(base, 'state') };
 });
-afterEach(() => {
-  for (const [name, value] of before) {
-    if (value === undefined) delete process.env[name];
-    else process.env[name] = value;
-  }
-  rmSync(base, { recursive: true });
-});
+afterEach(() => rmSync(base, { recursive: true }));
 
-const allow = (agent = 'ada', agentsDir = join(cwd, 'agents')): Promise<string> => allowInAgent({ cwd, agentsDir }, agent, RULE);
+const allow = (agent = 'ada', agentsDir = join(cwd, 'agents')): Promise<string> => allowInAgent({ cwd, env, agentsDir }, agent, RULE);
 const written = (): unknown => JSON.parse(readFileSync(file, 'utf8'));
 const untrusted = async (): Promise<string[]> => {
-  const known = await readTrust(trustFile(), cwd);
-  return folderContents(cwd).flatMap(({ name, sha256 }) => (known[name] === sha256 ? [] : [name]));
+  const known = await readTrust(trustFile(env), cwd);
+  return folderContents(cwd, env).flatMap(({ name, sha256 }) => (known[name] === sha256 ? [] : [name]));
 };
 
 test('it comes before the rules that asked, all else stays, and the folder is trusted with it', async () => {
   const asked = { tool: 'run_command', policy: 'ask' };
   writeFileSync(file, `\uFEFF${JSON.stringify({ name: 'Ada', approvals: [asked] })}`);
   chmodSync(file, 0o640);
-  const worker = createAgentTrust(cwd, () => undefined);
+  const worker = createAgentTrust({ cwd, env }, () => undefined);
   expect(await allow()).toBe('agents/ada/agent.json');
   expect(written()).toEqual({ name: 'Ada', approvals: [RULE, asked] });
   expect(await untrusted()).toEqual([]);
@@ -78,7 +70,7 @@ test('what the file allows already and nobody has agreed to is not trusted along
   writeFileSync(file, granted);
   await expect(allow()).rejects.toThrow(/not trusted yet; run `perdura trust` first/);
   expect(readFileSync(file, 'utf8')).toBe(granted);
-  await rememberTrust(trustFile(), cwd, folderContents(cwd));
+  await rememberTrust(trustFile(env), cwd, folderContents(cwd, env));
   await allow();
   expect(await untrusted()).toEqual([]);
 });
@@ -96,7 +88,7 @@ test('an agents folder elsewhere, which nobody asks about, gets the rule alone',
   writeFileSync(join(elsewhere, 'ada', 'agent.json'), '{}');
   await allow('ada', elsewhere);
   expect(JSON.parse(readFileSync(join(elsewhere, 'ada', 'agent.json'), 'utf8'))).toEqual({ approvals: [RULE] });
-  expect(existsSync(trustFile())).toBe(false);
+  expect(existsSync(trustFile(env))).toBe(false);
 });
 
 test.each<[what: string, prepare: () => void, words: RegExp]>([

@@ -10,34 +10,26 @@ import { folderContents } from '../../../src/cli/trust/folder-contents.js';
 import type { AgentTrust } from '../../../src/agents/load-agent.js';
 import { mcpConfigSchema, toServers } from '../../../src/tools/mcp/server-config.js';
 
-const VARIABLES = ['PERDURA_TRUST', 'XDG_STATE_HOME', 'PERDURA_AGENTS_DIR'] as const;
-const before = VARIABLES.map((name) => [name, process.env[name]] as const);
 const at = (name: string): string => join(folder, name);
 const text = (command: string): string => JSON.stringify({ mcpServers: { a: { command } } });
 let base: string;
 let folder: string;
+let env: Record<string, string>;
 let warned: string[];
 
 beforeEach(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), 'perdura-servers-')));
   folder = join(base, 'folder');
   mkdirSync(at('agents/ada'), { recursive: true });
-  for (const name of VARIABLES) delete process.env[name];
-  process.env['XDG_STATE_HOME'] = join(base, 'state');
+  env = { XDG_STATE_HOME: join(base, 'state') };
   warned = [];
 });
-afterEach(() => {
-  for (const [name, value] of before) {
-    if (value === undefined) delete process.env[name];
-    else process.env[name] = value;
-  }
-  rmSync(base, { recursive: true });
-});
+afterEach(() => rmSync(base, { recursive: true }));
 
-const trustOf = (): AgentTrust | undefined => createAgentTrust(folder, (line) => warned.push(line));
+const trustOf = (): AgentTrust | undefined => createAgentTrust({ cwd: folder, env }, (line) => warned.push(line));
 const made = (): AgentTrust['mayUse'] => trustOf()?.mayUse ?? (() => Promise.resolve(true));
 /** A person says yes to all that lies there. */
-const sayYes = (): Promise<void> => rememberTrust(trustFile(), folder, folderContents(folder));
+const sayYes = (): Promise<void> => rememberTrust(trustFile(env), folder, folderContents(folder, env));
 
 /** As a worker finds it: written, then asked about. */
 function asked(mayUse: ReturnType<typeof made>, name: string, content: string): Promise<boolean> {
@@ -54,7 +46,7 @@ test('what was there at the start is used, another text only once a person has s
   expect(await asked(mayUse, name, text('evil'))).toBe(false);
   expect(warned).toEqual([expect.stringContaining('agents/ada/mcp.json has changed and is not trusted')]);
   const sha256 = createHash('sha256').update(text('evil')).digest('hex');
-  await rememberTrust(trustFile(), folder, [{ name, sha256 }]);
+  await rememberTrust(trustFile(env), folder, [{ name, sha256 }]);
   expect(await asked(mayUse, name, text('evil'))).toBe(true);
   expect(await asked(mayUse, name, text('good'))).toBe(true);
   expect(await asked(mayUse, name, text('worse'))).toBe(false);
@@ -70,10 +62,10 @@ test('one that is new, in a new agent, or behind a link out of the folder is not
 
 test('what a person has named themselves, or trusts without being asked, is used as it is', async () => {
   mkdirSync(join(base, 'own', 'ada'), { recursive: true });
-  process.env['PERDURA_AGENTS_DIR'] = join(base, 'own');
+  env['PERDURA_AGENTS_DIR'] = join(base, 'own');
   expect(await asked(made(), '../own/ada/mcp.json', text('mine'))).toBe(true);
-  delete process.env['PERDURA_AGENTS_DIR'];
-  process.env['PERDURA_TRUST'] = '1';
+  delete env['PERDURA_AGENTS_DIR'];
+  env['PERDURA_TRUST'] = '1';
   expect(await asked(made(), 'agents/ada/mcp.json', text('mine'))).toBe(true);
 });
 
@@ -130,7 +122,7 @@ describe('the files that a server runs', () => {
   test('do not matter where there are none, or where the operator has named the agents', async () => {
     expect(await trustOf()?.whyNotStart(server({ command: 'npx', args: ['-y', 'some-server'] }))).toBeUndefined();
     expect(await trustOf()?.whyNotStart(server({ url: 'http://127.0.0.1:1' }))).toBeUndefined();
-    process.env['PERDURA_AGENTS_DIR'] = at('agents');
+    env['PERDURA_AGENTS_DIR'] = at('agents');
     const trust = trustOf();
     writeFileSync(at('agents/ada/mcp.json'), JSON.stringify({ mcpServers: { a: settings } }));
     writeFileSync(at('agents/ada/server.js'), '');
@@ -143,5 +135,5 @@ test('of hundreds of agents each one is looked at', async () => {
     mkdirSync(at(`agents/a${i}`));
     writeFileSync(at(`agents/a${i}/mcp.json`), text('good'));
   }
-  expect(folderContents(folder)).toHaveLength(520);
+  expect(folderContents(folder, env)).toHaveLength(520);
 });

@@ -1,13 +1,11 @@
-/** A stranger's folder, entered by the built product: nothing of it runs, and no address of it is spoken to, before a yes. */
-import { spawn } from 'node:child_process';
+/** A stranger's folder, entered by a command: nothing of it runs, and no address of it is spoken to, before a yes. */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { folderContents } from '../../../src/cli/trust/folder-contents.js';
-import { PERDURA, startPerdura, type Ran } from '../../support/run-perdura.js';
-import { screenText } from '../../support/screen-text.js';
+import { beginPerdura, runPerdura, type Ran } from '../../support/run-perdura.js';
 import { waitFor } from '../../support/wait-for.js';
 
 jest.setTimeout(60_000);
@@ -54,7 +52,7 @@ const environment = () => ({
 });
 
 function perdura(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> {
-  return startPerdura({ dir, taskQueue: 'trust' }, args, { env: { ...environment(), ...env } }).ended;
+  return runPerdura({ dir, taskQueue: 'trust' }, args, { env: { ...environment(), ...env } });
 }
 
 const told = (ran: Ran): unknown => JSON.parse(ran.stdout);
@@ -136,23 +134,12 @@ test('what the person’s own environment says is not asked about, nor what we s
 test('in a terminal it is shown and asked once', async () => {
   write({ 'perdura.config.cjs': 'module.exports = {};' });
   const inTerminal = async (answer: string | undefined): Promise<string> => {
-    const child = spawn('script', ['-qfec', `stty cols 300; ${process.execPath} ${PERDURA} ${QUICK.join(' ')}`, '/dev/null'], {
-      cwd: dir,
-      env: { PATH: process.env['PATH'], TERM: 'xterm', ...environment() },
-    });
-    let written = '';
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => (written += piece));
-    const ended = new Promise((resolve) => child.once('close', resolve));
+    const asked = beginPerdura({ dir, taskQueue: 'trust' }, QUICK, { env: environment(), isTerminal: true });
     if (answer !== undefined) {
-      await waitFor(
-        () => screenText(written),
-        (seen) => seen.includes('Trust what is listed here?'),
-        30_000,
-      );
-      child.stdin.write(answer);
+      await waitFor(asked.stderr, (seen) => seen.includes('Trust what is listed here?'));
+      asked.type(answer);
     }
-    await ended;
-    return screenText(written);
+    return (await asked.ended).stderr;
   };
   expect(await inTerminal('n')).toMatch(/perdura\.config\.cjs: code that runs[\s\S]*not trusted: nothing of it was used/);
   expect(await inTerminal('y')).not.toContain('nothing of it was used');

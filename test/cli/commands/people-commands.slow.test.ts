@@ -1,0 +1,105 @@
+/** What waits for a person outlives the worker that asked. */
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { callTool, text } from '../../support/provider-apis/reply.js';
+import { runPerdura, type Ran } from '../../support/run-perdura.js';
+import { createStage, resultTexts, say } from '../../support/stage.js';
+import { waitFor } from '../../support/wait-for.js';
+import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { startWorld, type World } from '../../support/world.js';
+
+jest.setTimeout(180_000);
+
+const AGENT = { approvals: [{ tool: 'read_file', policy: 'ask', why: 'files are private' }] };
+
+const stage = createStage();
+let world: World;
+let workers: WorkerProcess[];
+
+beforeAll(async () => {
+  world = await startWorld({
+    answer: stage.answer,
+    worker: false,
+    agent: AGENT,
+    files: { 'a.txt': 'content of a', 'b.txt': 'content of b' },
+  });
+  workers = [];
+  await writeFile(join(world.dir, 'tell'), '#!/bin/sh\ncat >> "$(dirname "$0")/told"\n');
+  await chmod(join(world.dir, 'tell'), 0o755);
+  await startWorker();
+});
+afterAll(async () => {
+  for (const worker of workers) await worker.kill();
+  await world.close();
+});
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+async function startWorker(): Promise<WorkerProcess> {
+  const worker = startWorkerProcess({
+    cwd: world.dir,
+    env: {
+      ...environment(),
+      ANTHROPIC_API_KEY: 'test-key',
+      ANTHROPIC_BASE_URL: world.api.url,
+      PERDURA_MODEL: 'anthropic/claude-test',
+      PERDURA_NOTIFY_COMMAND: join(world.dir, 'tell'),
+    },
+  });
+  workers.push(worker);
+  await worker.ready;
+  return worker;
+}
+
+function environment() {
+  return {
+    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '',
+    PERDURA_TASK_QUEUE: world.taskQueue,
+    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
+    PERDURA_AGENTS_DIR: join(world.dir, 'agents'),
+    PERDURA_WORKSPACE: join(world.dir, 'workspace'),
+  };
+}
+
+const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
+
+test('an approval survives the kill of the worker, is reported once, and is decided by a command', async () => {
+  const id = world.id();
+  stage.play(id, callTool('read_file', { path: 'a.txt' }), text('It says content of b.'));
+  const sent = world.client.send(id, say(id, 'read a'), { start: {} });
+  await waitFor(
+    () => world.client.status(id).catch(() => undefined),
+    (status) => status?.phase === 'waiting-for-person',
+  );
+  await waitFor(
+    () => readFile(join(world.dir, 'told'), 'utf8').catch(() => ''),
+    (told) => told.includes(id),
+  );
+  // A kill before its report would tell it again, rightly.
+  await waitFor(
+    async () => (await world.temporal.workflow.getHandle(id).describe()).raw.pendingActivities ?? [],
+    (pending) => pending.length === 0,
+  );
+  await workers[0]?.kill();
+  await startWorker();
+
+  // Until the dead worker's turn with it is over, the conversation may be named among the silent.
+  const listed = await waitFor(
+    () => perdura('approvals', '-o', 'jsonl'),
+    ({ stdout }) => stdout.includes(id),
+  );
+  expect(listed.stdout.split('\n').filter((line) => line.includes(id))).toHaveLength(1);
+  const shown = await perdura('approvals', id);
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('"path": "a.txt"') });
+  expect(shown.stdout).toContain('why: files are private');
+  expect((await perdura('inspect', id)).stdout).toContain('waiting-for-person');
+
+  expect(await perdura('answer', id, 'yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be answered') });
+  const edited = ['--input', '{"path":"b.txt"}', '--note', 'the other one'];
+  expect(await perdura('approve', id, ...edited)).toMatchObject({ code: 0, stderr: expect.stringContaining('is allowed: read_file') });
+  expect(await sent).toMatchObject({ text: 'It says content of b.' });
+  const [result] = resultTexts(stage.requests(id).at(-1));
+  expect(result).toContain('content of b');
+  expect(result).toContain('the other one');
+  expect(await perdura('approve', id)).toMatchObject({ code: 4, stderr: expect.stringContaining('nothing waits for a person') });
+  expect((await readFile(join(world.dir, 'told'), 'utf8')).split(`"conversation":"${id}"`)).toHaveLength(2);
+});
