@@ -1,0 +1,329 @@
+/**
+ * One run of a workflow without Temporal: what comes to it is taken in activations, as a workflow task brings it, and what it waits for is
+ * looked at when nothing of an activation is left to do.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  type ActivityOptions,
+  type QueryDefinition,
+  type SignalDefinition,
+  type UpdateDefinition,
+} from '@temporalio/common';
+import type { Activities } from '../../activities/index.js';
+import type { ConversationListener } from '../../conversation/views/observation.js';
+import type { ChildStartOptions, Host, HostInfo, Scope } from '../../workflows/host.js';
+import type { Clock } from './clock.js';
+import { asJson } from './run-activity.js';
+
+/** An update on its way: what is settled from outside is asked of the engine. */
+export interface AskedUpdate {
+  readonly id: string;
+  readonly name: string;
+  readonly args: readonly unknown[];
+  accept(): void;
+  complete(result: unknown): void;
+  fail(error: unknown): void;
+}
+
+type Job =
+  | { readonly kind: 'signal'; readonly name: string; readonly args: readonly unknown[] }
+  | { readonly kind: 'update'; readonly update: AskedUpdate }
+  /** Of what this run itself has begun. */
+  | { readonly kind: 'own'; readonly events: number; readonly apply: () => void };
+
+/** What the engine does for a run. */
+export interface RunEngine {
+  readonly clock: Clock;
+  info(): Omit<HostInfo, 'historyLength'>;
+  readonly observer: ConversationListener;
+  /** Whether a worker is there. */
+  isServed(): boolean;
+  runActivity(name: keyof Activities, input: unknown, options: ActivityOptions, stop: AbortSignal): Promise<unknown>;
+  startChild(type: string, options: ChildStartOptions): { readonly ended: Promise<unknown> };
+  /** Throws where it does not run. */
+  signal(workflowId: string, name: string, args: readonly unknown[]): void;
+  /** Given what has come and was not taken. */
+  continueAsNew(argument: unknown, left: readonly Job[]): void;
+  upsertMemo(memo: Record<string, unknown>): void;
+  upsertSearchAttributes(pairs: Parameters<Host['upsertSearchAttributes']>[0]): void;
+  setCurrentDetails(details: string): void;
+  ended(how: { readonly result: unknown } | { readonly error: unknown }): void;
+}
+
+export interface Run {
+  deliver(job: Job): void;
+  deliverAll(jobs: readonly Job[]): void;
+  /** Throws where nobody answers to that name. */
+  query(name: string, args: readonly unknown[]): unknown;
+  cancel(): void;
+  /** Nothing more happens to it. */
+  close(): void;
+  historyLength(): number;
+  /** A worker has come. */
+  wake(): void;
+  /** Resolves once it has taken what has come. */
+  taken(): Promise<void>;
+}
+
+interface Condition {
+  readonly isSo: () => boolean;
+  readonly go: (isSo: boolean) => void;
+}
+
+/** Of the events of a workflow task itself. */
+const TASK_EVENTS = 3;
+const BYTES_OF_EVENT = 200;
+const { setImmediate: soon } = globalThis;
+
+export function createRun(workflow: (host: Host) => Promise<unknown>, engine: RunEngine): Run {
+  const { clock } = engine;
+  const signals = new Map<string, (...args: never[]) => unknown>();
+  const queries = new Map<string, (...args: never[]) => unknown>();
+  const updates = new Map<string, { handle: (...args: never[]) => unknown; validate?: ((...args: never[]) => void) | undefined }>();
+  let otherSignal: ((name: string) => void) | undefined;
+  let otherUpdate: ((name: string) => never) | undefined;
+  const cancelled: ((error: Error) => void)[] = [];
+  let conditions: Condition[] = [];
+  let queue: Job[] = [];
+  let begun = false;
+  let closed = false;
+  let scheduled = false;
+  let handling = 0;
+  let time = clock.now();
+  let past = 0;
+  let present = 0;
+  let bytes = 0;
+  let scope: AbortController | undefined;
+  const own = new AbortController();
+  let waitingForTasks: (() => void)[] = [];
+
+  const resume = (events: number, apply: () => void): void => deliver({ kind: 'own', events, apply });
+
+  const update = ({ name, args, accept, complete, fail }: AskedUpdate): void => {
+    const handler = updates.get(name);
+    try {
+      if (handler) handler.validate?.(...(args as never[]));
+      else if (!otherUpdate) throw new ReferenceError(`Update handler missing for ${name}`);
+    } catch (error) {
+      return fail(error);
+    }
+    accept();
+    handling += 1;
+    const answer = new Promise((go) => go(handler ? handler.handle(...(args as never[])) : otherUpdate?.(name)));
+    void answer.then(complete, fail).then(() => (handling -= 1));
+  };
+
+  const apply = (job: Job): void => {
+    switch (job.kind) {
+      case 'own':
+        return job.apply();
+      case 'update':
+        return update(job.update);
+      default: {
+        const handle = signals.get(job.name);
+        if (!handle) return otherSignal?.(job.name);
+        handling += 1;
+        const done = (): void => void (handling -= 1);
+        new Promise((go) => go(handle(...(job.args as never[])))).then(done, done);
+      }
+    }
+  };
+
+  const begin = (): void => {
+    begun = true;
+    void workflow(host).then(
+      (result) => closed || (close(), engine.ended({ result: asJson(result) })),
+      (error: unknown) => closed || (close(), engine.ended({ error })),
+    );
+  };
+
+  const activate = (end: () => void): void => {
+    const jobs = queue;
+    queue = [];
+    time = clock.now();
+    present = jobs.reduce((sum, job) => sum + (job.kind === 'own' ? job.events : 1), begun ? 0 : 1);
+    bytes += jobs.reduce((sum, job) => sum + bytesOf(job), 0);
+    if (!begun) begin();
+    for (const job of jobs) if (!closed) apply(job);
+    const look = (): void => {
+      const ready = closed ? [] : conditions.filter(({ isSo }) => isSo());
+      if (ready.length > 0) {
+        conditions = conditions.filter((one) => !ready.includes(one));
+        for (const { go } of ready) go(true);
+        // What goes on now may make others so.
+        return void soon(look);
+      }
+      past += present + TASK_EVENTS;
+      present = 0;
+      scheduled = false;
+      if (queue.length > 0) schedule();
+      else for (const go of waitingForTasks.splice(0)) go();
+      end();
+    };
+    soon(look);
+  };
+
+  const schedule = (): void => {
+    if (scheduled || closed || !engine.isServed()) return;
+    scheduled = true;
+    const end = clock.begin();
+    soon(() => activate(end));
+  };
+
+  const deliver = (job: Job): void => {
+    if (closed) return;
+    queue.push(job);
+    schedule();
+  };
+
+  const close = (): void => {
+    closed = true;
+    conditions = [];
+    own.abort();
+    for (const job of queue.splice(0)) if (job.kind === 'update') job.update.fail(gone());
+    for (const go of waitingForTasks.splice(0)) go();
+  };
+
+  const condition = (isSo: () => boolean, ms?: number, options?: { readonly summary: string }): Promise<never> => {
+    if (isSo()) return Promise.resolve(true as never);
+    return new Promise((resolve) => {
+      let forget: (() => void) | undefined;
+      const one: Condition = { isSo, go: (was) => (forget?.(), resolve(was as never)) };
+      conditions.push(one);
+      if (ms === undefined) return;
+      present += 1;
+      const due = (): void =>
+        resume(1, () => {
+          if (!conditions.includes(one)) return;
+          conditions = conditions.filter((other) => other !== one);
+          one.go(false);
+        });
+      forget = clock.at(time + ms, options?.summary ?? '', due);
+      own.signal.addEventListener('abort', forget, { once: true });
+    });
+  };
+
+  const host: Host = {
+    now: () => time,
+    uuid: randomUUID,
+    info: () => ({ ...engine.info(), historyLength: past + present + 2 }),
+    measure: () => ({ events: past + present + 2, bytes: (past + present + 2) * BYTES_OF_EVENT + bytes }),
+    isReplaying: () => false,
+    patched: () => true,
+    setHandler(
+      message: UpdateDefinition<unknown, never[]> | SignalDefinition<never[]> | QueryDefinition<unknown, never[]>,
+      handle: (...args: never[]) => unknown,
+      options?: { readonly validator: (...args: never[]) => void },
+    ) {
+      if (message.type === 'signal') signals.set(message.name, handle);
+      else if (message.type === 'query') queries.set(message.name, handle);
+      else updates.set(message.name, { handle, validate: options?.validator });
+    },
+    onOtherSignal: (handle) => void (otherSignal = handle),
+    onOtherUpdate: (handle) => void (otherUpdate = handle),
+    allHandlersFinished: () => handling === 0,
+    condition: condition as Host['condition'],
+    onCancelled: (listen) => void cancelled.push(listen),
+    createScope(): Scope {
+      const controller = new AbortController();
+      return {
+        run(work) {
+          const before = scope;
+          scope = controller;
+          try {
+            return work();
+          } finally {
+            scope = before;
+          }
+        },
+        cancel: () => controller.abort(),
+      };
+    },
+    activity(name, input, options) {
+      present += 1;
+      const stop = scope?.signal ?? new AbortController().signal;
+      return new Promise((resolve, reject) => {
+        engine.runActivity(name, asJson(input), options, stop).then(
+          (output) => resume(2, () => resolve(output)),
+          (error: Error) =>
+            resume(2, () => reject(new ActivityFailure('Activity task failed', name, undefined, 'NON_RETRYABLE_FAILURE', '', error))),
+        );
+      });
+    },
+    startChild(type, options) {
+      present += 1;
+      return new Promise((resolve, reject) => {
+        try {
+          const { ended } = engine.startChild(type, options);
+          ended.catch(() => undefined);
+          const result = new Promise((done, failed) => {
+            ended.then(
+              (value) => resume(1, () => done(value)),
+              (error: unknown) => resume(1, () => failed(error as Error)),
+            );
+          });
+          result.catch(() => undefined);
+          resume(1, () => resolve({ result: () => result }));
+        } catch (error) {
+          resume(1, () => reject(error as Error));
+        }
+      });
+    },
+    signal(workflowId, { name }, args) {
+      present += 1;
+      return new Promise((resolve, reject) => {
+        try {
+          engine.signal(workflowId, name, asJson(args) as unknown[]);
+          resume(1, () => resolve());
+        } catch (error) {
+          resume(1, () => reject(error as Error));
+        }
+      });
+    },
+    continueAsNew(argument) {
+      const left = queue.splice(0).filter(({ kind }) => kind !== 'own');
+      close();
+      engine.continueAsNew(asJson(argument), left);
+      return new Promise<never>(() => undefined);
+    },
+    upsertMemo: (memo) => engine.upsertMemo(asJson(memo)),
+    upsertSearchAttributes: (pairs) => engine.upsertSearchAttributes(pairs),
+    setCurrentDetails: (details) => engine.setCurrentDetails(details),
+    log: () => undefined,
+    observer: engine.observer,
+  };
+
+  schedule();
+  return {
+    deliver,
+    deliverAll: (jobs) => jobs.forEach(deliver),
+    query(name, args) {
+      const handle = queries.get(name);
+      if (!handle) throw new ReferenceError(`Workflow did not register a handler for ${name}`);
+      return asJson(handle(...(args as never[])));
+    },
+    cancel: () =>
+      resume(1, () => {
+        for (const listen of cancelled) listen(new CancelledFailure('Workflow canceled'));
+      }),
+    close,
+    historyLength: () => past + present + 2,
+    wake: schedule,
+    taken: () => new Promise((go) => (begun && !scheduled && queue.length === 0 ? go() : closed ? go() : waitingForTasks.push(go))),
+  };
+}
+
+/** To who waits for the answer of a run that is no more. */
+export function gone(): ApplicationFailure {
+  return ApplicationFailure.nonRetryable('the workflow ended before this update was answered', 'AcceptedUpdateCompletedWorkflow');
+}
+
+function bytesOf(job: Job): number {
+  if (job.kind === 'own') return 0;
+  return JSON.stringify(job.kind === 'update' ? job.update.args : job.args).length;
+}
+
+export type { Job };
