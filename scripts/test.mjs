@@ -72,7 +72,7 @@ function watchForHanging(outputFile) {
 function testEnvironment(extra) {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      ['PERDURA_LONG', 'PERDURA_SEED', 'PERDURA_SCREENSHOTS'].includes(name) ||
+      ['PERDURA_LONG', 'PERDURA_SEED', 'PERDURA_SCREENSHOTS', 'PERDURA_TEST_ENGINE'].includes(name) ||
       !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
   );
   return { ...Object.fromEntries(kept), ...extra };

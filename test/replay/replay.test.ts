@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions, type WorkflowBundle } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { readHistories, withReadablePayloads, workflowIdOf, type RecordedRun } from './history-file.js';
-import { workflowBundle } from '../support/world.js';
+import { workflowBundle } from '../support/temporal-worker.js';
 import { bundleMutants, mutants, type MutatedCode } from './mutants.js';
 
 const histories = readHistories();

@@ -100,3 +100,16 @@ export function createClock({ now: first, skips }: ClockOptions): Clock {
     passTo,
   };
 }
+
+/** What would have happened by then happens, in its order. */
+export async function advance(clock: Clock, ms: number): Promise<void> {
+  if (!(ms >= 0)) throw new RangeError(`cannot advance by ${ms}: time goes on by milliseconds, 0 or more`);
+  const end = clock.now() + ms;
+  await clock.quiet();
+  for (let due = clock.dueAt(); due !== undefined && due <= end; due = clock.dueAt()) {
+    clock.passTo(due);
+    await clock.quiet();
+  }
+  clock.passTo(end);
+  await clock.quiet();
+}

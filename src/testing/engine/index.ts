@@ -8,6 +8,7 @@ import { createClock, type ClockOptions } from './clock.js';
 import { createMemoryConnection } from './connection.js';
 import { createEngine, type Engine, type EngineOptions } from './engine.js';
 
+export { advance, type Clock } from './clock.js';
 export { asJson } from './run-activity.js';
 export type { Engine } from './engine.js';
 

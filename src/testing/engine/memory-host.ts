@@ -244,7 +244,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     },
     activity(name, input, options) {
       present += 1;
-      const stop = scope?.signal ?? new AbortController().signal;
+      const stop = scope ? AbortSignal.any([scope.signal, own.signal]) : own.signal;
       return new Promise((resolve, reject) => {
         engine.runActivity(name, asJson(input), options, stop).then(
           (output) => resume(2, () => resolve(output)),
