@@ -98,6 +98,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   let bytes = 0;
   let scope: AbortController | undefined;
   const own = new AbortController();
+  const timers = new Set<() => void>();
   let waitingForTasks: (() => void)[] = [];
 
   const resume = (events: number, apply: () => void): void => deliver({ kind: 'own', events, apply });
@@ -126,18 +127,25 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
         const handle = signals.get(job.name);
         if (!handle) return otherSignal?.(job.name);
         handling += 1;
-        const done = (): void => void (handling -= 1);
-        new Promise((go) => go(handle(...(job.args as never[])))).then(done, done);
+        void new Promise((go) => go(handle(...(job.args as never[])))).then(() => (handling -= 1), broken);
       }
     }
   };
 
+  /** Temporal would fail the workflow task again and again. */
+  const broken = (error: unknown): void => {
+    if (closed) return;
+    close();
+    engine.ended({ error });
+  };
+
   const begin = (): void => {
     begun = true;
-    void workflow(host).then(
-      (result) => closed || (close(), engine.ended({ result: asJson(result) })),
-      (error: unknown) => closed || (close(), engine.ended({ error })),
-    );
+    void workflow(host).then((result) => {
+      if (closed) return;
+      close();
+      engine.ended({ result: asJson(result) });
+    }, broken);
   };
 
   const activate = (end: () => void): void => {
@@ -182,6 +190,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   const close = (): void => {
     closed = true;
     conditions = [];
+    for (const forget of timers) forget();
     own.abort();
     for (const job of queue.splice(0)) if (job.kind === 'update') job.update.fail(gone());
     for (const go of waitingForTasks.splice(0)) go();
@@ -191,7 +200,12 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     if (isSo()) return Promise.resolve(true as never);
     return new Promise((resolve) => {
       let forget: (() => void) | undefined;
-      const one: Condition = { isSo, go: (was) => (forget?.(), resolve(was as never)) };
+      const go = (was: boolean): void => {
+        forget?.();
+        if (forget) timers.delete(forget);
+        resolve(was as never);
+      };
+      const one: Condition = { isSo, go };
       conditions.push(one);
       if (ms === undefined) return;
       present += 1;
@@ -202,7 +216,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
           one.go(false);
         });
       forget = clock.at(time + ms, options?.summary ?? '', due);
-      own.signal.addEventListener('abort', forget, { once: true });
+      timers.add(forget);
     });
   };
 
@@ -244,7 +258,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     },
     activity(name, input, options) {
       present += 1;
-      const stop = scope ? AbortSignal.any([scope.signal, own.signal]) : own.signal;
+      const stop = AbortSignal.any([...(scope ? [scope.signal] : []), own.signal]);
       return new Promise((resolve, reject) => {
         engine.runActivity(name, asJson(input), options, stop).then(
           (output) => resume(2, () => resolve(output)),
