@@ -10,7 +10,7 @@ import type { Replay } from '../../src/client.js';
 import type { StateKeys } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';
 import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
-import { replayHere } from '../../src/heal/replay-here.js';
+import { hasBegun, replayHere } from '../../src/heal/replay-here.js';
 import { workerOptions } from '../../src/worker.js';
 
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
@@ -19,6 +19,8 @@ const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter
 export function converterOf(keys: StateKeys | undefined): DataConverter {
   return { payloadConverterPath: PAYLOAD_CONVERTER, ...(keys && { payloadCodecs: [createStateCodec(keys)] }) };
 }
+
+export { hasBegun, Worker };
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 

@@ -56,6 +56,12 @@ interface StartWorkflow {
   readonly workflowIdReusePolicy?: number;
   readonly workflowIdConflictPolicy?: number;
 }
+interface HistoryRequest {
+  readonly execution: Named;
+  readonly waitNewEvent?: boolean;
+  readonly maximumPageSize?: number;
+  readonly nextPageToken?: Uint8Array;
+}
 interface UpdateWorkflow {
   readonly workflowExecution: Named;
   readonly waitPolicy: { readonly lifecycleStage: number };
@@ -172,13 +178,17 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
     listWorkflowExecutions({ query = '' }: { query?: string }) {
       return { executions: engine.executions().filter(filterOf(query)).map(infoOf), nextPageToken: new Uint8Array() };
     },
-    async getWorkflowExecutionHistory(asked: { execution: Named; waitNewEvent?: boolean; maximumPageSize?: number }) {
+    async getWorkflowExecutionHistory(asked: HistoryRequest) {
       const execution = found(asked.execution);
-      const input = { payloads: execution.args.map((one) => defaultPayloadConverter.toPayload(one)) };
-      if (asked.maximumPageSize === 1) return { history: { events: [{ workflowExecutionStartedEventAttributes: { input } }] } };
-      if (!asked.waitNewEvent) throw new GrpcError(GRPC.unimplemented, 'histories need Temporal: there are none in memory');
-      await execution.closed;
-      return { history: { events: [closeEventOf(execution)] } };
+      if (asked.waitNewEvent) {
+        await execution.closed;
+        return { history: { events: [closeEventOf(execution)] } };
+      }
+      await execution.run.taken();
+      const from = Number(Buffer.from(asked.nextPageToken ?? []).toString() || 0);
+      const all = execution.run.events();
+      const to = from + (asked.maximumPageSize || all.length);
+      return { history: { events: all.slice(from, to) }, nextPageToken: to < all.length ? Buffer.from(String(to)) : new Uint8Array() };
     },
     terminateWorkflowExecution(asked: { workflowExecution: Named; reason?: string }) {
       engine.terminate(running(asked.workflowExecution), asked.reason ?? '');

@@ -38,7 +38,6 @@ export interface Execution extends StartRequest {
   readonly startedAt: number;
   memo: Record<string, unknown>;
   attributes: Record<string, unknown>;
-  details: string;
   status: Status;
   closedAt?: number;
   result?: unknown;
@@ -117,7 +116,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
     const { firstRunId = runId, attributes = {}, ...more } = links;
     const execution: Omit<Execution, 'run'> & { run?: Run } = {
       ...{ ...request, ...more, runId, firstRunId, attributes: { ...attributes }, memo: { ...request.memo } },
-      ...{ startedAt: clock.now(), details: '', status: 'RUNNING', updates: new Map(), pending: new Set() },
+      ...{ startedAt: clock.now(), status: 'RUNNING', updates: new Map(), pending: new Set() },
       closed: new Promise<void>((go) => (close = go)),
     };
     const made = execution as Execution;
@@ -136,6 +135,11 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
         ...(links.continuedFrom !== undefined && { continuedFromExecutionRunId: links.continuedFrom }),
         ...(links.parent && { parent: links.parent }),
       }),
+      started: {
+        input: { payloads: request.args.map((one) => defaultPayloadConverter.toPayload(one)) },
+        ...{ attempt: 1, firstExecutionRunId: firstRunId, originalExecutionRunId: runId },
+        ...(links.continuedFrom !== undefined && { continuedExecutionRunId: links.continuedFrom }),
+      },
       observer: observe?.(made) ?? SILENT,
       isServed: () => workers.length > 0,
       runActivity: (name, input, options, stop) => perform(made, name, input, options, stop),
@@ -156,12 +160,12 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
         );
         end('CONTINUED_AS_NEW', { nextRunId: next.runId });
         next.run.deliverAll(left);
+        return next.runId;
       },
       upsertMemo: (memo) => void Object.assign(made.memo, memo),
       upsertSearchAttributes(pairs) {
         for (const { key, value } of pairs) made.attributes[key.name] = value;
       },
-      setCurrentDetails: (details) => (made.details = details),
       ended(how) {
         if ('result' in how) return end('COMPLETED', how);
         if (how.error instanceof CancelledFailure) return end('CANCELED', { failure: how.error });

@@ -7,16 +7,19 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancelledFailure,
+  defaultPayloadConverter,
+  mapToPayloads,
   type ActivityOptions,
   type QueryDefinition,
   type SignalDefinition,
   type UpdateDefinition,
 } from '@temporalio/common';
+import { msNumberToTs } from '@temporalio/common/lib/time.js';
 import type { Activities } from '../../activities/index.js';
 import type { ConversationListener } from '../../conversation/views/observation.js';
 import type { ChildStartOptions, Host, HostInfo, Scope } from '../../workflows/host.js';
 import type { Clock } from './clock.js';
-import { asJson } from './run-activity.js';
+import { asJson, type Attempted } from './run-activity.js';
 
 /** An update on its way: what is settled from outside is asked of the engine. */
 export interface AskedUpdate {
@@ -32,24 +35,25 @@ type Job =
   | { readonly kind: 'signal'; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'update'; readonly update: AskedUpdate }
   /** Of what this run itself has begun. */
-  | { readonly kind: 'own'; readonly events: number; readonly apply: () => void };
+  | { readonly kind: 'own'; readonly apply: () => void };
 
 /** What the engine does for a run. */
 export interface RunEngine {
   readonly clock: Clock;
   info(): Omit<HostInfo, 'historyLength'>;
+  /** How its history begins. */
+  readonly started: object;
   readonly observer: ConversationListener;
   /** Whether a worker is there. */
   isServed(): boolean;
-  runActivity(name: keyof Activities, input: unknown, options: ActivityOptions, stop: AbortSignal): Promise<unknown>;
+  runActivity(name: keyof Activities, input: unknown, options: ActivityOptions, stop: AbortSignal): Promise<Attempted>;
   startChild(type: string, options: ChildStartOptions): { readonly ended: Promise<unknown> };
   /** Throws where it does not run. */
   signal(workflowId: string, name: string, args: readonly unknown[]): void;
-  /** Given what has come and was not taken. */
-  continueAsNew(argument: unknown, left: readonly Job[]): void;
+  /** Given what has come and was not taken; answers the next run's id. */
+  continueAsNew(argument: unknown, left: readonly Job[]): string;
   upsertMemo(memo: Record<string, unknown>): void;
   upsertSearchAttributes(pairs: Parameters<Host['upsertSearchAttributes']>[0]): void;
-  setCurrentDetails(details: string): void;
   ended(how: { readonly result: unknown } | { readonly error: unknown }): void;
 }
 
@@ -62,11 +66,16 @@ export interface Run {
   /** Nothing more happens to it. */
   close(): void;
   historyLength(): number;
+  /** What has happened to it, in the words of Temporal's history. */
+  events(): readonly RecordedEvent[];
   /** A worker has come. */
   wake(): void;
   /** Resolves once it has taken what has come. */
   taken(): Promise<void>;
 }
+
+/** An event of history as far as a store is healed from it, and people look at it; no run can be replayed from these. */
+export type RecordedEvent = { readonly eventId?: string } & Readonly<Record<string, unknown>>;
 
 interface Condition {
   readonly isSo: () => boolean;
@@ -76,6 +85,7 @@ interface Condition {
 /** Of the events of a workflow task itself. */
 const TASK_EVENTS = 3;
 const BYTES_OF_EVENT = 200;
+const METADATA_QUERY = '__temporal_workflow_metadata';
 const { setImmediate: soon } = globalThis;
 
 export function createRun(workflow: (host: Host) => Promise<unknown>, engine: RunEngine): Run {
@@ -93,15 +103,29 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   let scheduled = false;
   let handling = 0;
   let time = clock.now();
-  let past = 0;
-  let present = 0;
+  const events: RecordedEvent[] = [];
+  let tasks = 0;
   let bytes = 0;
+  let currentDetails = '';
   let scope: AbortController | undefined;
   const own = new AbortController();
   const timers = new Set<() => void>();
   let waitingForTasks: (() => void)[] = [];
 
-  const resume = (events: number, apply: () => void): void => deliver({ kind: 'own', events, apply });
+  const note = (event: RecordedEvent): string => {
+    const eventId = String(events.length + 1);
+    events.push({ eventId, eventTime: msNumberToTs(clock.now()), ...event });
+    return eventId;
+  };
+  const length = (): number => events.length + TASK_EVENTS * tasks + TASK_EVENTS - 1;
+  const resume = (event: RecordedEvent, apply: () => void): void =>
+    deliver({
+      kind: 'own',
+      apply() {
+        note(event);
+        apply();
+      },
+    });
 
   const update = ({ name, args, accept, complete, fail }: AskedUpdate): void => {
     const handler = updates.get(name);
@@ -111,6 +135,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     } catch (error) {
       return fail(error);
     }
+    note({ workflowExecutionUpdateAcceptedEventAttributes: { acceptedRequest: { input: { name } } } });
     accept();
     handling += 1;
     const answer = new Promise((go) => go(handler ? handler.handle(...(args as never[])) : otherUpdate?.(name)));
@@ -124,6 +149,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
       case 'update':
         return update(job.update);
       default: {
+        note({ workflowExecutionSignaledEventAttributes: { signalName: job.name, input: toPayloads(job.args[0]) } });
         const handle = signals.get(job.name);
         if (!handle) return otherSignal?.(job.name);
         handling += 1;
@@ -141,6 +167,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
 
   const begin = (): void => {
     begun = true;
+    note({ workflowExecutionStartedEventAttributes: engine.started });
     void workflow(host).then((result) => {
       if (closed) return;
       close();
@@ -152,7 +179,6 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     const jobs = queue;
     queue = [];
     time = clock.now();
-    present = jobs.reduce((sum, job) => sum + (job.kind === 'own' ? job.events : 1), begun ? 0 : 1);
     bytes += jobs.reduce((sum, job) => sum + bytesOf(job), 0);
     if (!begun) begin();
     for (const job of jobs) if (!closed) apply(job);
@@ -164,8 +190,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
         // What goes on now may make others so.
         return void soon(look);
       }
-      past += present + TASK_EVENTS;
-      present = 0;
+      tasks += 1;
       scheduled = false;
       if (queue.length > 0) schedule();
       else for (const go of waitingForTasks.splice(0)) go();
@@ -208,9 +233,9 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
       const one: Condition = { isSo, go };
       conditions.push(one);
       if (ms === undefined) return;
-      present += 1;
+      note({ timerStartedEventAttributes: {} });
       const due = (): void =>
-        resume(1, () => {
+        resume({ timerFiredEventAttributes: {} }, () => {
           if (!conditions.includes(one)) return;
           conditions = conditions.filter((other) => other !== one);
           one.go(false);
@@ -220,11 +245,23 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     });
   };
 
+  /** Done at once, and heard of in an activation of its own. */
+  const settled = <T>(event: string, work: () => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const resumed = (go: () => void): void => resume({ [event]: {} }, go);
+      try {
+        const value = work();
+        resumed(() => resolve(value));
+      } catch (error) {
+        resumed(() => reject(error as Error));
+      }
+    });
+
   const host: Host = {
     now: () => time,
     uuid: randomUUID,
-    info: () => ({ ...engine.info(), historyLength: past + present + 2 }),
-    measure: () => ({ events: past + present + 2, bytes: (past + present + 2) * BYTES_OF_EVENT + bytes }),
+    info: () => ({ ...engine.info(), historyLength: length() }),
+    measure: () => ({ events: length(), bytes: length() * BYTES_OF_EVENT + bytes }),
     isReplaying: () => false,
     patched: () => true,
     setHandler(
@@ -257,55 +294,65 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
       };
     },
     activity(name, input, options) {
-      present += 1;
+      const given = asJson(input);
+      const scheduledEventId = note({
+        activityTaskScheduledEventAttributes: { activityType: { name }, input: toPayloads(given) },
+        ...(options.summary !== undefined && { userMetadata: { summary: defaultPayloadConverter.toPayload(options.summary) } }),
+      });
       const stop = AbortSignal.any([...(scope ? [scope.signal] : []), own.signal]);
+      const ended = (attempt: number, event: RecordedEvent, settle: () => void): void =>
+        resume({ activityTaskStartedEventAttributes: { scheduledEventId, attempt } }, () => {
+          note(event);
+          settle();
+        });
       return new Promise((resolve, reject) => {
-        engine.runActivity(name, asJson(input), options, stop).then(
-          (output) => resume(2, () => resolve(output)),
+        engine.runActivity(name, given, options, stop).then(
+          ({ output, attempt }) =>
+            ended(attempt, { activityTaskCompletedEventAttributes: { scheduledEventId, result: toPayloads(output) } }, () =>
+              resolve(output),
+            ),
           (error: Error) =>
-            resume(2, () => reject(new ActivityFailure('Activity task failed', name, undefined, 'NON_RETRYABLE_FAILURE', '', error))),
+            ended(1, { activityTaskFailedEventAttributes: { scheduledEventId, failure: { message: error.message } } }, () =>
+              reject(new ActivityFailure('Activity task failed', name, undefined, 'NON_RETRYABLE_FAILURE', '', error)),
+            ),
         );
       });
     },
     startChild(type, options) {
-      present += 1;
-      return new Promise((resolve, reject) => {
-        try {
-          const { ended } = engine.startChild(type, options);
-          ended.catch(() => undefined);
-          const result = new Promise((done, failed) => {
-            ended.then(
-              (value) => resume(1, () => done(value)),
-              (error: unknown) => resume(1, () => failed(error as Error)),
-            );
-          });
-          result.catch(() => undefined);
-          resume(1, () => resolve({ result: () => result }));
-        } catch (error) {
-          resume(1, () => reject(error as Error));
-        }
+      note({ startChildWorkflowExecutionInitiatedEventAttributes: { workflowId: options.workflowId } });
+      return settled('childWorkflowExecutionStartedEventAttributes', () => {
+        const { ended } = engine.startChild(type, options);
+        const result = ended.then(
+          (value) => settled('childWorkflowExecutionCompletedEventAttributes', () => value),
+          (error: unknown) =>
+            settled('childWorkflowExecutionFailedEventAttributes', () => {
+              throw error;
+            }),
+        );
+        result.catch(() => undefined);
+        return { result: () => result };
       });
     },
     signal(workflowId, { name }, args) {
-      present += 1;
-      return new Promise((resolve, reject) => {
-        try {
-          engine.signal(workflowId, name, asJson(args) as unknown[]);
-          resume(1, () => resolve());
-        } catch (error) {
-          resume(1, () => reject(error as Error));
-        }
-      });
+      note({ signalExternalWorkflowExecutionInitiatedEventAttributes: { signalName: name } });
+      return settled('externalWorkflowExecutionSignaledEventAttributes', () => engine.signal(workflowId, name, asJson(args) as unknown[]));
     },
     continueAsNew(argument) {
       const left = queue.splice(0).filter(({ kind }) => kind !== 'own');
       close();
-      engine.continueAsNew(asJson(argument), left);
+      const newExecutionRunId = engine.continueAsNew(asJson(argument), left);
+      note({ workflowExecutionContinuedAsNewEventAttributes: { newExecutionRunId } });
       return new Promise<never>(() => undefined);
     },
-    upsertMemo: (memo) => engine.upsertMemo(asJson(memo)),
-    upsertSearchAttributes: (pairs) => engine.upsertSearchAttributes(pairs),
-    setCurrentDetails: (details) => engine.setCurrentDetails(details),
+    upsertMemo(memo) {
+      note({ workflowPropertiesModifiedEventAttributes: { upsertedMemo: { fields: mapToPayloads(defaultPayloadConverter, memo) } } });
+      engine.upsertMemo(asJson(memo));
+    },
+    upsertSearchAttributes(pairs) {
+      note({ upsertWorkflowSearchAttributesEventAttributes: {} });
+      engine.upsertSearchAttributes(pairs);
+    },
+    setCurrentDetails: (details) => void (currentDetails = details),
     log: () => undefined,
     observer: engine.observer,
   };
@@ -315,16 +362,18 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     deliver,
     deliverAll: (jobs) => jobs.forEach(deliver),
     query(name, args) {
+      if (name === METADATA_QUERY) return { currentDetails };
       const handle = queries.get(name);
       if (!handle) throw new ReferenceError(`Workflow did not register a handler for ${name}`);
       return asJson(handle(...(args as never[])));
     },
     cancel: () =>
-      resume(1, () => {
+      resume({ workflowExecutionCancelRequestedEventAttributes: {} }, () => {
         for (const listen of cancelled) listen(new CancelledFailure('Workflow canceled'));
       }),
     close,
-    historyLength: () => past + present + 2,
+    historyLength: length,
+    events: () => events,
     wake: schedule,
     taken: () => new Promise((go) => (begun && !scheduled && queue.length === 0 ? go() : closed ? go() : waitingForTasks.push(go))),
   };
@@ -333,6 +382,10 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
 /** To who waits for the answer of a run that is no more. */
 export function gone(): ApplicationFailure {
   return ApplicationFailure.nonRetryable('the workflow ended before this update was answered', 'AcceptedUpdateCompletedWorkflow');
+}
+
+function toPayloads(value: unknown) {
+  return { payloads: [defaultPayloadConverter.toPayload(value)] };
 }
 
 function bytesOf(job: Job): number {

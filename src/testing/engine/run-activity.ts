@@ -27,8 +27,14 @@ export interface ActivityRun {
   readonly pause: (ms: number, failed: Error, attempt: number) => Promise<void>;
 }
 
+export interface Attempted {
+  readonly output: unknown;
+  /** Which one it was, from 1. */
+  readonly attempt: number;
+}
+
 /** Rejects with what the last attempt has thrown. */
-export async function runActivity(run: ActivityRun): Promise<unknown> {
+export async function runActivity(run: ActivityRun): Promise<Attempted> {
   const { activities, name, input, options, stop, now, pause } = run;
   const { maximumAttempts = Infinity } = options.retry ?? {};
   const until = now() + (msOptionalToNumber(options.scheduleToCloseTimeout) ?? Infinity);
@@ -36,7 +42,7 @@ export async function runActivity(run: ActivityRun): Promise<unknown> {
   const beats: { details?: unknown } = {};
   for (let attempt = 1; ; attempt++) {
     try {
-      return asJson(await asyncLocalStorage.run(contextOf(run, attempt, beats), () => work(asJson(input))));
+      return { output: asJson(await asyncLocalStorage.run(contextOf(run, attempt, beats), () => work(asJson(input)))), attempt };
     } catch (error) {
       const ms = pauseBefore(attempt, options.retry, error);
       if (attempt >= maximumAttempts || stop.aborted || !isRetryable(error) || now() + ms > until) throw error;
