@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createActivities } from '../activities/index.js';
 import { createAgentLoader } from '../agents/load-agent.js';
+import { createStatusOf } from '../client/describe.js';
 import { ClientError } from '../client/errors.js';
+import { createAskMemory } from '../client/memory-workflow.js';
 import { commandEnvironment } from '../config.js';
-import { turnOfMessage, messageReceived } from '../conversation/inbox/arrivals.js';
+import { apply } from '../conversation/apply.js';
+import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Reducers } from '../conversation/inbox/reducers.js';
-import { outcomeOf, toRemember } from '../conversation/memory-workflow/consolidated.js';
-import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
 import { openStarted } from '../conversation/opening.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Checked } from '../conversation/protocol/fields.js';
@@ -17,6 +18,7 @@ import type { Approval, Decision } from '../conversation/protocol/human-input.js
 import { readDecision } from '../conversation/protocol/human-input.js';
 import { readMessage, readStart } from '../conversation/protocol/input.js';
 import { LATEST_RULES } from '../conversation/rules.js';
+import type { ConversationState } from '../conversation/state.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
 import { endedTurn, isTurnOpen, statusOf } from '../conversation/views/view.js';
 import { askedArguments, withBodies } from '../memory/bodies.js';
@@ -26,14 +28,23 @@ import { modelsAnsweredBy } from '../models/known-models.js';
 import { createKnownSecrets } from '../platform/known-secrets.js';
 import { turnId } from '../records/identity.js';
 import { shownText, type ConversationMessage, type JsonObject, type JsonValue, type ToolOutcome } from '../records/message.js';
+import { scopeAndTenant } from '../records/scope.js';
 import { createFileStore } from '../stores/file/index.js';
 import type { ConversationKey } from '../stores/store.js';
 import { builtinToolsWith } from '../tools/builtin/index.js';
 import { createToolRegistry } from '../tools/registry.js';
-import { createChangeNotifier } from '../workflows/change-notifier.js';
-import { createConversationRun, failedReport, newLife, type ConversationRun, type Signal } from './conversation-run.js';
+import {
+  closeSignal,
+  decideSignal,
+  eventSignal,
+  interruptSignal,
+  messageSignal,
+  newSignal,
+  turnUpdate,
+  WORKFLOW_TYPE,
+} from '../workflows/messages.js';
+import { advance, asJson, startMemoryTemporal } from './engine/index.js';
 import { openTestProject, type TestOptions } from './project.js';
-import { asJson, NAMESPACE, runActivity, type ActivityRun } from './run-activity.js';
 
 /** What `startInMemory` is given. */
 export interface InMemoryOptions extends TestOptions {
@@ -118,9 +129,25 @@ export interface TestConversation {
   readonly events: readonly ConversationEvent[];
 }
 
+const NAMESPACE = 'test';
+const TASK_QUEUE = 'test';
 const SCRIPTED = 'scripted/model';
+const MEMORY_WAITS = /^a consolidation that failed/;
 /** Far more often than any test lets time pass. */
 const MAX_JUMPS = 100_000;
+
+/** What observers have seen of a conversation. */
+interface Watched {
+  readonly id: string;
+  state?: ConversationState;
+  readonly events: ConversationEvent[];
+}
+
+interface ConversationRun extends Pick<Watched, 'id' | 'events'> {
+  readonly state: () => ConversationState;
+  readonly end: () => { readonly outcome: ConversationOutcome } | { readonly refused: string } | undefined;
+  readonly say: (signal: { readonly name: string }, payload?: unknown) => void;
+}
 
 /**
  * Runs conversations without Temporal and without a network: Perdura's decisions, the project's agents and tools, the built-in tools, a
@@ -138,26 +165,28 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   const { dir, agentsDir, extensions: own } = project;
   const workspace = join(dir, 'workspace');
   const store = createFileStore({ dir: join(dir, 'memory') });
-  let clock = (options.now ?? new Date()).getTime();
-  const now = (): number => clock;
-  const runs = new Map<string, ConversationRun>();
-  const notifier = createChangeNotifier();
-  let busy = 0;
-  let broken: { readonly error: unknown } | undefined;
-
-  const track = (work: Promise<void>): void => {
-    busy += 1;
-    void work
-      .catch((error: unknown) => (broken ??= { error }))
-      .finally(() => {
-        busy -= 1;
-        notifier.notify();
-      });
-  };
+  const watched = new Map<string, Watched>();
+  const engine = startMemoryTemporal({
+    namespace: NAMESPACE,
+    now: options.now ?? new Date(),
+    ...(options.reducers && { reducers: options.reducers }),
+    observe({ workflowId }) {
+      const one = watched.get(workflowId) ?? { id: workflowId, events: [] };
+      watched.set(workflowId, one);
+      return {
+        opened: (state) => void (one.state = state),
+        event(event) {
+          one.events.push(event);
+          if (one.state) one.state = apply(one.state, event);
+        },
+      };
+    },
+  });
+  const { clock, connection } = engine;
 
   const activities = createActivities({
     store,
-    now,
+    now: clock.now,
     workspace,
     models: modelsAnsweredBy(options.model, own.models),
     agents: createAgentLoader(agentsDir),
@@ -177,96 +206,49 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     hooks: own.hooks,
     compactors: createCompactorRegistry(own.compactors),
     compactionPlugins: own.compactionPlugins,
-    askMemory: (scope, request) => Promise.resolve(track(consolidate(scope, request))),
+    askMemory: createAskMemory({ connection, namespace: NAMESPACE, taskQueue: TASK_QUEUE }),
+    statusOf: createStatusOf(connection, NAMESPACE),
   });
+  engine.serve(activities);
 
-  const perform = (run: ActivityRun): Promise<unknown> =>
-    runActivity(activities, run, (ms) => {
-      clock += ms;
-    });
-
-  /** What the memory workflow does with a request. One that fails is not tried again: the conversation's patience ends by its clock. */
-  const consolidate = async (scope: string, request: AskedConsolidation): Promise<void> => {
-    const { conversation, id, requestId, life } = request;
-    const how = { conversation, policy: { attempts: 1, firstRetry: 0 }, stop: new AbortController().signal };
-    try {
-      const result = (await perform({ ...how, name: 'consolidate', input: { scope, request } })) as Parameters<typeof outcomeOf>[0];
-      const input = toRemember(scope, id, result);
-      if (input) await perform({ ...how, name: 'remember', input });
-      deliver(conversation, 'consolidated', { requestId, life, ...outcomeOf(result) });
-    } catch {
-      // As where the memory's model is away.
-    }
-  };
-
-  /** Never within the step that says it. */
-  const deliver = (to: string, name: Signal, payload: unknown): void => {
-    const sent = asJson(payload);
-    track(
-      Promise.resolve().then(() => {
-        const run = runs.get(to);
-        if (run && run.end() === undefined) run.receive(name, sent);
-      }),
-    );
-  };
-
-  const open = (id: string, start: unknown, onEnded?: (report: ReturnType<typeof failedReport>) => void): ConversationRun => {
-    const read = readStart(asJson(start));
+  const open = (id: string, start: StartOptions): ConversationRun => {
+    const given = asJson(start);
+    const read = readStart(given);
     if (!read.ok) throw new ClientError('invalid', `cannot start ${id}: ${read.reason}`);
-    if (runs.has(id)) throw new ClientError('invalid', `cannot start ${id}: a conversation of that id was started in this test`);
+    if (engine.find(id)) throw new ClientError('invalid', `cannot start ${id}: a conversation of that id was started in this test`);
     if (read.value.origin !== null) throw new ClientError('invalid', `cannot start ${id}: forks and resumes need startWithTemporal`);
-    const state = openStarted(read.value, { conversation: id, life: newLife(), rules: LATEST_RULES, at: clock });
-    const run = createConversationRun(id, state, {
-      now,
-      reducers: options.reducers ?? {},
-      runActivity: ({ effect, input }, policy, stop) => perform({ name: effect, input, policy, stop, conversation: id }),
-      startChild: ({ child, options: given }, ended) => void open(child, given, ended),
-      signal: deliver,
-      track,
-      changed() {
-        const end = runs.get(id)?.end();
-        if (end !== undefined && 'refused' in end) onEnded?.(failedReport(end.refused));
-        notifier.notify();
+    const { agent, scope } = read.value;
+    const memo = { agent, ...scopeAndTenant(scope) };
+    const { firstRunId: life } = engine.start({ workflowId: id, type: WORKFLOW_TYPE, taskQueue: TASK_QUEUE, args: [given], memo });
+    const unopened = openStarted(read.value, { conversation: id, life, rules: LATEST_RULES, at: clock.now() });
+    const one = watched.get(id);
+    return {
+      id,
+      events: one?.events ?? [],
+      state: () => one?.state ?? unopened,
+      end() {
+        const { status, result, failure } = engine.find(id) ?? {};
+        if (status === 'COMPLETED') return { outcome: result as ConversationOutcome };
+        return failure && { refused: failure.message.replace(/^cannot start a conversation: /, '') };
       },
-    });
-    runs.set(id, run);
-    return run;
-  };
-
-  /** What runs has ended. */
-  const quiet = async (): Promise<void> => {
-    await notifier.until(() => busy === 0 || broken !== undefined);
-    if (broken) throw broken.error;
-  };
-
-  const dueAt = (): number | undefined => {
-    const times = [...runs.values()].flatMap((run) => (run.end() === undefined ? (run.until() ?? []) : []));
-    return times.length === 0 ? undefined : Math.min(...times);
-  };
-
-  const passTo = (time: number): void => {
-    clock = Math.max(clock, time);
-    for (const run of [...runs.values()]) {
-      const until = run.until();
-      if (run.end() === undefined && until !== undefined && until <= clock) run.dispatch({ kind: 'time-passed', at: clock });
-    }
+      say: ({ name }, payload) => engine.signal(id, name, payload === undefined ? [] : [asJson(payload)]),
+    };
   };
 
   /** Until it is so, or nothing more happens without a person. */
   const settle = async (run: ConversationRun, isSo: () => boolean): Promise<void> => {
     for (let jumps = 0; jumps < MAX_JUMPS; jumps++) {
-      await quiet();
+      await clock.quiet();
       if (isSo() || run.end() !== undefined || approvalsOf(run.state()).length > 0) return;
-      const due = dueAt();
-      if (due === undefined) return;
-      passTo(due);
+      // A memory that is tried again and again is nobody's turn.
+      if (clock.dueAt((why) => !MEMORY_WAITS.test(why)) === undefined) return;
+      clock.passTo(clock.dueAt() as number);
     }
     throw new Error(`${run.id} waits again and again: ${waitsFor(run)}`);
   };
 
-  const keyOf = (run: ConversationRun): ConversationKey => {
-    const { life, scope } = run.state().identity;
-    return { namespace: NAMESPACE, scope, conversation: run.id, life };
+  const keyOf = (conversation: string, { identity: { life, scope } }: ConversationState): ConversationKey => {
+    return { namespace: NAMESPACE, scope, conversation, life };
   };
 
   const conversationOf = (run: ConversationRun): TestConversation => {
@@ -285,7 +267,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       refuseWhenOver();
       if (said.kind === 'reset') throw new ClientError('invalid', 'a reset is no message: call reset()');
       const messageId = said.id ?? randomUUID();
-      run.dispatch(messageReceived(said, messageId, clock));
+      run.say(messageSignal, { ...(typeof message === 'string' ? { text: message } : message), id: messageId });
       let turn: string | undefined;
       await settle(run, () => isOver((turn = turnOfMessage(state(), messageId) ?? turn)));
       refuseWhenRefused();
@@ -298,9 +280,13 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       if (end && 'refused' in end) throw new ClientError('failed', `${run.id} could not begin: ${end.refused}`);
     };
 
-    const resultOfTurn = (id: string): TurnResult => {
-      const ended = endedTurn(state(), id);
-      if (ended) return run.resultOf(ended);
+    const resultOfTurn = async (id: string): Promise<TurnResult> => {
+      const execution = engine.find(run.id);
+      if (endedTurn(state(), id) && execution) {
+        const outcome = await engine.update(execution, randomUUID(), turnUpdate.name, [{ turnId: id }]).outcome;
+        if ('result' in outcome) return outcome.result as TurnResult;
+        throw outcome.failure;
+      }
       const what = isTurnOpen(state(), id) ? `${id} has not ended; ${waitsFor(run)}` : `${run.id} knows no ${id}, or no more`;
       throw new Error(
         `${what}. \`send\` is for turns that end by themselves: use \`enqueue\`, decide or let time pass, then ask for \`turn()\``,
@@ -325,13 +311,13 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       const whole = checked(readDecision(asJson({ ...decision, ...where, callId: only.callId })));
       const refused = decisionRefusal(state(), whole);
       if (refused !== undefined) throw new ClientError('not-waiting', refused);
-      run.dispatch({ kind: 'decided', decision: whole, at: clock });
+      run.say(decideSignal, whole);
       await settle(run, () => state().turn === null && state().queue.length === 0);
     };
 
     const messages = async (): Promise<readonly ConversationMessage[]> => {
-      await quiet();
-      const key = keyOf(run);
+      await clock.quiet();
+      const key = keyOf(run.id, state());
       const entries = await readCurrent(store, key);
       return Promise.all(entries.map((entry) => withBodies(store, key, entry)));
     };
@@ -343,13 +329,13 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
         return resultOfTurn(await receive(message));
       },
       enqueue: receive,
-      turn: (id = turnId(state().latestTurn)) => Promise.resolve().then(() => resultOfTurn(id)),
+      turn: (id = turnId(state().latestTurn)) => resultOfTurn(id),
       async approvals() {
-        const key = keyOf(run);
+        const key = keyOf(run.id, state());
         return Promise.all(
           approvalsOf(state()).map(async (one) => {
-            const asked = runs.get(one.conversation);
-            return { ...one, arguments: (await askedArguments(store, asked ? keyOf(asked) : key, one)) ?? null };
+            const asked = watched.get(one.conversation)?.state;
+            return { ...one, arguments: (await askedArguments(store, asked ? keyOf(one.conversation, asked) : key, one)) ?? null };
           }),
         );
       },
@@ -357,13 +343,13 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       deny: (callId, note) => decide({ callId, decision: 'deny', note }, 'approval'),
       answer: (text, callId) => decide({ callId, decision: 'approve', note: text }, 'question'),
       async interrupt(reason) {
-        run.receive('interrupt', reason === undefined ? {} : { reason });
+        run.say(interruptSignal, reason === undefined ? {} : { reason });
         await settle(run, () => state().turn === null);
       },
       async reset() {
         refuseWhenOver();
         const resetId = randomUUID();
-        run.dispatch({ kind: 'reset-requested', resetId, at: clock });
+        run.say(newSignal, { id: resetId });
         const found = (): ResetResult | null | undefined => state().resets.find((one) => one.resetId === resetId)?.result;
         await settle(run, () => found() !== undefined);
         const result = found();
@@ -371,7 +357,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
         return result;
       },
       async close() {
-        if (run.end() === undefined) run.dispatch({ kind: 'close-requested', at: clock });
+        if (run.end() === undefined) run.say(closeSignal);
         await settle(run, () => false);
         const end = run.end();
         if (end && 'outcome' in end) return end.outcome;
@@ -380,7 +366,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       },
       async dispatch(type, payload = null) {
         refuseWhenOver();
-        run.dispatch({ kind: 'app-event-received', id: randomUUID(), type, payload: asJson(payload), at: clock });
+        run.say(eventSignal, { type, payload });
         await settle(run, () => !state().queue.some(({ kind }) => kind === 'app'));
       },
       status: () => statusOf(state(), 0),
@@ -391,23 +377,14 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
 
   return {
     workspace,
-    now: () => new Date(clock),
+    now: () => new Date(clock.now()),
     start(start = {}, id = `test-${randomUUID()}`) {
       return conversationOf(open(id, start));
     },
-    async advance(ms) {
-      if (!(ms >= 0)) throw new RangeError(`cannot advance by ${ms}: time goes on by milliseconds, 0 or more`);
-      const end = clock + ms;
-      await quiet();
-      for (let due = dueAt(); due !== undefined && due <= end; due = dueAt()) {
-        passTo(due);
-        await quiet();
-      }
-      clock = Math.max(clock, end);
-    },
+    advance: (ms) => advance(clock, ms),
     memory: async (scope = 'default') => (await store.documents.memory({ namespace: NAMESPACE, scope })).text,
     async close() {
-      await quiet().catch(() => undefined);
+      await clock.quiet();
       await store.close();
       await project.close();
     },

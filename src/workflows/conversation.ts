@@ -15,19 +15,7 @@
  *     counted from what the run has seen and done (measured-history.ts).
  * D3  Conditions look at the state alone, and what ends a wait for time is its timer.
  */
-import {
-  allHandlersFinished,
-  CancellationScope,
-  ApplicationFailure,
-  condition,
-  continueAsNew,
-  patched,
-  setCurrentDetails,
-  setDefaultUpdateHandler,
-  upsertMemo,
-  workflowInfo,
-  proxySinks,
-} from '@temporalio/workflow';
+import { ApplicationFailure } from '@temporalio/common';
 import { apply } from '../conversation/apply.js';
 import { CHILD_PATTERN } from '../conversation/protocol/fields.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
@@ -39,16 +27,15 @@ import { readStart } from '../conversation/protocol/input.js';
 import { scopeAndTenant } from '../records/scope.js';
 import { nextStep } from '../conversation/next-step.js';
 import { openStarted } from '../conversation/opening.js';
-import { changeOf, createMarks, summaryOf, type ConversationListener } from '../conversation/views/observation.js';
-import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
+import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
+import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import type { ConversationState } from '../conversation/state.js';
 import { readCarriedState } from '../conversation/state/carried-state.js';
 import { createAnswers } from './answers.js';
 import { createChangeNotifier } from './change-notifier.js';
-import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
-import { measureByServer, type MeasureHistory } from './measured-history.js';
+import type { Host } from './host.js';
 import { FAILURES } from './messages.js';
 import { createPerformer } from './perform.js';
 import { refusedSeal } from './sealed.js';
@@ -56,23 +43,12 @@ import { refusedSeal } from './sealed.js';
 /** The start argument, or what a run hands to the next. */
 export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };
 
-/** With reducers for the application's own events (seed 004): a custom entry exports what this makes as `conversation`. */
-export function createConversation(
-  own: { readonly reducers?: Reducers } = {},
-): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
-  const reduce = createReducerRegistry(own.reducers ?? {});
-  return (argument, measure = measureByServer) => converse(argument, measure, reduce);
-}
-
-/** The workflow `conversation`, without reducers. */
-export const conversation = createConversation();
-
-async function converse(
+export async function converse(
+  host: Host,
   argument: ConversationArgument | undefined,
-  measure: MeasureHistory,
   reduce: ReturnType<typeof createReducerRegistry>,
 ): Promise<ConversationOutcome> {
-  let state = begin(argument);
+  let state = begin(host, argument);
   const answers = createAnswers();
   const notifier = createChangeNotifier();
   let handingOver = false;
@@ -85,33 +61,33 @@ async function converse(
     state = apply(before, event);
     const change = changeOf(before, state, summary);
     if (change) summary = change.after;
-    observer.event(event, change ?? null, markOf(event));
+    host.observer.event(event, change ?? null, markOf(event));
     notifier.notify();
   };
   let cancelled: Error | undefined;
   // A notifier is deaf to the workflow's own cancellation.
-  CancellationScope.current().cancelRequested.catch((error: Error) => {
+  host.onCancelled((error) => {
     cancelled = error;
     notifier.notify();
   });
-  observer.opened(state);
-  remindOfAgent(state);
-  const updates = handleMessages({ state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
-  const performer = createPerformer(dispatch, updates.resultOf, reduce);
-  const settled = (): boolean => allHandlersFinished() && performer.hasSent();
+  host.observer.opened(state);
+  remindOfAgent(host, state);
+  const updates = handleMessages({ host, state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
+  const performer = createPerformer(host, dispatch, updates.resultOf, reduce);
+  const settled = (): boolean => host.allHandlersFinished() && performer.hasSent();
 
   for (;;) {
-    const due = handOverReason(state, { ...measure(), updates: updates.count() });
-    if (due !== undefined) dispatch({ kind: 'hand-over-due', reason: due, at: now() });
+    const due = handOverReason(state, { ...host.measure(), updates: updates.count() });
+    if (due !== undefined) dispatch({ kind: 'hand-over-due', reason: due, at: host.now() });
     const step = nextStep(state);
     switch (step.kind) {
       case 'wait': {
-        setCurrentDetails(detailsOf(state));
+        host.setCurrentDetails(detailsOf(state));
         const before = state;
         const changed = (): boolean => state !== before;
         if (step.until === undefined) await notifier.until(() => changed() || cancelled !== undefined);
-        else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
-          dispatch({ kind: 'time-passed', at: now() });
+        else if (!(await host.condition(changed, Math.max(1, step.until - host.now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
+          dispatch({ kind: 'time-passed', at: host.now() });
         }
         if (cancelled !== undefined) throw cancelled;
         break;
@@ -119,15 +95,15 @@ async function converse(
       case 'hand-over':
         handingOver = true;
         notifier.notify();
-        await condition(settled);
-        return continueAsNew<typeof conversation>(handedOver({ carried: state }));
+        await host.condition(settled);
+        return host.continueAsNew(handedOver({ carried: state }));
       case 'refuse':
         handingOver = true;
         notifier.notify();
-        await condition(settled);
-        throw startRefusal(step.message);
+        await host.condition(settled);
+        throw startRefusal(host, step.message);
       case 'finish':
-        await condition(settled);
+        await host.condition(settled);
         return step.outcome;
       default:
         performer.start(step);
@@ -135,70 +111,61 @@ async function converse(
   }
 }
 
-function begin(argument: ConversationArgument | undefined): ConversationState {
-  const info = workflowInfo();
+function begin(host: Host, argument: ConversationArgument | undefined): ConversationState {
+  const info = host.info();
   // A history without a mark goes by the first rules.
-  const rules = pinnedRules();
+  const rules = pinnedRules(host);
   // Only an earlier run may carry a state in: a start argument that brings one comes from somebody else.
   if (argument?.carried && info.continuedFromExecutionRunId) {
-    const unsealed = refusedSeal(argument);
+    const unsealed = refusedSeal(host, argument);
     if (unsealed !== undefined)
-      throw startRefusal(`the run before it handed over a state that no worker of ours has signed (${unsealed}); ${WHAT_TO_DO}`);
+      throw startRefusal(host, `the run before it handed over a state that no worker of ours has signed (${unsealed}); ${WHAT_TO_DO}`);
     const carried = readCarriedState(argument.carried, info.firstExecutionRunId);
-    if (!carried.ok) throw startRefusal(`the run before it handed over what no conversation has (${carried.reason}); ${WHAT_TO_DO}`);
-    return begun({ ...carried.value, conversation: info.workflowId, rules });
+    if (!carried.ok) throw startRefusal(host, `the run before it handed over what no conversation has (${carried.reason}); ${WHAT_TO_DO}`);
+    return begun(host, { ...carried.value, conversation: info.workflowId, rules });
   }
   const start = readStart(argument);
-  if (!start.ok) throw startRefusal(start.reason);
+  if (!start.ok) throw startRefusal(host, start.reason);
   const { delegation } = start.value;
   // Who is whose sub-agent, Temporal knows better than an argument.
   if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
-    throw startRefusal('start.delegation is for sub-agents, which a conversation starts');
+    throw startRefusal(host, 'start.delegation is for sub-agents, which a conversation starts');
   const pattern = delegation ? CHILD_PATTERN : ID_PATTERN;
-  if (!pattern.test(info.workflowId)) throw startRefusal(`the workflow id must match ${pattern.source}`);
-  return openStarted(start.value, { conversation: info.workflowId, life: info.firstExecutionRunId, rules, at: now() });
+  if (!pattern.test(info.workflowId)) throw startRefusal(host, `the workflow id must match ${pattern.source}`);
+  return openStarted(start.value, { conversation: info.workflowId, life: info.firstExecutionRunId, rules, at: host.now() });
 }
 
 const WHAT_TO_DO = '`perdura resume` begins another with the turns that the store has';
 
 /** What passes for a state and throws all the same ends it with words, and not each of its workflow tasks for ever. */
-function begun(carried: ConversationState): ConversationState {
+function begun(host: Host, carried: ConversationState): ConversationState {
   try {
-    const state = apply(carried, { kind: 'run-continued', at: now() });
+    const state = apply(carried, { kind: 'run-continued', at: host.now() });
     nextStep(state);
     detailsOf(state);
     return state;
   } catch (error) {
-    throw startRefusal(`the run before it handed over what cannot be gone on with (${String(error)}); ${WHAT_TO_DO}`);
+    throw startRefusal(host, `the run before it handed over what cannot be gone on with (${String(error)}); ${WHAT_TO_DO}`);
   }
 }
 
 /** The newest that its history knows: a new one asks for no other. */
-function pinnedRules(): number {
-  for (let rules = LATEST_RULES; rules > 1; rules--) if (patched(`rules-${rules}`)) return rules;
+function pinnedRules(host: Host): number {
+  for (let rules = LATEST_RULES; rules > 1; rules--) if (host.patched(`rules-${rules}`)) return rules;
   return 1;
 }
 
 /** Who started it without our client gave no memo; lists and the UI read the agent there. */
-function remindOfAgent({ identity, title }: ConversationState): void {
-  if (workflowInfo().memo?.['agent'] !== undefined) return;
-  upsertMemo({ agent: identity.agent, ...scopeAndTenant(identity.scope), ...(title === null ? {} : { title }) });
+function remindOfAgent(host: Host, { identity, title }: ConversationState): void {
+  if (host.info().memo?.['agent'] !== undefined) return;
+  host.upsertMemo({ agent: identity.agent, ...scopeAndTenant(identity.scope), ...(title === null ? {} : { title }) });
 }
 
-function startRefusal(reason: string): ApplicationFailure {
+function startRefusal(host: Host, reason: string): ApplicationFailure {
   const refusal = ApplicationFailure.nonRetryable(`cannot start a conversation: ${reason}`, FAILURES.invalidStart);
   // An update that came together with the start fails the same way.
-  setDefaultUpdateHandler(() => {
+  host.onOtherUpdate(() => {
     throw refusal;
   });
   return refusal;
 }
-
-/**
- * What happens to a conversation, sent to the worker: for observers, and for replays that rebuild what a store has lost. One way:
- * nothing comes back, and on replay the worker decides whether to listen.
- */
-
-type ConversationSinks = { readonly conversation: ConversationListener };
-
-const { conversation: observer } = proxySinks<ConversationSinks>();

@@ -1,5 +1,5 @@
 /** What an activity's failure means to the conversation. Compared by type, never by class. */
-import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
 import type { StepFailure } from '../conversation/activity-io/effects.js';
 import { isTransient } from '../records/failure-kinds.js';
 

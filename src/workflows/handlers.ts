@@ -1,13 +1,5 @@
 /** What a client may say (design section 3): checked here, turned into events, and answered when the state has the answer. */
-import {
-  ApplicationFailure,
-  setDefaultSignalHandler,
-  setDefaultUpdateHandler,
-  setHandler,
-  upsertMemo,
-  uuid4,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { ApplicationFailure } from '@temporalio/common';
 import { messageReceived, turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
 import type { Recalled } from '../conversation/activity-io/effects.js';
@@ -28,7 +20,6 @@ import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import { handleLineage } from './lineage-handlers.js';
 import { compactionOutcome } from '../conversation/context/requests.js';
-import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import { handleStepping } from './stepping.js';
 import { handleHumanInput } from './human-input.js';
@@ -51,7 +42,7 @@ import {
   undoCompactionUpdate,
 } from './messages.js';
 
-interface Conversation extends Pick<Handling, 'state' | 'dispatch' | 'notifier' | 'isHandingOver'> {
+interface Conversation extends Pick<Handling, 'host' | 'state' | 'dispatch' | 'notifier' | 'isHandingOver'> {
   readonly answers: Answers;
 }
 
@@ -65,13 +56,15 @@ export interface Handled {
 }
 
 export function handleMessages(conversation: Conversation): Handled {
-  const { state, dispatch, answers, notifier, isHandingOver } = conversation;
+  const { host, state, dispatch, answers, notifier, isHandingOver } = conversation;
   let updates = 0;
   let waitingSends = 0;
 
-  const reject = (name: string, reason: string): void => dispatch({ kind: 'input-rejected', name, reason, at: now() });
+  const reject = (name: string, reason: string): void => dispatch({ kind: 'input-rejected', name, reason, at: host.now() });
   const accept = (said: ParsedMessage, id: string): void =>
-    said.kind === 'reset' ? dispatch({ kind: 'reset-requested', resetId: id, at: now() }) : dispatch(messageReceived(said, id, now()));
+    said.kind === 'reset'
+      ? dispatch({ kind: 'reset-requested', resetId: id, at: host.now() })
+      : dispatch(messageReceived(said, id, host.now()));
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {
       updates += 1;
@@ -79,49 +72,49 @@ export function handleMessages(conversation: Conversation): Handled {
     };
   };
 
-  setHandler(messageSignal, (payload: unknown) => {
+  host.setHandler(messageSignal, (payload: unknown) => {
     const said = readMessage(payload, SIGNAL_BYTES);
-    if (said.ok) accept(said.value, said.value.id ?? uuid4());
+    if (said.ok) accept(said.value, said.value.id ?? host.uuid());
     else reject('message', said.reason);
   });
-  setHandler(newSignal, (payload: unknown) => {
+  host.setHandler(newSignal, (payload: unknown) => {
     const id = readOptionalText(payload, 'new', 'id');
-    if (id.ok) dispatch({ kind: 'reset-requested', resetId: id.value ?? uuid4(), at: now() });
+    if (id.ok) dispatch({ kind: 'reset-requested', resetId: id.value ?? host.uuid(), at: host.now() });
     else reject('new', id.reason);
   });
-  setHandler(interruptSignal, (payload: unknown) => {
+  host.setHandler(interruptSignal, (payload: unknown) => {
     const reason = readOptionalText(payload, 'interrupt', 'reason');
     // A stop is a stop, also when its reason cannot be read.
-    dispatch({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: now() });
+    dispatch({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: host.now() });
   });
-  setHandler(renameSignal, (payload: unknown) => {
+  host.setHandler(renameSignal, (payload: unknown) => {
     const title = readTitle(payload);
     if (!title.ok) return reject('rename', title.reason);
-    dispatch({ kind: 'renamed', title: title.value, at: now() });
-    upsertMemo({ title: title.value });
+    dispatch({ kind: 'renamed', title: title.value, at: host.now() });
+    host.upsertMemo({ title: title.value });
   });
-  setHandler(consolidatedSignal, (payload: unknown) => {
+  host.setHandler(consolidatedSignal, (payload: unknown) => {
     const news = readConsolidationNews(payload);
     // Of an earlier life: this one has not asked for it.
-    if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: now() });
+    if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: host.now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });
-  handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject });
-  handleHumanInput({ state, dispatch, counted, accept, reject });
-  setHandler(closeSignal, (payload?: unknown) => {
+  handleStepping({ host, state, dispatch, notifier, isHandingOver, counted, reject });
+  handleHumanInput({ host, state, dispatch, counted, accept, reject });
+  host.setHandler(closeSignal, (payload?: unknown) => {
     const close = readClose(payload);
-    if (close.ok) dispatch({ kind: 'close-requested', at: now(), ...close.value });
+    if (close.ok) dispatch({ kind: 'close-requested', at: host.now(), ...close.value });
     else reject('close', close.reason);
   });
-  setDefaultSignalHandler((name) => {
+  host.onOtherSignal((name) => {
     reject(name, 'no signal of that name');
   });
 
-  setHandler(
+  host.setHandler(
     sendUpdate,
     counted(async (payload: unknown): Promise<TurnResult> => {
       const said = accepted(readMessage(payload));
-      const id = said.id ?? uuid4();
+      const id = said.id ?? host.uuid();
       accept(said, id);
       if (said.kind === 'reset') {
         await notifier.until(() => isHandingOver() || isResetOver(state(), id));
@@ -155,7 +148,7 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     },
   );
-  setHandler(
+  host.setHandler(
     turnUpdate,
     counted(async (payload: unknown): Promise<TurnResult> => {
       const turn = accepted(readTurnRequest(payload));
@@ -175,11 +168,11 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     },
   );
-  setHandler(
+  host.setHandler(
     resetUpdate,
     counted(async (payload?: unknown): Promise<ResetResult> => {
-      const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
-      dispatch({ kind: 'reset-requested', resetId: id, at: now() });
+      const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? host.uuid();
+      dispatch({ kind: 'reset-requested', resetId: id, at: host.now() });
       await notifier.until(() => isHandingOver() || isResetOver(state(), id));
       refuseUnopened(state());
       const done = resetResult(state(), id);
@@ -198,11 +191,11 @@ export function handleMessages(conversation: Conversation): Handled {
     [undoCompactionUpdate, 'undoCompaction', 'undo-requested'],
     [truncateUpdate, 'truncate', 'truncation-requested'],
   ] as const) {
-    setHandler(
+    host.setHandler(
       update,
       counted(async (payload?: unknown): Promise<CompactionOutcome> => {
-        const id = accepted(readOptionalText(payload, name, 'id')) ?? uuid4();
-        if (!compactionOutcome(state(), id)) dispatch({ kind, requestId: id, at: now() });
+        const id = accepted(readOptionalText(payload, name, 'id')) ?? host.uuid();
+        if (!compactionOutcome(state(), id)) dispatch({ kind, requestId: id, at: host.now() });
         await notifier.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
         refuseUnopened(state());
         const outcome = compactionOutcome(state(), id);
@@ -217,14 +210,14 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     );
   }
-  handleLineage({ state, dispatch, notifier, isHandingOver, counted, accept });
-  setDefaultUpdateHandler((name) => {
+  handleLineage({ host, state, dispatch, notifier, isHandingOver, counted, accept });
+  host.onOtherUpdate((name) => {
     throw ApplicationFailure.nonRetryable(`no update "${name}" in a conversation`, 'UnknownUpdate');
   });
 
-  setHandler(statusQuery, () => statusOf(state(), workflowInfo().historyLength));
-  setHandler(contextQuery, () => contextOf(state()));
-  setHandler(queueQuery, () => queueOf(state()));
+  host.setHandler(statusQuery, () => statusOf(state(), host.info().historyLength));
+  host.setHandler(contextQuery, () => contextOf(state()));
+  host.setHandler(queueQuery, () => queueOf(state()));
 
   /** The text is at hand in the run that heard it. */
   const cachedResult = (ended: EndedTurn): TurnResult | undefined => {
@@ -237,11 +230,11 @@ export function handleMessages(conversation: Conversation): Handled {
   const storedResult = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
     const { identity } = state();
     const slot = ended.answerSlot ?? 0;
-    const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }).catch(() => undefined);
+    const ask = (): Promise<Recalled | undefined> => recall(host, { identity, slot }).catch(() => undefined);
     let answer = await ask();
     if (answer === null) {
       // Whether it helped shows when the store is read again.
-      await heal({ identity, slots: [slot] }).catch(() => undefined);
+      await heal(host, { identity, slots: [slot] }).catch(() => undefined);
       answer = await ask();
     }
     if (answer === null) return resultOf(ended, '[The store has lost this answer, and the history that could rebuild it is gone.]');

@@ -3,11 +3,13 @@ import type { ConversationEvent } from '../conversation/event.js';
 import type { ParsedMessage } from '../conversation/protocol/input.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { ChangeNotifier } from './change-notifier.js';
-import { ApplicationFailure } from '@temporalio/workflow';
+import { ApplicationFailure } from '@temporalio/common';
 import type { Checked } from '../conversation/protocol/fields.js';
+import type { Host } from './host.js';
 import { FAILURES } from './messages.js';
 
 export interface Handling {
+  readonly host: Host;
   readonly state: () => ConversationState;
   readonly dispatch: (event: ConversationEvent) => void;
   readonly notifier: ChangeNotifier;

@@ -1,5 +1,5 @@
 /** What people say beside messages: approval of a call, an answer, a larger budget, another model, a message taken back. And what sub-agents report. */
-import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import { ApplicationFailure } from '@temporalio/common';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
 import type { Budget } from '../records/identity.js';
@@ -9,7 +9,6 @@ import { queuedCount } from '../conversation/inbox/spill.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
 import { newsRefusal } from '../conversation/turn/delegation.js';
 import { withdrawalRefusal } from '../conversation/inbox/queue-editing.js';
-import { now } from './clock.js';
 import { type Handling, accepted, refuseWhenClosing } from './handling.js';
 import {
   approvalsQuery,
@@ -24,32 +23,33 @@ import {
 } from './messages.js';
 
 export function handleHumanInput({
+  host,
   state,
   dispatch,
   counted,
   accept,
   reject,
-}: Pick<Handling, 'state' | 'dispatch' | 'counted' | 'accept' | 'reject'>): void {
-  setHandler(decideSignal, (payload: unknown) => {
+}: Pick<Handling, 'host' | 'state' | 'dispatch' | 'counted' | 'accept' | 'reject'>): void {
+  host.setHandler(decideSignal, (payload: unknown) => {
     const decision = readDecision(payload);
-    if (decision.ok) dispatch({ kind: 'decided', decision: decision.value, at: now() });
+    if (decision.ok) dispatch({ kind: 'decided', decision: decision.value, at: host.now() });
     else reject('decide', decision.reason);
   });
-  setHandler(childSignal, (payload: unknown) => {
+  host.setHandler(childSignal, (payload: unknown) => {
     const news = readChildNews(payload);
     if (!news.ok) return reject('child', news.reason);
     const refused = newsRefusal(state(), news.value);
     if (refused !== undefined) return reject('child', refused);
     const { callId } = news.value;
-    if (news.value.kind === 'asks') dispatch({ kind: 'child-asks', callId, asks: news.value.asks, at: now() });
-    else if (news.value.kind === 'control') dispatch({ kind: 'child-stepped', callId, control: news.value.control, at: now() });
-    else dispatch({ kind: 'child-ended', callId, report: news.value.report, at: now() });
+    if (news.value.kind === 'asks') dispatch({ kind: 'child-asks', callId, asks: news.value.asks, at: host.now() });
+    else if (news.value.kind === 'control') dispatch({ kind: 'child-stepped', callId, control: news.value.control, at: host.now() });
+    else dispatch({ kind: 'child-ended', callId, report: news.value.report, at: host.now() });
   });
-  setHandler(
+  host.setHandler(
     decideUpdate,
     counted((payload: unknown): Promise<Decided> => {
       const decision = accepted(readDecision(payload));
-      dispatch({ kind: 'decided', decision, at: now() });
+      dispatch({ kind: 'decided', decision, at: host.now() });
       return Promise.resolve({ callId: decision.callId, decision: decision.decision });
     }),
     {
@@ -59,11 +59,11 @@ export function handleHumanInput({
       },
     },
   );
-  setHandler(
+  host.setHandler(
     enqueueUpdate,
     counted((payload: unknown): Promise<Enqueued> => {
       const said = accepted(readMessage(payload));
-      const messageId = said.id ?? uuid4();
+      const messageId = said.id ?? host.uuid();
       const known = state().seen.some(([id]) => id === messageId);
       const position = queuedCount(state().queue);
       accept(said, messageId);
@@ -77,34 +77,34 @@ export function handleHumanInput({
       },
     },
   );
-  setHandler(
+  host.setHandler(
     withdrawUpdate,
     counted((payload: unknown): Promise<Withdrawn> => {
       const messageId = accepted(readWithdrawal(payload));
       const reason = withdrawalRefusal(state(), messageId);
       if (reason !== undefined) return Promise.resolve({ messageId, withdrawn: false, reason });
-      dispatch({ kind: 'withdraw-requested', messageId, at: now() });
+      dispatch({ kind: 'withdraw-requested', messageId, at: host.now() });
       return Promise.resolve({ messageId, withdrawn: true });
     }),
     { validator: (payload: unknown) => void accepted(readWithdrawal(payload)) },
   );
-  setHandler(
+  host.setHandler(
     raiseBudgetUpdate,
     counted((payload: unknown): Promise<{ readonly budget: Budget }> => {
       const budget = accepted(readBudget(payload, 'raiseBudget'));
-      dispatch({ kind: 'budget-raised', budget, at: now() });
+      dispatch({ kind: 'budget-raised', budget, at: host.now() });
       return Promise.resolve({ budget });
     }),
     { validator: (payload: unknown) => void accepted(readBudget(payload, 'raiseBudget')) },
   );
-  setHandler(
+  host.setHandler(
     setModelUpdate,
     counted((payload: unknown): Promise<{ readonly model: string | null }> => {
       const model = accepted(readModelChoice(payload));
-      dispatch({ kind: 'model-set', model, at: now() });
+      dispatch({ kind: 'model-set', model, at: host.now() });
       return Promise.resolve({ model });
     }),
     { validator: (payload: unknown) => void accepted(readModelChoice(payload)) },
   );
-  setHandler(approvalsQuery, () => approvalsOf(state()));
+  host.setHandler(approvalsQuery, () => approvalsOf(state()));
 }

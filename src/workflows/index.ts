@@ -4,10 +4,7 @@
  *
  * @packageDocumentation
  */
-export { conversation, createConversation } from './conversation.js';
-export { memory } from './memory.js';
-export { memoryCare } from './memory.js';
-export { webhook } from './webhook.js';
+export { conversation, createConversation, memory, memoryCare, webhook } from './workflows.js';
 export type { ConversationArgument } from './conversation.js';
 export type { MemoryArgument } from './memory.js';
 export type { ConversationIdentity } from '../records/identity.js';

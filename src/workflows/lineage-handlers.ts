@@ -1,17 +1,16 @@
 /** What a client may say about other lives and rewinds: `opened` and `rewind`. */
-import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import { ApplicationFailure } from '@temporalio/common';
 import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { readRewind } from '../conversation/protocol/input.js';
 import { rewindOutcome } from '../conversation/lineage/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';
-import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
 
 export function handleLineage(handling: Omit<Handling, 'reject'>): void {
-  const { state, dispatch, notifier, isHandingOver, counted, accept } = handling;
-  setHandler(
+  const { host, state, dispatch, notifier, isHandingOver, counted, accept } = handling;
+  host.setHandler(
     openedUpdate,
     counted(async (): Promise<Opened | null> => {
       await notifier.until(() => isHandingOver() || isOpen(state()) || isRefused(state()));
@@ -20,15 +19,15 @@ export function handleLineage(handling: Omit<Handling, 'reject'>): void {
       throw askAgain('the conversation hands over to its next run');
     }),
   );
-  setHandler(
+  host.setHandler(
     rewindUpdate,
     counted(async (payload: unknown): Promise<RewindResult> => {
-      const { to, before, id = uuid4(), message } = accepted(readRewind(payload));
+      const { to, before, id = host.uuid(), message } = accepted(readRewind(payload));
       // Asked again after a hand-over, it is the same message.
       const messageId = message && (message.id ?? id);
       const isAnswered = rewindOutcome(state(), id) !== undefined;
       const said = messageId === undefined ? {} : { messageId };
-      dispatch({ kind: 'rewind-requested', requestId: id, to, ...(before && { before }), ...said, at: now() });
+      dispatch({ kind: 'rewind-requested', requestId: id, to, ...(before && { before }), ...said, at: host.now() });
       // No turn begins before the rewind is done; a person waits for this one's answer, so it is the first.
       if (message && messageId !== undefined && !isAnswered) accept({ ...message, delivery: 'interrupt' }, messageId);
       await notifier.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);

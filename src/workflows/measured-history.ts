@@ -9,14 +9,8 @@
 import { workflowInfo, type WorkflowInterceptors } from '@temporalio/workflow';
 import { MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
 import { accepted, eventsOfCommands, eventsOfJob } from './history-events.js';
+import type { MeasuredHistory } from './host.js';
 import { WORKFLOW_TYPE } from './messages.js';
-
-/** Of the running one, with what its present task has brought. */
-export interface MeasuredHistory {
-  readonly events: number;
-  /** Of what has come in, and of the events themselves. What went out again is as much at the most, or less. */
-  readonly bytes: number;
-}
 
 /** The second argument of a workflow function, which only the interceptor below gives. */
 export type MeasureHistory = () => MeasuredHistory;

@@ -8,19 +8,7 @@
  * M4  Of a conversation that was deleted nothing is asked or written any more.
  */
 import { counted } from '../records/text.js';
-import {
-  allHandlersFinished,
-  ApplicationFailure,
-  CancellationScope,
-  condition,
-  continueAsNew,
-  getExternalWorkflowHandle,
-  setCurrentDetails,
-  setDefaultSignalHandler,
-  setHandler,
-  workflowInfo,
-  log,
-} from '@temporalio/workflow';
+import { ApplicationFailure } from '@temporalio/common';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
 import type { RememberInput } from '../conversation/activity-io/memory-effects.js';
@@ -66,11 +54,10 @@ import { handedOver } from '../conversation/protocol/state-seal.js';
 import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';
 import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
-import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { accepted } from './handling.js';
 import { refusedSeal } from './sealed.js';
-import { measureByServer, type MeasureHistory } from './measured-history.js';
+import type { Host } from './host.js';
 import { memoryActivities } from './activities.js';
 import {
   careSignal,
@@ -94,9 +81,9 @@ const MAX_EVENTS = 5_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** The workflow `memory:<scope>`: the one writer of a scope's long-term memory. */
-export async function memory(argument: MemoryArgument, measure: MeasureHistory = measureByServer): Promise<never> {
-  const { scope, handOver = MAX_EVENTS } = begin(argument);
-  let queue = carriedQueue(argument, scope);
+export async function keepMemory(host: Host, argument: MemoryArgument): Promise<never> {
+  const { scope, handOver = MAX_EVENTS } = begin(host, argument);
+  let queue = carriedQueue(host, argument, scope);
   let leaving = false;
   let cares = 0;
   let cancelled: Error | undefined;
@@ -104,10 +91,10 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
   const writing = createTurnstile();
   const change = (next: MemoryQueue): void => {
     queue = next;
-    setCurrentDetails(memoryDetailsOf(queue));
+    host.setCurrentDetails(memoryDetailsOf(queue));
     notifier.notify();
   };
-  CancellationScope.current().cancelRequested.catch((error: Error) => {
+  host.onCancelled((error) => {
     cancelled = error;
     notifier.notify();
   });
@@ -125,26 +112,26 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
   const decide = <T>(work: () => Promise<T>): Promise<T> => inWords(() => writing(work));
   const forget = async (payload: unknown): Promise<Forgotten> => {
     const request = accepted(readForget(payload));
-    const gone = await decide(() => memoryActivities(undefined).forget({ scope, ...request, at: now() }));
+    const gone = await decide(() => memoryActivities(host, undefined).forget({ scope, ...request, at: host.now() }));
     const counts = [
       counted(gone.lines.length, 'line'),
       counted(gone.facts.length, 'fact'),
       counted(gone.proposals.length, 'proposal'),
     ].join(', ');
-    change(noteDone(queue, now(), `forgotten: ${counts}`));
+    change(noteDone(queue, host.now(), `forgotten: ${counts}`));
     return gone;
   };
   const review = async (payload: unknown): Promise<Reviewed> => {
     const request = accepted(readReview(payload));
-    const reviewed = await decide(() => memoryActivities(undefined).review({ scope, ...request }));
-    change(noteDone(queue, now(), `${reviewed.id} ${reviewed.state}`));
+    const reviewed = await decide(() => memoryActivities(host, undefined).review({ scope, ...request }));
+    change(noteDone(queue, host.now(), `${reviewed.id} ${reviewed.state}`));
     return reviewed;
   };
   const care = async (payload?: unknown): Promise<Cared> => {
     const { agent = scope } = accepted(readCare(payload));
-    const activities = memoryActivities(undefined);
+    const activities = memoryActivities(host, undefined);
     const found = await inWords(() => activities.care({ scope, agent }));
-    const id = `care/${workflowInfo().runId}/${++cares}`;
+    const id = `care/${host.info().runId}/${++cares}`;
     if (found.update) {
       const { update } = found;
       await remember(activities, { scope, id, cause: 'care', history: null, update, proposed: [] });
@@ -153,7 +140,7 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
     change(
       noteDone(
         withUsage(queue, usage),
-        now(),
+        host.now(),
         kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do',
       ),
     );
@@ -162,65 +149,63 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
   /** A signal has no answer; the details show how it ended. */
   const unheard = (handle: (payload: unknown) => Promise<unknown>) => {
     return async (payload: unknown): Promise<void> => {
-      await handle(payload).catch((error: unknown) => change(noteDone(queue, now(), `failed: ${failureOf(error).message}`)));
+      await handle(payload).catch((error: unknown) => change(noteDone(queue, host.now(), `failed: ${failureOf(error).message}`)));
     };
   };
 
-  setHandler(consolidateSignal, (payload: unknown) => {
+  host.setHandler(consolidateSignal, (payload: unknown) => {
     const request = readConsolidationRequest(payload);
-    if (!request.ok) change(noteDone(queue, now(), `refused: ${request.reason}`));
-    else if (isQueueFull(queue)) change(noteDone(queue, now(), `refused: ${queue.requests.length} requests wait already`));
+    if (!request.ok) change(noteDone(queue, host.now(), `refused: ${request.reason}`));
+    else if (isQueueFull(queue)) change(noteDone(queue, host.now(), `refused: ${queue.requests.length} requests wait already`));
     else change(addRequest(queue, request.value));
   });
-  setHandler(deletedSignal, (payload: unknown) => {
+  host.setHandler(deletedSignal, (payload: unknown) => {
     const deleted = readDeletedNotice(payload);
-    change(deleted.ok ? dropRequests(queue, deleted.value, now()) : noteDone(queue, now(), `refused: ${deleted.reason}`));
+    change(deleted.ok ? dropRequests(queue, deleted.value, host.now()) : noteDone(queue, host.now(), `refused: ${deleted.reason}`));
   });
-  setHandler(forgetSignal, unheard(forget));
-  setHandler(reviewSignal, unheard(review));
-  setHandler(careSignal, unheard(care));
-  setHandler(forgetUpdate, forget, { validator: (payload: unknown) => void accepted(readForget(payload)) });
-  setHandler(reviewUpdate, review, { validator: (payload: unknown) => void accepted(readReview(payload)) });
-  setHandler(careUpdate, care, { validator: (payload?: unknown) => void accepted(readCare(payload)) });
-  setDefaultSignalHandler((name) => change(noteDone(queue, now(), `refused: no signal "${name}"`)));
-  setHandler(memoryStatusQuery, () => memoryStatusOf(queue, workflowInfo().historyLength));
-  setCurrentDetails(memoryDetailsOf(queue));
+  host.setHandler(forgetSignal, unheard(forget));
+  host.setHandler(reviewSignal, unheard(review));
+  host.setHandler(careSignal, unheard(care));
+  host.setHandler(forgetUpdate, forget, { validator: (payload: unknown) => void accepted(readForget(payload)) });
+  host.setHandler(reviewUpdate, review, { validator: (payload: unknown) => void accepted(readReview(payload)) });
+  host.setHandler(careUpdate, care, { validator: (payload?: unknown) => void accepted(readCare(payload)) });
+  host.onOtherSignal((name) => change(noteDone(queue, host.now(), `refused: no signal "${name}"`)));
+  host.setHandler(memoryStatusQuery, () => memoryStatusOf(queue, host.info().historyLength));
+  host.setCurrentDetails(memoryDetailsOf(queue));
 
   const serve = async (request: AskedConsolidation): Promise<void> => {
     const { id, conversation, requestId, life, taskQueue } = request;
     change(startRequest(queue, id));
-    const activities = memoryActivities(taskQueue);
+    const activities = memoryActivities(host, taskQueue);
     let ended: { consolidation: Consolidation; usage: Usage | null };
     try {
       const summary = `${conversation} · ${counted(request.messages, 'message')} (${request.why})`;
       const { written } = queue;
       const result = await activities.consolidate({ scope, request, ...(written && { written }) }, summary);
       ended = outcomeOf(result);
-      if (isDropped(queue, id)) return change(dropRequest(queue, id, now(), ended.usage)); // M4
+      if (isDropped(queue, id)) return change(dropRequest(queue, id, host.now(), ended.usage)); // M4
       const input = toRemember(scope, id, result);
       if (input) await remember(activities, input);
     } catch (error) {
       if (cancelled !== undefined) throw cancelled;
       const failure = failureOf(error);
-      if (isDropped(queue, id) || failure.type === 'deleted') return change(dropRequest(queue, id, now())); // M4
-      return change(postponeRequest(queue, id, failure, now())); // M1
+      if (isDropped(queue, id) || failure.type === 'deleted') return change(dropRequest(queue, id, host.now())); // M4
+      return change(postponeRequest(queue, id, failure, host.now())); // M1
     }
     // Who is gone does not have to know; the news of another life is not this one's.
-    await getExternalWorkflowHandle(conversation)
-      .signal(consolidatedSignal, { requestId, life, ...ended })
-      .catch(() => undefined);
-    change(finishRequest(queue, id, { ...ended, at: now() }));
+    await host.signal(conversation, consolidatedSignal, [{ requestId, life, ...ended }]).catch(() => undefined);
+    change(finishRequest(queue, id, { ...ended, at: host.now() }));
   };
 
   for (;;) {
     if (cancelled !== undefined) throw cancelled;
-    const { events, bytes } = measure();
+    const { events, bytes } = host.measure();
     leaving ||= events >= handOver || bytes >= MAX_BYTES;
     if (leaving) {
-      await condition(allHandlersFinished);
-      return continueAsNew<typeof memory>(handedOver({ ...argument, scope, carried: queue }));
+      await host.condition(host.allHandlersFinished);
+      return host.continueAsNew(handedOver({ ...argument, scope, carried: queue }));
     }
-    const next = nextRequest(queue, now());
+    const next = nextRequest(queue, host.now());
     if (next) {
       await serve(next.request);
       continue;
@@ -229,15 +214,15 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
     const changed = (): boolean => queue !== before || cancelled !== undefined;
     const retryAt = nextRetryAt(queue);
     if (retryAt === undefined) await notifier.until(changed);
-    else await condition(changed, Math.max(1, retryAt - now()), { summary: 'a consolidation that failed is tried again' });
+    else await host.condition(changed, Math.max(1, retryAt - host.now()), { summary: 'a consolidation that failed is tried again' });
   }
 }
 
-function begin(argument: MemoryArgument | undefined): MemoryStart {
+function begin(host: Host, argument: MemoryArgument | undefined): MemoryStart {
   const start = readMemoryStart(argument);
   if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot start a memory: ${start.reason}`, FAILURES.invalidStart);
   const { scope } = start.value;
-  const { workflowId } = workflowInfo();
+  const { workflowId } = host.info();
   const id = memoryWorkflowId(scope);
   // With another task queue behind it where two of them share a scope's name.
   if (isScope(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return start.value;
@@ -245,10 +230,10 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
 }
 
 /** Only an earlier run may carry a queue in, and a start argument can claim to be one. */
-function carriedQueue(argument: MemoryArgument, scope: string): MemoryQueue {
+function carriedQueue(host: Host, argument: MemoryArgument, scope: string): MemoryQueue {
   const { carried } = argument;
-  if (carried === undefined || !workflowInfo().continuedFromExecutionRunId) return emptyQueue(scope);
-  const unsealed = refusedSeal(argument);
+  if (carried === undefined || !host.info().continuedFromExecutionRunId) return emptyQueue(scope);
+  const unsealed = refusedSeal(host, argument);
   if (unsealed !== undefined)
     throw ApplicationFailure.nonRetryable(
       `the run before this memory handed over a queue that no worker of ours has signed (${unsealed}); start it anew: MEMORY.md is in the store`,
@@ -275,14 +260,14 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
 /** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */
 
 /** `memory` is the workflow id of that writer. */
-export async function memoryCare(argument: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
+export async function askForCare(host: Host, argument: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
   const start = readMemoryCareStart(argument);
   if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot take care of a memory: ${start.reason}`, FAILURES.invalidStart);
   const { scope, memory, agent } = start.value;
   try {
-    await getExternalWorkflowHandle(memory).signal(careSignal, agent === undefined ? {} : { agent });
+    await host.signal(memory, careSignal, [agent === undefined ? {} : { agent }]);
   } catch {
     // Nothing was ever consolidated there: nothing to take care of.
-    log.info('there is no memory to take care of', { scope });
+    host.log('there is no memory to take care of', { scope });
   }
 }

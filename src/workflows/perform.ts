@@ -1,22 +1,14 @@
 /** Starts steps and turns what comes of them into events. Nothing here decides. */
-import {
-  CancellationScope,
-  upsertMemo,
-  upsertSearchAttributes,
-  getExternalWorkflowHandle,
-  ParentClosePolicy,
-  startChild,
-  type SignalDefinition,
-} from '@temporalio/workflow';
+import type { SignalDefinition } from '@temporalio/common';
 import { policyOf } from '../conversation/effect-table.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ChildStart, Effect, Effects } from '../conversation/effect.js';
 import type { Step } from '../conversation/next-step.js';
 import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
 import { runActivity, type ActivityEffect } from './activities.js';
-import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import type { Handled } from './handlers.js';
+import type { Host } from './host.js';
 import { childSignal, decideSignal, interruptSignal, parentSignal, WORKFLOW_TYPE } from './messages.js';
 import { toPairs } from './search-attributes.js';
 import { qualifiedScope, scopeAndTenant } from '../records/scope.js';
@@ -37,17 +29,18 @@ export interface Performer {
 }
 
 export function createPerformer(
+  host: Host,
   dispatch: (event: ConversationEvent) => void,
   resultOf: Handled['resultOf'],
   reduce: ReturnType<typeof createReducerRegistry>,
 ): Performer {
   /** A stop is for all that is in flight; what starts after it has a scope of its own. */
-  let scope = new CancellationScope();
+  let scope = host.createScope();
   let sending = 0;
 
-  const send: typeof signalOther = async (...args) => {
+  const send = async <Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> => {
     sending += 1;
-    await signalOther(...args);
+    await signalOther(host, workflowId, signal, ...args);
     sending -= 1;
   };
   const stopChildren = (children: readonly string[]): void => {
@@ -56,11 +49,11 @@ export function createPerformer(
   const work = (effect: Effect): Promise<unknown> => {
     switch (effect.effect) {
       case 'start-child':
-        return startSubAgent(effect.input, dispatch);
+        return startSubAgent(host, effect.input, dispatch);
       case 'report':
-        return report(effect.input, resultOf);
+        return report(host, effect.input, resultOf);
       default:
-        return runActivity(effect as ActivityEffect);
+        return runActivity(host, effect as ActivityEffect);
     }
   };
   /** One promise and no more: a replay pays for each. */
@@ -68,15 +61,15 @@ export function createPerformer(
     const { effect: name, id } = effect;
     return work(effect).then(
       // The activity of that name answers with this effect's output.
-      (output) => dispatch({ kind: 'effect-completed', effect: name, id, output, at: now() } as ConversationEvent),
-      (error: unknown) => dispatch({ kind: 'effect-failed', effect: name, id, failure: failureOf(error), at: now() }),
+      (output) => dispatch({ kind: 'effect-completed', effect: name, id, output, at: host.now() } as ConversationEvent),
+      (error: unknown) => dispatch({ kind: 'effect-failed', effect: name, id, failure: failureOf(error), at: host.now() }),
     );
   };
 
   return {
     hasSent: () => sending === 0,
     start(step) {
-      const at = now();
+      const at = host.now();
       switch (step.kind) {
         case 'effect': {
           const { kind: _, ...effect } = step;
@@ -89,7 +82,7 @@ export function createPerformer(
           return dispatch({ kind: 'app-event-reduced', id: step.event.id, reduced: reduce(step.event, step.view), at });
         case 'stop':
           scope.cancel();
-          scope = new CancellationScope();
+          scope = host.createScope();
           stopChildren(step.children);
           return dispatch({ kind: 'stop-sent', at });
         case 'stop-late':
@@ -97,11 +90,11 @@ export function createPerformer(
           return dispatch({ kind: 'late-children-stopped', at });
         case 'upsert-attributes': {
           const { AgentStatus: status, AgentTurns: turns, AgentModel: model } = step.attributes;
-          upsertSearchAttributes(toPairs(step.attributes));
+          host.upsertSearchAttributes(toPairs(step.attributes));
           return dispatch({ kind: 'attributes-upserted', status, turns, ...(model !== undefined && { model }), at });
         }
         case 'upsert-title':
-          upsertMemo({ title: step.title });
+          host.upsertMemo({ title: step.title });
           return dispatch({ kind: 'title-upserted', at });
         case 'notify-children':
           for (const { child, decision } of step.decisions) void send(child, decideSignal, decision);
@@ -130,34 +123,33 @@ export function createPerformer(
 /** Sub-agents and the parent: workflows of their own that are started, notified and reported to. */
 
 /** A workflow that has ended needs no signal. Resolves once the server has it. */
-function signalOther<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> {
-  return getExternalWorkflowHandle(workflowId)
-    .signal(signal, ...args)
-    .catch(() => undefined);
+function signalOther<Args extends unknown[]>(host: Host, workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> {
+  return host.signal(workflowId, signal, args).catch(() => undefined);
 }
 
-/**
- * Resolves once it runs. Abandoned, so that it outlives this run's hand-over (a `TERMINATE` child dies with it, measured): it reports by signal. That it
- * ended without a report shows only here, while this run lasts.
- */
-async function startSubAgent({ callId, child, options }: ChildStart, dispatch: (event: ConversationEvent) => void): Promise<void> {
+/** Resolves once it runs. It reports by signal; that it ended without a report shows only here, while this run lasts. */
+async function startSubAgent(
+  host: Host,
+  { callId, child, options }: ChildStart,
+  dispatch: (event: ConversationEvent) => void,
+): Promise<void> {
   const { agent = '', scope = '', tenant, title = '' } = options;
-  const handle = await startChild(WORKFLOW_TYPE, {
+  const handle = await host.startChild(WORKFLOW_TYPE, {
     workflowId: child,
     args: [options],
-    parentClosePolicy: ParentClosePolicy.ABANDON,
     memo: { agent, ...scopeAndTenant(qualifiedScope(tenant, scope)), title },
     staticSummary: title,
   });
   handle.result().catch((error: unknown) => {
     const { type, message } = failureOf(error);
     const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
-    dispatch({ kind: 'child-ended', callId, report, at: now() });
+    dispatch({ kind: 'child-ended', callId, report, at: host.now() });
   });
 }
 
 /** How the one turn of this sub-agent ended. A signal said in the task that completes the workflow is never sent (measured): it is waited for. */
 async function report(
+  host: Host,
   { parent, ended, capability }: Effects['report']['input'],
   resultOf: (ended: EndedTurn) => Promise<TurnResult | undefined>,
 ): Promise<void> {
@@ -166,5 +158,5 @@ async function report(
   const { stopReason, usage, error } = ended;
   const report = { text, stopReason, usage, ...(error ? { error } : {}) };
   const shown = capability === undefined ? {} : { capability };
-  await signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report, ...shown });
+  await signalOther(host, parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report, ...shown });
 }

@@ -1,6 +1,5 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
-import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
-import type { UpdateDefinition } from '@temporalio/common';
+import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { CompactionOutcome, QueuedEvent } from '../conversation/protocol/contract.js';
 import { choiceRefusal, compactionOutcome, isChoiceKnown, tokenUsageOf } from '../conversation/context/requests.js';
@@ -20,7 +19,6 @@ import { stepRefusal } from '../conversation/stepping/control.js';
 import { editRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js';
-import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import {
   checkTokenUsageQuery,
@@ -38,11 +36,11 @@ import {
 } from './messages.js';
 import type { ControlStatus, DispatchedEvent, StepResult } from '../conversation/protocol/stepping.js';
 
-export function handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
+export function handleStepping({ host, state, dispatch, notifier, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
   /** Set at once; the answer is how the conversation stands then. `read` throws what refuses the update. */
   const handleSetting = <T>(update: UpdateDefinition<ControlStatus, [T]>, read: (payload: unknown) => ConversationEvent): void =>
-    setHandler(
+    host.setHandler(
       update,
       counted((payload: unknown) => {
         dispatch(read(payload));
@@ -51,18 +49,18 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       { validator: (payload: unknown) => void read(payload) },
     );
 
-  setHandler(eventSignal, (payload: unknown) => {
+  host.setHandler(eventSignal, (payload: unknown) => {
     const event = readAppEvent(payload);
-    if (event.ok) dispatch(appEventReceived(event.value, event.value.id ?? uuid4()));
+    if (event.ok) dispatch(appEventReceived(event.value, event.value.id ?? host.uuid(), host.now()));
     else reject('event', event.reason);
   });
-  setHandler(
+  host.setHandler(
     dispatchUpdate,
     counted(async (payload: unknown): Promise<DispatchedEvent> => {
       const event = accepted(readAppEvent(payload));
-      const id = event.id ?? uuid4();
+      const id = event.id ?? host.uuid();
       const position = queuedCount(state().queue);
-      dispatch(appEventReceived(event, id));
+      dispatch(appEventReceived(event, id, host.now()));
       if (!event.wait) return { id, position };
       await notifier.until(() => isHandingOver() || outcomeOfEvent(state(), id) !== undefined);
       const result = outcomeOfEvent(state(), id);
@@ -78,25 +76,25 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       },
     },
   );
-  setHandler(parentSignal, (payload: unknown) => {
+  host.setHandler(parentSignal, (payload: unknown) => {
     const read = readParentOrder(payload);
     if (!read.ok) return reject('parent', read.reason);
     const { order, capability } = read.value;
     if (!state().parent || capability !== state().capability) return reject('parent', 'parent.capability is not the one of its start');
-    dispatch({ kind: 'parent-ordered', order, at: now() });
+    dispatch({ kind: 'parent-ordered', order, at: host.now() });
   });
-  setHandler(controlQuery, () => controlViewOf(state()));
-  handleSetting(setModeUpdate, (payload) => ({ kind: 'mode-set', mode: accepted(readMode(payload)), at: now() }));
+  host.setHandler(controlQuery, () => controlViewOf(state()));
+  handleSetting(setModeUpdate, (payload) => ({ kind: 'mode-set', mode: accepted(readMode(payload)), at: host.now() }));
   handleSetting(setBreakpointsUpdate, (payload) => ({
     kind: 'breakpoints-set',
     breakpoints: accepted(readBreakpoints(payload)),
-    at: now(),
+    at: host.now(),
   }));
-  setHandler(
+  host.setHandler(
     stepUpdate,
     counted(async (payload?: unknown): Promise<StepResult> => {
-      const { id = uuid4(), scope } = accepted(readStepRequest(payload));
-      if (!resultOf(id)) dispatch({ kind: 'step-requested', id, ...(scope !== undefined && { scope }), at: now() });
+      const { id = host.uuid(), scope } = accepted(readStepRequest(payload));
+      if (!resultOf(id)) dispatch({ kind: 'step-requested', id, ...(scope !== undefined && { scope }), at: host.now() });
       // Taken out of stepping meanwhile, no event answers this step any more.
       await notifier.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
       refuseUnopened(state());
@@ -118,11 +116,12 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
     [executeTruncationUpdate, 'executeTruncation', 'truncate'],
     [triggerCompactionUpdate, 'triggerCompaction', 'compact'],
   ] as const) {
-    setHandler(
+    host.setHandler(
       update,
       counted(async (payload: unknown): Promise<CompactionOutcome> => {
-        const { id = uuid4(), slots } = accepted(readChosenChunks(payload, name));
-        if (!compactionOutcome(state(), id)) dispatch({ kind: 'chunks-chosen', requestId: id, what, slots: toRanges(slots), at: now() });
+        const { id = host.uuid(), slots } = accepted(readChosenChunks(payload, name));
+        if (!compactionOutcome(state(), id))
+          dispatch({ kind: 'chunks-chosen', requestId: id, what, slots: toRanges(slots), at: host.now() });
         await notifier.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
         refuseUnopened(state());
         const outcome = compactionOutcome(state(), id);
@@ -141,11 +140,11 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       },
     );
   }
-  setHandler(checkTokenUsageQuery, () => tokenUsageOf(state()));
-  setHandler(
+  host.setHandler(checkTokenUsageQuery, () => tokenUsageOf(state()));
+  host.setHandler(
     editQueueUpdate,
     counted((payload: unknown): Promise<{ readonly queue: QueuedEvent[] }> => {
-      dispatch({ kind: 'queue-edited', edit: accepted(readQueueEdit(payload)), at: now() });
+      dispatch({ kind: 'queue-edited', edit: accepted(readQueueEdit(payload)), at: host.now() });
       return Promise.resolve({ queue: queueOf(state()) });
     }),
     {
@@ -157,6 +156,6 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
   );
 }
 
-function appEventReceived({ type, payload, wait }: ReadAppEvent, id: string): ConversationEvent {
-  return { kind: 'app-event-received', id, type, payload, ...(wait && { isAwaited: true }), at: now() };
+function appEventReceived({ type, payload, wait }: ReadAppEvent, id: string, at: number): ConversationEvent {
+  return { kind: 'app-event-received', id, type, payload, ...(wait && { isAwaited: true }), at };
 }

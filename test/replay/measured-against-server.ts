@@ -1,6 +1,7 @@
 /** Loaded beside the workflows: says after each activation how long history is by our count and by Temporal's. */
 import { proxySinks, workflowInfo, type WorkflowInterceptors } from '@temporalio/workflow';
-import type { MeasuredHistory, MeasureHistory } from '../../src/workflows/measured-history.js';
+import type { MeasuredHistory } from '../../src/workflows/host.js';
+import type { MeasureHistory } from '../../src/workflows/measured-history.js';
 
 type Lengths = { readonly measured: MeasuredHistory; readonly server: MeasuredHistory };
 export type LengthSinks = { readonly lengths: { seen(lengths: Lengths): void } };

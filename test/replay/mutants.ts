@@ -84,7 +84,7 @@ export const mutants: readonly Mutant[] = [
     name: 'takes a breath before every turn',
     file: 'workflows/conversation.ts',
     from: 'for (;;) {',
-    to: 'for (;;) {\n    if (state.queue.length > 0) await condition(() => false, 1);',
+    to: "for (;;) {\n    if (state.queue.length > 0) await host.condition(() => false, 1, { summary: 'a breath' });",
     caughtBy: ['text-turns', 'tool-', 'crash-', 'interrupt-', 'reset-', 'hand-over-', 'close', 'store-', 'ride-'],
   },
   {

@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Worker } from '@temporalio/worker';
 import { readHistories, withReadablePayloads, workflowIdOf, type RecordedRun } from './history-file.js';
-import { workflowBundle } from '../support/world.js';
+import { workflowBundle } from '../support/temporal-worker.js';
 import { optionsOf, replayAll, silence } from './replay-all.js';
 
 const histories = readHistories();

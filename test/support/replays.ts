@@ -1,10 +1,9 @@
 /** Every history that a test has made must replay: a worker that has let a conversation go would otherwise never take it up again. */
-import { Worker, type InjectedSinks } from '@temporalio/worker';
+import type { InjectedSinks } from '@temporalio/worker';
 import { fetchRuns, type History } from '../../src/heal/fetch-runs.js';
-import { hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import type { StateKeys } from '../../src/config/settings.js';
-import { converterOf, workflowBundle, type World } from './world.js';
+import type { World } from './world.js';
 
 /** What a workflow tells its worker is of no use here. */
 const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
@@ -12,6 +11,17 @@ const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
 };
 
 const MAX_HISTORIES = 40;
+
+/** The last test of a file: on Temporal, that every history it has made replays. In memory there are none. */
+export function testReplays(world: () => Pick<World, 'temporal' | 'taskQueue'>): void {
+  if (process.env['PERDURA_TEST_ENGINE'] === 'memory') return;
+  test('every history of these tests replays', () => expectReplays(world()));
+}
+
+/** In memory nothing is replayed. */
+export async function expectReplays(world: Pick<World, 'temporal' | 'taskQueue'>): Promise<void> {
+  if (process.env['PERDURA_TEST_ENGINE'] !== 'memory') expect(await replayProblems(world)).toEqual([]);
+}
 
 export interface Replayed {
   readonly workflowId: string;
@@ -27,6 +37,7 @@ export async function replayAll(
   most = Infinity,
   keys?: StateKeys,
 ): Promise<Replayed[]> {
+  const { converterOf, hasBegun, Worker, workflowBundle } = await import('./temporal-worker.js');
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus != 'ContinuedAsNew'`;
   const made: { workflowId: string; history: History }[] = [];
   for await (const { workflowId, runId } of temporal.workflow.list({ query })) {

@@ -1,22 +1,21 @@
-/** Everything a conversation needs, all of it real: Temporal, a store, a worker in this process, the SDK against our scripted API. */
+/**
+ * Everything a conversation needs, all of it real: a store, a worker in this process, the SDK against our scripted API; and Temporal, or in
+ * its place the engine of `src/testing`, which runs the same loop, handlers and activities in memory.
+ */
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from '@temporalio/client';
-import type { DataConverter } from '@temporalio/common';
-import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { Client, type ConnectionLike } from '@temporalio/client';
 import type { ActivityDependencies } from '../../src/activities/dependencies.js';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { openConnection } from '../../src/client/temporal/connection.js';
-import { withLock } from '../../src/cli/services/lock.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';
 import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-deliveries.js';
 import { createPublicIdOf, createStatusOf } from '../../src/client/describe.js';
 import { heal } from '../../src/heal/heal.js';
-import { replayHere } from '../../src/heal/replay-here.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
@@ -35,12 +34,16 @@ import { builtinTools } from '../../src/tools/builtin/index.js';
 import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
-import { workerOptions } from '../../src/worker.js';
 import type { StateKeys } from '../../src/config/settings.js';
-import { createStateCodec } from '../../src/extensions/state-codec.js';
-import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { advance, startMemoryTemporal, type MemoryTemporal } from '../../src/testing/engine/index.js';
+
+export type EngineName = 'memory' | 'temporal';
 
 export interface WorldOptions extends MessagesApiOptions {
+  /** Default: what `PERDURA_TEST_ENGINE` names, else Temporal. What a test needs of Temporal itself stands in test/temporal/. */
+  readonly engine?: EngineName;
+  /** In memory: waits for time that are not skipped, by their words in `status`. A person and a client are waited for in any case. */
+  readonly holds?: RegExp;
   /** Redis at this address; files in a temp dir without it. */
   readonly redisUrl?: string;
   readonly address?: string;
@@ -88,47 +91,10 @@ export interface World {
   /** Makes an agent of that name, with this for its agent.json. */
   writeAgent(name: string, config: object): Promise<void>;
   startWorker(): Promise<() => Promise<void>>;
+  readonly engine: EngineName;
+  /** In memory: lets time pass, and whatever is due by then happen. */
+  advance(ms: number): Promise<void>;
   close(): Promise<void>;
-}
-
-const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
-
-/** As a worker with these keys reads and writes. */
-export function converterOf(keys: StateKeys | undefined): DataConverter {
-  return { payloadConverterPath: PAYLOAD_CONVERTER, ...(keys && { payloadCodecs: [createStateCodec(keys)] }) };
-}
-
-let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-
-/**
- * That of the build where `npm test` has just seen to it. Otherwise made once per run of jest, by the test file that wants it first, for
- * which the others wait: it takes seconds.
- */
-export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
-  const built = process.env['PERDURA_TEST_BUNDLE'];
-  return (bundle ??= built === undefined ? bundleOnce(process.env['PERDURA_TEST_DIR']) : readBundle(built));
-}
-
-async function readBundle(file: string): Promise<WorkflowBundleWithSourceMap> {
-  return { code: await readFile(file, 'utf8'), sourceMap: '' };
-}
-
-async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSourceMap> {
-  if (dir === undefined) return bundleNow();
-  const file = join(dir, 'workflow-bundle.js');
-  return withLock(`${file}.lock`, async () => {
-    const made = await readFile(file, 'utf8').catch(() => undefined);
-    if (made !== undefined) return { code: made, sourceMap: '' };
-    const fresh = await bundleNow();
-    const own = `${file}.${randomUUID()}`;
-    await writeFile(own, fresh.code);
-    await rename(own, file);
-    return fresh;
-  });
-}
-
-function bundleNow(): Promise<WorkflowBundleWithSourceMap> {
-  return bundleWorkflowCode({ ...bundleOptions(), logger: new DefaultLogger('ERROR') });
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
@@ -144,11 +110,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const api = await startMessagesApi(options);
   const makeStore = (): Store =>
     options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
-  const connection = await openConnection({ address });
+  const engineName = options.engine ?? (process.env['PERDURA_TEST_ENGINE'] === 'memory' ? 'memory' : 'temporal');
+  const memory = engineName === 'memory' ? startMemory(options) : undefined;
+  const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
-  const replay: Replay = async (id, histories) =>
-    replayHere({ workflowBundle: await workflowBundle(), dataConverter: converterOf(options.stateKeys) }, id, histories);
+  // The worker's native part is loaded where there is a worker.
+  const onTemporal = (): Promise<typeof import('./temporal-worker.js')> => import('./temporal-worker.js');
+  const replay: Replay = async (id, histories) => (await onTemporal()).replay(options.stateKeys, id, histories);
   const embedder = () => Promise.resolve(options.embedder);
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay, embedder });
 
@@ -156,14 +125,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   let workers = 0;
   /** The first has the world's store, which tests may look into; each other one its own, as processes have. */
   const startWorker = async (): Promise<() => Promise<void>> => {
-    quiet();
     const store = workers++ === 0 ? world : makeStore();
-    const native = await NativeConnection.connect({ address });
-    const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(options.stateKeys) };
+    const connected = memory ? undefined : await (await onTemporal()).connect(address);
+    const native: ConnectionLike = connected ?? connection;
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
     const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
     const { recall, embedding } = openRecall({ store, embedder: options.embedder });
     const activities = createActivities({
+      ...(memory && { now: memory.clock.now }),
       recall,
       ...(embedding && { embedding }),
       serverTools,
@@ -193,16 +162,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       defaultModel: 'anthropic/claude-test',
       modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
     });
-    const made = workerOptions({ connection: native, namespace: 'default', taskQueue, activities });
-    const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
-    const worker = await Worker.create({ ...rest, ...code, shutdownGraceTime: '1s' });
-    const running = worker.run();
+    const end = connected
+      ? await (await onTemporal()).runWorker(connected, taskQueue, activities, options.stateKeys)
+      : memory?.serve(activities);
     return async () => {
-      worker.shutdown();
-      await running;
+      await end?.();
       await serverTools.close();
       await embedding?.close();
-      await native.close();
+      await connected?.close();
       if (store !== world) await store.close();
     };
   };
@@ -221,8 +188,14 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       await writeFile(join(dir, 'agents', name, 'agent.json'), JSON.stringify(config));
     },
     startWorker,
+    engine: engineName,
+    async advance(ms) {
+      if (!memory) throw new Error('Temporal has its own time: only in memory it can be moved');
+      await advance(memory.clock, ms);
+    },
     async close() {
-      await forgetMemories(temporal, taskQueue);
+      if (memory) await endAll(memory);
+      else await forgetMemories(temporal, taskQueue);
       await stopWorker?.();
       stopWorker = undefined;
       await client.close();
@@ -234,6 +207,20 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
 }
 
+/** Nobody but the test ends these. */
+const FOR_SOMEBODY = /^waiting for (a person|the client|a look after)/;
+
+function startMemory({ holds }: WorldOptions): MemoryTemporal {
+  const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.test(why) !== true;
+  return startMemoryTemporal({ namespace: 'default', now: new Date(), skips });
+}
+
+async function endAll({ executions, terminate, clock }: MemoryTemporal): Promise<void> {
+  for (const execution of executions()) terminate(execution, 'the world ends');
+  // What hears no stop is left behind, as by a worker whose grace is over.
+  await Promise.race([clock.quiet(), new Promise((resolve) => setTimeout(resolve, 1_000).unref())]);
+}
+
 /** The memory of a scope lives on the queue where it began: the next world's conversations would wait for it in vain. */
 export async function forgetMemories(temporal: Client, taskQueue: string): Promise<void> {
   const query = `WorkflowType = 'memory' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue}'`;
@@ -243,12 +230,4 @@ export async function forgetMemories(temporal: Client, taskQueue: string): Promi
       .terminate('the world ends')
       .catch(() => undefined);
   }
-}
-
-let quieted = false;
-
-function quiet(): void {
-  if (quieted) return;
-  quieted = true;
-  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
 }

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import type { Pending } from '../../src/client.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { replayProblems } from '../support/replays.js';
+import { expectReplays } from '../support/replays.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -70,7 +70,7 @@ test('calls of several rounds, each answered once, over hand-overs in the middle
   await world.client.send(id, say(id, 'and now?'));
   expect(offered(id)).not.toContain('client__look');
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-  expect(await replayProblems(world)).toEqual([]);
+  await expectReplays(world);
 });
 
 test('a turn that is answered anew offers the tools of its message again, and one that is rewound while it waits goes', async () => {

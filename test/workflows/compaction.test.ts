@@ -18,7 +18,7 @@ import { heal } from '../../src/heal/heal.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say, type Stage } from '../support/stage.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 /** With all tools there would be little room for anything else. */
@@ -504,6 +504,4 @@ test('one that is refused the schema after all is asked without it', async () =>
   expect(said(stage.requests(id).at(-1))[0]).toContain('The password of the day is plum.');
 });
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

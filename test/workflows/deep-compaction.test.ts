@@ -7,7 +7,7 @@ import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say, type Stage } from '../support/stage.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const FEW_TOOLS = { tools: ['measure', 'weigh', 'retrieve_from_memory'], maxTokens: 500, memory: { memoryWindow: 1_000 } };
@@ -204,6 +204,4 @@ test.each(['small', 'unchannelled'])(
   60_000,
 );
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

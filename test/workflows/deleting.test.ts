@@ -10,7 +10,7 @@ import { overloaded } from '../support/provider-apis/faults.js';
 import { textOf } from '../support/provider-apis/api-request.js';
 import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { createStage, say } from '../support/stage.js';
 import { bytesOfFiles, bytesOfRedis } from '../support/store-bytes.js';
 import { waitFor } from '../support/wait-for.js';
@@ -270,7 +270,5 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     await expectGone(id);
   });
 
-  test('all of it replays', async () => {
-    expect(await replayProblems(world)).toEqual([]);
-  });
+  testReplays(() => world);
 });

@@ -4,7 +4,8 @@ import { callTools, text } from '../support/provider-apis/reply.js';
 import { startOwnWorker } from '../replay/own-worker.js';
 import { recordedTools } from '../replay/tools.js';
 import { runsOf } from '../support/run-chain.js';
-import { startWorld, workflowBundle } from '../support/world.js';
+import { workflowBundle } from '../support/temporal-worker.js';
+import { startWorld } from '../support/world.js';
 
 const script = [
   { reply: text('Hello.') },

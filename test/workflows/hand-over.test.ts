@@ -5,7 +5,7 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const look = defineTool({
@@ -166,6 +166,4 @@ test('a close that races a hand-over completes the conversation with the sums of
   await expectHandedOver(id);
 });
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

@@ -4,7 +4,7 @@ import { createClientWith, type Pending } from '../../src/client.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { askUser } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -403,6 +403,4 @@ test('of several that wait each is decided by itself, and what need not wait doe
   expect(resultTexts(stage.requests(id).at(-1))).toEqual(['paid 1 to a', 'user undefined', 'sure']);
 });
 
-test('all of it replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-});
+testReplays(() => world);

@@ -7,7 +7,7 @@ import { outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 /** Promised are 2 s; the third is for a machine that is busy with other tests. */
@@ -167,6 +167,4 @@ test('a message with delivery interrupt stops the turn and is answered next, bef
   expect(resultTexts(stage.requests(id)[1])).toEqual(['I looked.']);
 });
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

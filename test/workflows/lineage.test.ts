@@ -11,7 +11,7 @@ import type { ConversationKey } from '../../src/stores/store.js';
 import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
@@ -486,7 +486,5 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     ]);
   });
 
-  test('all of it replays', async () => {
-    expect(await replayProblems(world)).toEqual([]);
-  });
+  testReplays(() => world);
 });

@@ -9,7 +9,7 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { cachedPrefix } from '../support/cached-prefix.js';
 import { sumOf, type Spent } from '../../src/records/spending.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { MEMORY_TOOLS, type MemoryItem, type MemoryItemHead } from '../../src/records/memory/agent-memory.js';
 import { fencedBlocks } from '../readme/commands.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
@@ -478,6 +478,4 @@ test('of two hundred long results in one answer all come, and their round takes 
   expect((await world.store.items.list(await world.client.key(id))).items).toHaveLength(100);
 }, 120_000);
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

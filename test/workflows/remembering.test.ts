@@ -11,7 +11,7 @@ import { overloaded, promptTooLong } from '../support/provider-apis/faults.js';
 import { createStage, say } from '../support/stage.js';
 import { runsOf } from '../support/run-chain.js';
 import { waitFor } from '../support/wait-for.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const page = defineTool({
@@ -557,6 +557,4 @@ test('the memory hands over to its next run, with all that it still has to do', 
   expect(await historyOf(scope)).toHaveLength(8);
 });
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

@@ -4,7 +4,7 @@ import { outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const stage = createStage();
@@ -150,6 +150,4 @@ test('a reset under the id of a message is answered, and the other way round', a
   expect(await program.update(id, 'send', { id: 'other', text: say(id, 'hi') })).toMatchObject({ stopReason: 'end' });
 }, 20_000);
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

@@ -5,7 +5,7 @@ import { callTool, text } from '../support/provider-apis/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say, type Stage } from '../support/stage.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const FEW_TOOLS = { tools: ['get_time', 'compact_context'], memory: { memoryWindow: 1_000 } };
@@ -158,6 +158,4 @@ test('what a model’s public tokenizer counts is said to be counted, anything e
   expect(await world.client.context(estimated)).not.toHaveProperty('tokenizer');
 }, 60_000);
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

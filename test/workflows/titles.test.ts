@@ -2,7 +2,7 @@
 import { sumOf, type Spent } from '../../src/records/spending.js';
 import { overloaded } from '../support/provider-apis/faults.js';
 import { gate, text } from '../support/provider-apis/reply.js';
-import { replayProblems } from '../support/replays.js';
+import { expectReplays } from '../support/replays.js';
 import { createStage, say } from '../support/stage.js';
 import { currentDetails, modelStepsOf } from '../support/steps.js';
 import { waitFor } from '../support/wait-for.js';
@@ -61,7 +61,7 @@ test('status, list and Temporal have it, without what a processor has taken out;
   await world.client.send(id, say(id, 'and again'));
   expect((await world.client.status(id)).title).toBe('Mine');
   expect(await titled(id)).toBe(2);
-  expect(await replayProblems(world)).toEqual([]);
+  await expectReplays(world);
 });
 
 test('one that was named, and one that wants none, cost no event', async () => {
@@ -120,7 +120,7 @@ test('a person who renames it while the model is asked has the last word, and a 
     ({ spent, now }) => spent.some(({ kind }) => kind === 'title') && now.outputTokens === sumOf('all', spent).usage.outputTokens,
   );
   expect([(await world.client.status(id)).title, await titled(id)]).toEqual(['Mine', 2]);
-  expect(await replayProblems(world)).toEqual([]);
+  await expectReplays(world);
 }, 60_000);
 
 test('Temporal’s page shows the first words of question and answer, after the processors; off, it shows none', async () => {
@@ -137,7 +137,7 @@ test('Temporal’s page shows the first words of question and answer, after the 
     const details = await currentDetails(shows, id);
     expect(details).toContain(`**asked** \`${id} hello *again*\``);
     expect(details).toContain('**answered** `And to you.`');
-    expect(await replayProblems(shows)).toEqual([]);
+    await expectReplays(shows);
   } finally {
     await shows.close();
   }

@@ -6,7 +6,7 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
-import { replayProblems } from '../support/replays.js';
+import { testReplays } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const runs: string[] = [];
@@ -262,6 +262,4 @@ test('a model without tools of its own writes its calls in its text, and is told
   expect(JSON.stringify(then?.messages.at(-1))).toContain('Result of echo (ok):\\nhello');
 });
 
-test('every history that was made here replays', async () => {
-  expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+testReplays(() => world);

@@ -7,7 +7,7 @@ import { askUser, delegate } from '../../src/tools/builtin/conversation-tools.js
 import { defineTool } from '../../src/tools/define-tool.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { httpError } from '../support/provider-apis/faults.js';
-import { replayProblems } from '../support/replays.js';
+import { expectReplays } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -289,7 +289,7 @@ test('an interrupted turn says so; a fork and a rewind post nothing again, and n
 });
 
 test('every history replays, no workflow task has failed, and neither the secret nor the address is in any of them', async () => {
-  expect(await replayProblems(world)).toEqual([]);
+  await expectReplays(world);
   const query = `TaskQueue = '${world.taskQueue}'`;
   for await (const { workflowId, runId } of world.temporal.workflow.list({ query })) {
     expect(await workflowTaskFailures(world, workflowId)).toEqual([]);

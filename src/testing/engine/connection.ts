@@ -1,0 +1,310 @@
+/**
+ * The engine as Temporal's own client sees a server: the part of its service that conversations are started, spoken to, described and listed
+ * by. Whatever else is asked fails and says that it needs Temporal.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ConnectionLike } from '@temporalio/client';
+import {
+  ApplicationFailure,
+  DefaultFailureConverter,
+  defaultPayloadConverter,
+  mapToPayloads,
+  WorkflowExecutionAlreadyStartedError,
+  type Payload,
+} from '@temporalio/common';
+import { encodeUnifiedSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes.js';
+import { msNumberToTs } from '@temporalio/common/lib/time.js';
+import { messageOf } from '../../platform/message-of.js';
+import { payloadConverter } from '../../workflows/payload-converter.js';
+import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.js';
+import type { Engine, Execution, StartRequest, Status, Update } from './engine.js';
+import { filterOf } from './visibility.js';
+
+const GRPC = { cancelled: 1, invalidArgument: 3, deadlineExceeded: 4, notFound: 5, alreadyExists: 6, unimplemented: 12 };
+
+/** Temporal's `WorkflowExecutionStatus`. */
+const STATUS: Readonly<Record<Status, number>> = {
+  RUNNING: 1,
+  COMPLETED: 2,
+  FAILED: 3,
+  CANCELED: 4,
+  TERMINATED: 5,
+  CONTINUED_AS_NEW: 6,
+};
+/** `UpdateWorkflowExecutionLifecycleStage`. */
+const STAGE = { accepted: 2, completed: 3 };
+const USE_EXISTING = 2;
+const REJECT_DUPLICATE = 3;
+const SCHEDULED = 1;
+const STARTED = 2;
+
+interface Named {
+  readonly workflowId: string;
+  readonly runId?: string | null;
+}
+
+/** Requests as the client makes them, of which we read this. */
+interface Payloads {
+  readonly payloads?: readonly Payload[] | null;
+}
+interface StartWorkflow {
+  readonly workflowId: string;
+  readonly workflowType: { readonly name: string };
+  readonly taskQueue: { readonly name: string };
+  readonly input: Payloads;
+  readonly memo?: { readonly fields: Record<string, Payload> };
+  readonly workflowIdReusePolicy?: number;
+  readonly workflowIdConflictPolicy?: number;
+}
+interface HistoryRequest {
+  readonly execution: Named;
+  readonly waitNewEvent?: boolean;
+  readonly maximumPageSize?: number;
+  readonly nextPageToken?: Uint8Array;
+}
+interface UpdateWorkflow {
+  readonly workflowExecution: Named;
+  readonly waitPolicy: { readonly lifecycleStage: number };
+  readonly request: { readonly meta: { readonly updateId: string }; readonly input: { readonly name: string; readonly args: Payloads } };
+}
+
+const failures = new DefaultFailureConverter();
+const toFailure = (error: Error) => failures.errorToFailure(error, defaultPayloadConverter);
+const toPayloads = (value: unknown): Payloads => ({ payloads: [defaultPayloadConverter.toPayload(value)] });
+const fromPayloads = ({ payloads }: Payloads = {}): unknown[] => (payloads ?? []).map((payload) => payloadConverter.fromPayload(payload));
+const long = (count: number) => ({ toNumber: () => count });
+
+class GrpcError extends Error {
+  readonly metadata = { get: () => [] };
+  constructor(
+    readonly code: number,
+    readonly details: string,
+  ) {
+    super(details);
+  }
+}
+
+export function createMemoryConnection(engine: Engine): ConnectionLike {
+  const limits = new AsyncLocalStorage<AbortSignal>();
+
+  const running = ({ workflowId, runId }: Named): Execution => {
+    const execution = found({ workflowId, runId: runId ?? null });
+    if (execution.status !== 'RUNNING') throw new GrpcError(GRPC.notFound, 'workflow execution already completed');
+    return execution;
+  };
+  const found = ({ workflowId, runId }: Named): Execution => {
+    const execution = engine.find(workflowId, runId || undefined);
+    if (!execution) throw new GrpcError(GRPC.notFound, `workflow not found for ID: ${workflowId}`);
+    return execution;
+  };
+
+  const start = (asked: StartWorkflow): { readonly runId: string; readonly started: boolean } => {
+    const { workflowId, workflowType, taskQueue, input, memo } = asked;
+    const before = engine.find(workflowId);
+    if (before?.status === 'RUNNING' && asked.workflowIdConflictPolicy === USE_EXISTING) return { runId: before.runId, started: false };
+    if (before && asked.workflowIdReusePolicy === REJECT_DUPLICATE) throw new GrpcError(GRPC.alreadyExists, 'already started');
+    const request: StartRequest = {
+      ...{ workflowId, type: workflowType.name, taskQueue: taskQueue.name, args: fromPayloads(input) },
+      memo: Object.fromEntries(Object.entries(memo?.fields ?? {}).map(([key, value]) => [key, payloadConverter.fromPayload(value)])),
+    };
+    try {
+      return { runId: engine.start(request).runId, started: true };
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) throw new GrpcError(GRPC.alreadyExists, error.message);
+      throw error;
+    }
+  };
+
+  const answerOf = async (execution: Execution, updateId: string, update: Update, stage: number) => {
+    const place = { updateRef: { workflowExecution: { workflowId: execution.workflowId, runId: execution.runId }, updateId } };
+    const settled = update.outcome.then((outcome) => ({
+      ...place,
+      stage: STAGE.completed,
+      outcome: 'failure' in outcome ? { failure: toFailure(outcome.failure) } : { success: toPayloads(outcome.result) },
+    }));
+    if (stage >= STAGE.completed) return settled;
+    return Promise.race([settled, update.accepted.then(() => ({ ...place, stage: STAGE.accepted }))]);
+  };
+  const update = (asked: UpdateWorkflow) => {
+    const { meta, input } = asked.request;
+    const execution = running(asked.workflowExecution);
+    const made = engine.update(execution, meta.updateId, input.name, fromPayloads(input.args));
+    return answerOf(execution, meta.updateId, made, asked.waitPolicy.lifecycleStage);
+  };
+
+  const methods: Readonly<Record<string, (request: never) => unknown>> = {
+    startWorkflowExecution: start,
+    signalWorkflowExecution(asked: { workflowExecution: Named; signalName: string; input?: Payloads }) {
+      running(asked.workflowExecution).run.deliver({ kind: 'signal', name: asked.signalName, args: fromPayloads(asked.input) });
+      return {};
+    },
+    signalWithStartWorkflowExecution(asked: StartWorkflow & { signalName: string; signalInput?: Payloads }) {
+      const { runId } = start({ ...asked, workflowIdConflictPolicy: USE_EXISTING });
+      engine.signal(asked.workflowId, asked.signalName, fromPayloads(asked.signalInput));
+      return { runId };
+    },
+    updateWorkflowExecution: update,
+    async executeMultiOperation({
+      operations: [first, second],
+    }: {
+      operations: [{ startWorkflow: StartWorkflow }, { updateWorkflow: UpdateWorkflow }];
+    }) {
+      const startWorkflow = start(first.startWorkflow);
+      return { responses: [{ startWorkflow }, { updateWorkflow: await update(second.updateWorkflow) }] };
+    },
+    pollWorkflowExecutionUpdate(asked: { updateRef: { workflowExecution: Named; updateId: string } }) {
+      const { workflowExecution, updateId } = asked.updateRef;
+      const execution = found(workflowExecution);
+      const known = execution.updates.get(updateId);
+      if (!known) throw new GrpcError(GRPC.notFound, `update "${updateId}" not found`);
+      return answerOf(execution, updateId, known, STAGE.completed);
+    },
+    async queryWorkflow(asked: { execution: Named; query: { queryType: string; queryArgs: Payloads } }) {
+      let execution = found(asked.execution);
+      await execution.run.taken();
+      // It may have handed over meanwhile.
+      if (!asked.execution.runId) execution = found(asked.execution);
+      await execution.run.taken();
+      try {
+        return { queryResult: toPayloads(execution.run.query(asked.query.queryType, fromPayloads(asked.query.queryArgs))) };
+      } catch (error) {
+        throw new GrpcError(GRPC.invalidArgument, messageOf(error));
+      }
+    },
+    describeWorkflowExecution(asked: { execution: Named }) {
+      const execution = found(asked.execution);
+      return { workflowExecutionInfo: infoOf(execution), pendingActivities: [...execution.pending].map(pendingOf), executionConfig: {} };
+    },
+    listWorkflowExecutions({ query = '' }: { query?: string }) {
+      return { executions: engine.executions().filter(filterOf(query)).map(infoOf), nextPageToken: new Uint8Array() };
+    },
+    async getWorkflowExecutionHistory(asked: HistoryRequest) {
+      const execution = found(asked.execution);
+      if (asked.waitNewEvent) {
+        await execution.closed;
+        return { history: { events: [closeEventOf(execution)] } };
+      }
+      await execution.run.taken();
+      const from = Number(Buffer.from(asked.nextPageToken ?? []).toString() || 0);
+      const all = execution.run.events();
+      const to = from + (asked.maximumPageSize || all.length);
+      return { history: { events: all.slice(from, to) }, nextPageToken: to < all.length ? Buffer.from(String(to)) : new Uint8Array() };
+    },
+    terminateWorkflowExecution(asked: { workflowExecution: Named; reason?: string }) {
+      engine.terminate(running(asked.workflowExecution), asked.reason ?? '');
+      return {};
+    },
+    requestCancelWorkflowExecution(asked: { workflowExecution: Named }) {
+      running(asked.workflowExecution).run.cancel();
+      return {};
+    },
+    deleteWorkflowExecution(asked: { workflowExecution: Named }) {
+      engine.delete(found(asked.workflowExecution).runId);
+      return {};
+    },
+    describeTaskQueue: () => ({
+      pollers: engine.isServed() ? [{ identity: 'memory', lastAccessTime: msNumberToTs(Date.now()) }] : [],
+    }),
+    describeNamespace: () => ({}),
+  };
+
+  /** Ends a call whose caller does not wait any longer. */
+  const within = async (call: () => unknown): Promise<unknown> => {
+    const signal = limits.getStore();
+    if (!signal) return call();
+    const why = (): GrpcError =>
+      signal.reason instanceof GrpcError ? signal.reason : new GrpcError(GRPC.cancelled, 'the caller has stopped waiting');
+    if (signal.aborted) throw why();
+    let stop!: () => void;
+    const stopped = new Promise<never>((_, reject) => (stop = () => reject(why())));
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      return await Promise.race([Promise.resolve(call()), stopped]);
+    } finally {
+      signal.removeEventListener('abort', stop);
+    }
+  };
+
+  const workflowService = new Proxy({} as ConnectionLike['workflowService'], {
+    get: (_, name) => {
+      if (typeof name !== 'string' || name === 'then') return undefined;
+      const method = methods[name];
+      if (method) return (request: never) => within(async () => method(request));
+      return () => Promise.reject(new GrpcError(GRPC.unimplemented, `${name} needs Temporal: these workflows run in memory`));
+    },
+  });
+
+  return {
+    workflowService,
+    operatorService: workflowService as unknown as ConnectionLike['operatorService'],
+    plugins: [],
+    close: () => Promise.resolve(),
+    ensureConnected: () => Promise.resolve(),
+    async withDeadline(deadline, call) {
+      const stop = new AbortController();
+      const ms = Number(deadline) - Date.now();
+      const timer = setTimeout(() => stop.abort(new GrpcError(GRPC.deadlineExceeded, 'Deadline exceeded')), Math.min(ms, 2 ** 31 - 1));
+      timer.unref();
+      return limits.run(stop.signal, call).finally(() => clearTimeout(timer));
+    },
+    withMetadata: (_metadata, call) => call(),
+    withAbortSignal: (signal, call) => limits.run(signal, call),
+  };
+}
+
+function infoOf(execution: Execution) {
+  const { workflowId, runId, type, taskQueue, status, startedAt, closedAt, memo, attributes, firstRunId, parent, run } = execution;
+  const known = Object.values(SEARCH_ATTRIBUTES).flatMap((key) => {
+    const value = attributes[key.name];
+    return value === undefined ? [] : [{ key, value } as never];
+  });
+  return {
+    execution: { workflowId, runId },
+    type: { name: type },
+    taskQueue,
+    status: STATUS[status],
+    historyLength: long(run.historyLength()),
+    historySizeBytes: long(run.historyLength() * 200),
+    startTime: msNumberToTs(startedAt),
+    executionTime: msNumberToTs(startedAt),
+    ...(closedAt !== undefined && { closeTime: msNumberToTs(closedAt) }),
+    memo: { fields: mapToPayloads(defaultPayloadConverter, memo) },
+    searchAttributes: { indexedFields: encodeUnifiedSearchAttributes(undefined, known) },
+    ...(parent && { parentExecution: parent }),
+    firstRunId,
+  };
+}
+
+function pendingOf({
+  id,
+  name,
+  attempt,
+  scheduledAt,
+  nextAttemptAt,
+  lastFailure,
+}: Execution['pending'] extends Set<infer One> ? One : never) {
+  return {
+    activityId: id,
+    activityType: { name },
+    state: nextAttemptAt === undefined ? STARTED : SCHEDULED,
+    attempt,
+    scheduledTime: msNumberToTs(scheduledAt),
+    ...(nextAttemptAt !== undefined && { nextAttemptScheduleTime: msNumberToTs(nextAttemptAt) }),
+    ...(lastFailure !== undefined && { lastFailure: { message: lastFailure } }),
+  };
+}
+
+function closeEventOf({ status, result, failure = ApplicationFailure.nonRetryable('unknown'), nextRunId }: Execution) {
+  switch (status) {
+    case 'COMPLETED':
+      return { workflowExecutionCompletedEventAttributes: { result: toPayloads(result) } };
+    case 'CONTINUED_AS_NEW':
+      return { workflowExecutionContinuedAsNewEventAttributes: { newExecutionRunId: nextRunId } };
+    case 'CANCELED':
+      return { workflowExecutionCanceledEventAttributes: {} };
+    case 'TERMINATED':
+      return { workflowExecutionTerminatedEventAttributes: { reason: failure.message } };
+    default:
+      return { workflowExecutionFailedEventAttributes: { failure: toFailure(failure), retryState: 0 } };
+  }
+}

@@ -1,0 +1,35 @@
+/** Perdura's own workflows in memory, and a connection by which Temporal's client reaches them. */
+import type { ConnectionLike } from '@temporalio/client';
+import { createReducerRegistry, type Reducers } from '../../conversation/inbox/reducers.js';
+import { converse } from '../../workflows/conversation.js';
+import { askForCare, keepMemory } from '../../workflows/memory.js';
+import { deliverWebhook } from '../../workflows/webhook.js';
+import { createClock, type ClockOptions } from './clock.js';
+import { createMemoryConnection } from './connection.js';
+import { createEngine, type Engine, type EngineOptions } from './engine.js';
+
+export { advance, type Clock } from './clock.js';
+export { asJson } from './run-activity.js';
+export type { Engine } from './engine.js';
+
+export interface MemoryTemporal extends Engine {
+  readonly connection: ConnectionLike;
+}
+
+export interface MemoryTemporalOptions extends ClockOptions, Pick<EngineOptions, 'namespace' | 'observe'> {
+  readonly reducers?: Reducers;
+}
+
+export function startMemoryTemporal({ reducers = {}, namespace, observe, ...clock }: MemoryTemporalOptions): MemoryTemporal {
+  const reduce = createReducerRegistry(reducers);
+  const engine = createEngine({
+    ...{ clock: createClock(clock), namespace, ...(observe && { observe }) },
+    workflows: {
+      conversation: (host, argument) => converse(host, argument, reduce),
+      memory: keepMemory,
+      memoryCare: askForCare,
+      webhook: deliverWebhook,
+    },
+  });
+  return { ...engine, connection: createMemoryConnection(engine) };
+}

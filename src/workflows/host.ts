@@ -1,0 +1,82 @@
+/**
+ * What runs a workflow: Temporal (temporal-host.ts), or a process without it (testing/engine/). The loop and its handlers take from it everything that
+ * is not decided by the state, so that what is tested in memory is what runs.
+ */
+import type { ActivityOptions, QueryDefinition, SearchAttributeUpdatePair, SignalDefinition, UpdateDefinition } from '@temporalio/common';
+import type { Activities } from '../activities/index.js';
+import type { ConversationListener } from '../conversation/views/observation.js';
+
+/** Of the running workflow, with what its present task has brought. */
+export interface MeasuredHistory {
+  readonly events: number;
+  /** Of what has come in, and of the events themselves. What went out again is as much at the most, or less. */
+  readonly bytes: number;
+}
+
+export interface HostInfo {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly firstExecutionRunId: string;
+  readonly continuedFromExecutionRunId?: string;
+  readonly parent?: { readonly workflowId: string };
+  readonly memo?: Readonly<Record<string, unknown>>;
+  readonly historyLength: number;
+}
+
+/** What has begun in it is stopped together. */
+export interface Scope {
+  run<T>(work: () => Promise<T>): Promise<T>;
+  cancel(): void;
+}
+
+export interface ChildStartOptions {
+  readonly workflowId: string;
+  readonly args: [unknown];
+  readonly memo: Record<string, unknown>;
+  readonly staticSummary: string;
+}
+
+/** Whoever waits for one of its promises waits for a job from outside: nothing here is asynchronous by itself. */
+export interface Host {
+  /** Epoch milliseconds, the same on replay. */
+  now(): number;
+  uuid(): string;
+  info(): HostInfo;
+  measure(): MeasuredHistory;
+  isReplaying(): boolean;
+  /** Whether this run knows the mark: always, but for a replay of what began before it. */
+  patched(mark: string): boolean;
+
+  setHandler<Result, Args extends unknown[]>(
+    update: UpdateDefinition<Result, Args>,
+    handle: (...args: never[]) => Result | Promise<Result>,
+    options?: { readonly validator: (...args: never[]) => void },
+  ): void;
+  setHandler<Args extends unknown[]>(signal: SignalDefinition<Args>, handle: (...args: never[]) => void | Promise<void>): void;
+  setHandler<Result, Args extends unknown[]>(query: QueryDefinition<Result, Args>, handle: (...args: never[]) => Result): void;
+  /** Of names that have no handler. */
+  onOtherSignal(handle: (name: string) => void): void;
+  onOtherUpdate(handle: (name: string) => never): void;
+  allHandlersFinished(): boolean;
+
+  /** Resolves once it is so; false: the time came first. */
+  condition(isSo: () => boolean): Promise<void>;
+  condition(isSo: () => boolean, ms: number, options: { readonly summary: string }): Promise<boolean>;
+  /** Somebody wants the workflow to end. */
+  onCancelled(cancelled: (error: Error) => void): void;
+  createScope(): Scope;
+
+  activity(name: keyof Activities, input: unknown, options: ActivityOptions): Promise<unknown>;
+  /** Resolves once it runs. It outlives the one that has started it. */
+  startChild(type: string, options: ChildStartOptions): Promise<{ result(): Promise<unknown> }>;
+  /** Resolves once it is sure to be heard. */
+  signal<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, args: Args): Promise<void>;
+  continueAsNew(argument: object): Promise<never>;
+
+  upsertMemo(memo: Record<string, unknown>): void;
+  upsertSearchAttributes(pairs: SearchAttributeUpdatePair[]): void;
+  setCurrentDetails(details: string): void;
+  log(message: string, fields: Record<string, unknown>): void;
+  /** What happens to a conversation: one way, nothing comes back. */
+  readonly observer: ConversationListener;
+}

@@ -1,0 +1,90 @@
+/** A worker of this process on Temporal, with the workflows of the build. */
+import { randomUUID } from 'node:crypto';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { DataConverter } from '@temporalio/common';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import type { Activities } from '../../src/activities/index.js';
+import { withLock } from '../../src/cli/services/lock.js';
+import type { Replay } from '../../src/client.js';
+import type { StateKeys } from '../../src/config/settings.js';
+import { createStateCodec } from '../../src/extensions/state-codec.js';
+import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
+import { hasBegun, replayHere } from '../../src/heal/replay-here.js';
+import { workerOptions } from '../../src/worker.js';
+
+const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
+
+/** As a worker with these keys reads and writes. */
+export function converterOf(keys: StateKeys | undefined): DataConverter {
+  return { payloadConverterPath: PAYLOAD_CONVERTER, ...(keys && { payloadCodecs: [createStateCodec(keys)] }) };
+}
+
+export { hasBegun, Worker };
+
+let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+
+/**
+ * That of the build where `npm test` has just seen to it. Otherwise made once per run of jest, by the test file that wants it first, for
+ * which the others wait: it takes seconds.
+ */
+export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
+  const built = process.env['PERDURA_TEST_BUNDLE'];
+  return (bundle ??= built === undefined ? bundleOnce(process.env['PERDURA_TEST_DIR']) : readBundle(built));
+}
+
+async function readBundle(file: string): Promise<WorkflowBundleWithSourceMap> {
+  return { code: await readFile(file, 'utf8'), sourceMap: '' };
+}
+
+async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSourceMap> {
+  if (dir === undefined) return bundleNow();
+  const file = join(dir, 'workflow-bundle.js');
+  return withLock(`${file}.lock`, async () => {
+    const made = await readFile(file, 'utf8').catch(() => undefined);
+    if (made !== undefined) return { code: made, sourceMap: '' };
+    const fresh = await bundleNow();
+    const own = `${file}.${randomUUID()}`;
+    await writeFile(own, fresh.code);
+    await rename(own, file);
+    return fresh;
+  });
+}
+
+function bundleNow(): Promise<WorkflowBundleWithSourceMap> {
+  return bundleWorkflowCode({ ...bundleOptions(), logger: new DefaultLogger('ERROR') });
+}
+
+export const connect = (address: string | undefined): Promise<NativeConnection> => {
+  quiet();
+  return NativeConnection.connect({ address });
+};
+
+export async function replay(keys: StateKeys | undefined, ...histories: Parameters<Replay>): ReturnType<Replay> {
+  return replayHere({ workflowBundle: await workflowBundle(), dataConverter: converterOf(keys) }, ...histories);
+}
+
+export async function runWorker(
+  connection: NativeConnection,
+  taskQueue: string,
+  activities: Activities,
+  stateKeys: StateKeys | undefined,
+): Promise<() => Promise<void>> {
+  const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(stateKeys) };
+  const made = workerOptions({ connection, namespace: 'default', taskQueue, activities });
+  const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
+  const worker = await Worker.create({ ...rest, ...code, shutdownGraceTime: '1s' });
+  const running = worker.run();
+  return async () => {
+    worker.shutdown();
+    await running;
+  };
+}
+
+let quieted = false;
+
+function quiet(): void {
+  if (quieted) return;
+  quieted = true;
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
+}
