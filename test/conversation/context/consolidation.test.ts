@@ -95,7 +95,6 @@ describe('the window', () => {
     const trimmed = settle(later(state, 30_000), SILENT).state;
     expect(news(trimmed, 's1/1-42', 'raw-fallback')).toEqual(trimmed);
   });
-
 });
 
 test('what cannot leave rests by itself: messages are answered meanwhile', () => {
@@ -183,7 +182,6 @@ describe('/new', () => {
     expect(steps.find((step) => isEffect(step, 'model-step'))).toMatchObject({ input: { session: 2, call: { context: [[5, 5]] } } });
     expect(state.turnsEnded).toBe(3);
   });
-
 });
 
 describe('close', () => {

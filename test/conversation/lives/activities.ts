@@ -58,7 +58,7 @@ function plansOf(how: number, tools: number): ToolPlan[] {
     QUICK,
     ORDINARY,
     { ...ORDINARY, repeatable: false },
-    { ...QUICK, approval: { policy: 'ask', expiresMs: 6_000, same: `call ${tools % 2}` } },
+    { ...QUICK, approval: { policy: 'ask', expiresMs: 6_000, same: 'call' } },
     { ...QUICK, workflowAction: { kind: 'ask-person', expiresMs: 6_000 } },
     { ...QUICK, workflowAction: { kind: 'ask-client', expiresMs: 6_000 } },
     { ...QUICK, workflowAction: { kind: 'ask-client', expiresMs: 6_000 }, approval: { policy: 'ask', expiresMs: 6_000, same: 'client' } },

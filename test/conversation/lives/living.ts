@@ -43,7 +43,8 @@ function lived(made: readonly Choice[], kind: Kind, { isTwin = false, handsOver 
     for (const one of [{ kind: 'say', id: 0, delivery: 'queue', bytes: 4 }, { kind: 'close' }] as const) choose(world, one, isTwin);
   }
   for (const choice of made) {
-    const { state, isOver } = world;
+    const { state, isOver, problems } = world;
+    if (problems.length > 0) return world;
     if (handsOver && !isOver && state.inFlight.length === 0 && state.lineage?.isOpen !== false) {
       handOver(world);
       pump(world, isTwin);
@@ -413,6 +414,7 @@ export function finish(world: World, isTwin = false): void {
   tell(world, { kind: 'budget-raised', budget: {}, at });
   for (let i = 0; i < 2_000; i++) {
     pump(world, isTwin);
+    if (world.problems.length > 0) return;
     if (world.isOver && world.flying.length === 0) return;
     const [one] = world.flying.splice(0, 1);
     const event = one

@@ -43,6 +43,10 @@ export function checkChange(world: World, before: ConversationState, event: Conv
   for (const { callId, kind } of approvalsOf(state)) {
     if (kind !== 'approval' && plans.has(callId) && !isAllowed(world, callId)) problems.push(`${callId} waits for its ${kind} unapproved`);
   }
+  if (event.kind === 'effect-failed' && event.effect === 'rewind' && isAwaited(before, event)) {
+    const said = before.rewinds?.asked.find(({ requestId }) => requestId === event.id)?.messageId;
+    if (said !== undefined && before.queue.some((item) => item.kind === 'message' && item.messageId === said)) world.withdrawn.add(said); // W4
+  }
   if (event.kind === 'decided') checkDecided(world, before, event.decision);
   if (event.kind === 'effect-completed' && isAwaited(before, event)) {
     const retriedAs = RETRIED_AS[event.effect] ?? event.id;
@@ -54,11 +58,13 @@ export function checkChange(world: World, before: ConversationState, event: Conv
 /** A decision is about one call, and about no other unless it allows them all. */
 function checkDecided({ state, problems }: World, before: ConversationState, { callId, conversation, always }: Decision): void {
   if (state.rejected.count > before.rejected.count || conversation !== undefined) return;
-  const isIn = (list: readonly Approval[], one: Approval): boolean => list.some((other) => other.callId === one.callId && other.kind === one.kind);
+  const isIn = (list: readonly Approval[], one: Approval): boolean =>
+    list.some((other) => other.callId === one.callId && other.kind === one.kind);
   const after = approvalsOf(state);
   for (const one of approvalsOf(before)) {
     if (one.callId === callId && isIn(after, one)) problems.push(`${callId} was decided and waits still`);
-    if (one.callId !== callId && !always && state.turn && !isIn(after, one)) problems.push(`${one.callId} waits no longer, and ${callId} was decided`);
+    if (one.callId !== callId && !always && state.turn && !isIn(after, one))
+      problems.push(`${one.callId} waits no longer, and ${callId} was decided`);
   }
 }
 

@@ -11,7 +11,26 @@ import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
-import { answered, applyAll, askingFor, deferred, finished, nameOf, open, ORDINARY, QUICK, rode, said, settle, SETTINGS, STORE_AWAY, stored, take, USAGE, written } from '../drive.js';
+import {
+  answered,
+  applyAll,
+  askingFor,
+  deferred,
+  finished,
+  nameOf,
+  open,
+  ORDINARY,
+  QUICK,
+  rode,
+  said,
+  settle,
+  SETTINGS,
+  STORE_AWAY,
+  stored,
+  take,
+  USAGE,
+  written,
+} from '../drive.js';
 import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
 
 const AT = 1000;
