@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.js';
 
 // Signals without their hooks into preact, which only a bundler loads; and an address as the bundler gives it.
 jest.mock('@preact/signals', () =>
-  jest.requireActual(require.resolve('@preact/signals-core', { paths: [require.resolve('@preact/signals')] })),
+  jest.requireActual(require.resolve(['@preact', 'signals-core'].join('/'), { paths: [require.resolve('@preact/signals')] })),
 );
 jest.mock('../../web/src/address', () => ({ home: new URL('http://page.test/') }));
 
