@@ -1,7 +1,7 @@
 /** A change that running conversations would stumble over is caught by the recorded histories; and each of them replays alone. */
 import { Worker, type WorkflowBundle } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { workflowBundle } from '../support/world.js';
+import { workflowBundle } from '../support/temporal-worker.js';
 import { readHistories, workflowIdOf } from './history-file.js';
 import { bundleMutants, mutants, type MutatedCode } from './mutants.js';
 import { optionsOf, replayAll, silence } from './replay-all.js';
