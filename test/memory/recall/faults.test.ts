@@ -1,6 +1,4 @@
 /** What a search is not to fall over: hostile questions and texts, damaged and foreign snapshots, a store that refuses, clocks that jump. */
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { dropDeleted } from '../../../src/memory/recall/drop-index.js';
 import { fromSnapshot } from '../../../src/search/snapshot.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
