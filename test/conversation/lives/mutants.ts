@@ -13,7 +13,6 @@ export const mutants: readonly Mutant[] = [
   lost('the turn', 'turn: null'),
   lost('when to try again', 'retries: {}'),
   lost('what is still to be paid', 'abandoned: []'),
-  lost('what was allowed for good', 'allowedCalls: []'),
   lost('which messages it has seen', 'seen: []'),
   lost('who waits for a rewind', 'rewinds: { branches: 0, asked: [], outcomes: [] }'),
   lost('which events are to go out', 'deliveries: { count: 1, due: [] }'),
