@@ -3,7 +3,9 @@ import fc from 'fast-check';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import { eventName } from '../../src/conversation/views/observation.js';
 import { eventInWords } from '../../src/insight/event-words.js';
-import { choices, choose, createWorld, pump } from '../conversation/lives.js';
+import { choices } from '../conversation/lives/choices.js';
+import { choose, pump } from '../conversation/lives/living.js';
+import { createWorld } from '../conversation/lives/world.js';
 
 const at = 1_000;
 /** Of an event only what its words are made of. */

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { createGateway } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
-import { NO_CLIENT } from '../gateway/access/no-client.js';
+import { unreachedClient } from '../support/fake-client.js';
 
 jest.setTimeout(300_000);
 
@@ -18,7 +18,7 @@ const TOKEN = 'a-token-that-only-tests-have';
 test('the types of the native API are as the gateway says, and compile', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'perdura-types-'));
   try {
-    const app = createGateway({ client: NO_CLIENT, authenticate: oneToken(TOKEN) });
+    const app = createGateway({ client: unreachedClient().client, authenticate: oneToken(TOKEN) });
     const headers = { host: 'localhost', authorization: `Bearer ${TOKEN}` };
     const document = await (await app.request('http://localhost/openapi.json', { headers })).text();
     const made = join(dir, 'schema.ts');

@@ -17,6 +17,7 @@ import {
   askingFor,
   deferred,
   finished,
+  interrupted,
   nameOf,
   open,
   ORDINARY,
@@ -183,6 +184,35 @@ describe('what a step costs is counted once', () => {
     return apply(writing, done(stored(input, { written: written(input.write, { committed }) })));
   };
   const spent = { ...USAGE, inputTokens: 7 };
+
+  test('by its late result or by its fence, whichever comes first', () => {
+    const step = take(round([QUICK, QUICK]), 'model-step');
+    const gone = applyAll(step.state, ...interrupted(2000), { kind: 'time-passed', at: 4000 });
+    const late = step.done(answered(step.input, {}, { tools: rode(step.input, { usage: spent }) }), 5000);
+    const results = { [step.id]: answers, 'turn_0001/c1': { usage: spent } as unknown as JsonValue };
+    expect(paid(gone)).toBe(10);
+    expect(paid(apply(gone, late))).toBe(10 + 7 + 7 + 10);
+    expect(paid(applyAll(gone, late, late))).toBe(34);
+    expect(paid(fencing(gone, results))).toBe(10 + 7 + 10);
+    expect(paid(apply(fencing(gone, results), late))).toBe(34);
+    expect(paid(fencing(apply(gone, late), results))).toBe(34);
+  });
+
+  test('when it had committed and was lost: its fence reports it', () => {
+    const step = take(apply(open(), said('a')), 'model-step');
+    const lost = apply(step.state, step.failed({ type: 'lost', message: 'the worker died', transient: false }));
+    expect(lost.turn).toBeNull();
+    expect(paid(fencing(lost, { [step.id]: answers }))).toBe(10);
+  });
+
+  test('when a tool had committed and was lost, too', () => {
+    const tool = take(round([ORDINARY]), 'run-tool');
+    const lost = apply(tool.state, tool.failed({ type: 'lost', message: 'the worker died', transient: false }));
+    const calling = take(lost, 'model-step');
+    const committed = [{ effect: tool.id, result: { usage: spent } as unknown as JsonValue }];
+    const told = answered(calling.input, {}, { written: written(calling.input.write, { committed }) });
+    expect(paid(apply(calling.state, calling.done(told)))).toBe(10 + 7 + 10);
+  });
 
   test('of a tool that had ridden on a step which the store failed, the model is told that its outcome is unknown', () => {
     const step = take(round([QUICK]), 'model-step');
