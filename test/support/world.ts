@@ -98,7 +98,7 @@ export interface World {
   writeAgent(name: string, config: object): Promise<void>;
   startWorker(): Promise<() => Promise<void>>;
   readonly engine: EngineName;
-  /** In memory: lets time pass, and whatever is due by then happen. */
+  /** In memory: lets time pass, and whatever is due by then happen. Temporal's passes by itself. */
   advance(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -152,7 +152,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
       notify: createNotify(options.notify ?? {}),
-      webhooks: createWebhooks(options.webhooks?.endpoints ?? [], options.webhooks),
+      webhooks: createWebhooks(options.webhooks?.endpoints ?? [], { ...(memory && { now: memory.clock.now }), ...options.webhooks }),
       startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
       isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
       publicIdOf: createPublicIdOf(native, 'default'),
@@ -194,8 +194,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     startWorker,
     engine: engineName,
     async advance(ms) {
-      if (!memory) throw new Error('Temporal has its own time: only in memory it can be moved');
-      await advance(memory.clock, ms);
+      if (memory) await advance(memory.clock, ms);
     },
     async close() {
       if (memory) await endAll(memory);

@@ -17,7 +17,15 @@ const pay = defineTool({
 });
 
 /** Of what one host may do while the other does something else: not in their order. */
-const BESIDE = new Set(['time-passed', 'attributes-upserted', 'hand-over-due', 'parent-notified', 'child-asks', 'consolidation-ended']);
+const BESIDE = new Set([
+  'time-passed',
+  'attributes-upserted',
+  'title-upserted',
+  'hand-over-due',
+  'parent-notified',
+  'child-asks',
+  'consolidation-ended',
+]);
 const BESIDE_EFFECTS = new Set(['store-step', 'ask-memory', 'make-title', 'deliver', 'notify', 'look-after']);
 
 function wordsOf(event: ConversationEvent): string[] {

@@ -8,7 +8,7 @@ import type { Tool } from '../../src/tools/tool.js';
 import { testReplays } from '../support/replays.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
-import { currentDetails, eventsSoFar, modelStepsOf, stepsOf } from '../support/steps.js';
+import { currentDetails, modelStepsOf, stepsOf } from '../support/steps.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -123,19 +123,6 @@ function untilBegun(id: string, callId: string): Promise<unknown> {
     (has) => has,
   );
 }
-
-test('a text turn takes 11 events, and each further round of quick tools 6, with one activity for tools and model', async () => {
-  const id = await started();
-  await world.client.send(id, say(id, 'hello'));
-  const before = await eventsSoFar(world, id);
-  await world.client.send(id, say(id, 'hello again'));
-  const after = await eventsSoFar(world, id);
-  stage.play(id, callTools(heard('a'), heard('b')), callTool('whisper', { words: 'c' }), text('All heard.'));
-  expect(await world.client.send(id, say(id, 'listen'))).toMatchObject({ text: 'All heard.', toolCalls: 3 });
-  const withTools = await eventsSoFar(world, id);
-  expect([after - before, withTools - after]).toEqual([11, 11 + 6 + 6]);
-  expect(await shape(id)).toEqual(['model', 'model', 'model', 'model whisper whisper', 'model whisper']);
-});
 
 test('results come in the order of the calls, though the first takes longest, and lie in the store under their slots and numbers', async () => {
   const id = await started();
