@@ -46,8 +46,8 @@ export type EngineName = 'memory' | 'temporal';
 export interface WorldOptions extends MessagesApiOptions {
   /** Default: what `PERDURA_TEST_ENGINE` names, else Temporal. What a test needs of Temporal itself stands in test/temporal/. */
   readonly engine?: EngineName;
-  /** In memory: waits for time that are not skipped, by their words in `status`. A person and a client are waited for in any case. */
-  readonly holds?: RegExp;
+  /** In memory: whether this wait for time is not skipped, by its words. A person and a client are waited for in any case. */
+  readonly holds?: (why: string) => boolean;
   /** Told what happens to conversations, once. */
   readonly observe?: Observe;
   /** Redis at this address; files in a temp dir without it. */
@@ -214,7 +214,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
 const FOR_SOMEBODY = /^(waiting for (a person|the client|a look after|the store)|a consolidation that failed)/;
 
 function startMemory({ holds, observe }: WorldOptions): MemoryTemporal {
-  const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.test(why) !== true;
+  const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.(why) !== true;
   return startMemoryTemporal({
     ...{ namespace: 'default', now: new Date(), skips },
     observe: ({ workflowId }) => ({ opened: () => undefined, event: (event) => observe?.(workflowId, event) }),
