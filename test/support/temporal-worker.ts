@@ -3,7 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DataConverter } from '@temporalio/common';
-import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type InjectedSinks,
+  type WorkflowBundleWithSourceMap,
+} from '@temporalio/worker';
 import type { Activities } from '../../src/activities/index.js';
 import { withLock } from '../../src/cli/services/lock.js';
 import type { Replay } from '../../src/client.js';
@@ -11,7 +19,9 @@ import type { StateKeys } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';
 import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 import { hasBegun, replayHere } from '../../src/heal/replay-here.js';
+import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workerOptions } from '../../src/worker.js';
+import type { Observe } from './world.js';
 
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
 
@@ -68,16 +78,29 @@ export async function runWorker(
   connection: NativeConnection,
   taskQueue: string,
   activities: Activities,
-  stateKeys: StateKeys | undefined,
+  { stateKeys, observe }: { readonly stateKeys?: StateKeys | undefined; readonly observe?: Observe | undefined },
 ): Promise<() => Promise<void>> {
   const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(stateKeys) };
   const made = workerOptions({ connection, namespace: 'default', taskQueue, activities });
   const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
-  const worker = await Worker.create({ ...rest, ...code, shutdownGraceTime: '1s' });
+  const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
+    conversation: { opened: { fn: () => undefined }, event: { fn: toldOnce(observe) } },
+  };
+  const worker = await Worker.create({ ...rest, ...code, ...(observe && { sinks }), shutdownGraceTime: '1s' });
   const running = worker.run();
   return async () => {
     worker.shutdown();
     await running;
+  };
+}
+
+/** A workflow task that is done again tells the same again. */
+function toldOnce(observe: Observe | undefined): InjectedSinks<{ conversation: ConversationListener }>['conversation']['event']['fn'] {
+  const told = new Set<string>();
+  return ({ workflowId, runId }, event, _change, mark) => {
+    if (told.has(`${runId} ${mark}`)) return;
+    told.add(`${runId} ${mark}`);
+    observe?.(workflowId, event);
   };
 }
 

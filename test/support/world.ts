@@ -17,6 +17,7 @@ import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-d
 import { createPublicIdOf, createStatusOf } from '../../src/client/describe.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
+import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
@@ -37,13 +38,18 @@ import type { Tool } from '../../src/tools/tool.js';
 import type { StateKeys } from '../../src/config/settings.js';
 import { advance, startMemoryTemporal, type MemoryTemporal } from '../../src/testing/engine/index.js';
 
+/** Of a conversation, by its workflow id. */
+export type Observe = (conversation: string, event: ConversationEvent) => void;
+
 export type EngineName = 'memory' | 'temporal';
 
 export interface WorldOptions extends MessagesApiOptions {
   /** Default: what `PERDURA_TEST_ENGINE` names, else Temporal. What a test needs of Temporal itself stands in test/temporal/. */
   readonly engine?: EngineName;
-  /** In memory: waits for time that are not skipped, by their words in `status`. A person and a client are waited for in any case. */
-  readonly holds?: RegExp;
+  /** In memory: whether this wait for time is not skipped, by its words. A person and a client are waited for in any case. */
+  readonly holds?: (why: string) => boolean;
+  /** Told what happens to conversations, once. */
+  readonly observe?: Observe;
   /** Redis at this address; files in a temp dir without it. */
   readonly redisUrl?: string;
   readonly address?: string;
@@ -92,7 +98,7 @@ export interface World {
   writeAgent(name: string, config: object): Promise<void>;
   startWorker(): Promise<() => Promise<void>>;
   readonly engine: EngineName;
-  /** In memory: lets time pass, and whatever is due by then happen. */
+  /** In memory: lets time pass, and whatever is due by then happen. Temporal's passes by itself. */
   advance(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -146,7 +152,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
       notify: createNotify(options.notify ?? {}),
-      webhooks: createWebhooks(options.webhooks?.endpoints ?? [], options.webhooks),
+      webhooks: createWebhooks(options.webhooks?.endpoints ?? [], { ...(memory && { now: memory.clock.now }), ...options.webhooks }),
       startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
       isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
       publicIdOf: createPublicIdOf(native, 'default'),
@@ -162,9 +168,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       defaultModel: 'anthropic/claude-test',
       modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
     });
-    const end = connected
-      ? await (await onTemporal()).runWorker(connected, taskQueue, activities, options.stateKeys)
-      : memory?.serve(activities);
+    const end = connected ? await (await onTemporal()).runWorker(connected, taskQueue, activities, options) : memory?.serve(activities);
     return async () => {
       await end?.();
       await serverTools.close();
@@ -190,8 +194,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     startWorker,
     engine: engineName,
     async advance(ms) {
-      if (!memory) throw new Error('Temporal has its own time: only in memory it can be moved');
-      await advance(memory.clock, ms);
+      if (memory) await advance(memory.clock, ms);
     },
     async close() {
       if (memory) await endAll(memory);
@@ -207,12 +210,15 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   };
 }
 
-/** Nobody but the test ends these. */
-const FOR_SOMEBODY = /^waiting for (a person|the client|a look after)/;
+/** Nobody but the test ends these, or they come again and again. */
+const FOR_SOMEBODY = /^(waiting for (a person|the client|a look after|the store)|a consolidation that failed)/;
 
-function startMemory({ holds }: WorldOptions): MemoryTemporal {
-  const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.test(why) !== true;
-  return startMemoryTemporal({ namespace: 'default', now: new Date(), skips });
+function startMemory({ holds, observe }: WorldOptions): MemoryTemporal {
+  const skips = (why: string): boolean => !FOR_SOMEBODY.test(why) && holds?.(why) !== true;
+  return startMemoryTemporal({
+    ...{ namespace: 'default', now: new Date(), skips },
+    observe: ({ workflowId }) => ({ opened: () => undefined, event: (event) => observe?.(workflowId, event) }),
+  });
 }
 
 async function endAll({ executions, terminate, clock }: MemoryTemporal): Promise<void> {

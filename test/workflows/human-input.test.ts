@@ -1,6 +1,5 @@
 /** People in the loop: leave, answers, budgets, messages taken back, data in and out, through the client and a real worker. */
 import { z } from 'zod';
-import { createClientWith, type Pending } from '../../src/client.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { askUser } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -269,27 +268,6 @@ test('what waits anywhere is found, and a conversation that ended is none', asyn
   expect(new Set(both.map(({ conversation, tool }) => `${conversation} ${tool}`))).toEqual(new Set([`${first} pay`, `${second} ask_user`]));
   for (const id of [first, second]) await world.client.interrupt(id);
   await Promise.all([a.sent, b.sent]);
-});
-
-test('a conversation without a worker is named among the silent of its own queue, and is nobody else’s', async () => {
-  const id = world.id();
-  const { sent } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }));
-  const lonely = world.id();
-  const taskQueue = `${world.taskQueue}-nobody`;
-  await world.temporal.workflow.start('conversation', { workflowId: lonely, taskQueue, args: [{}] });
-  const store = (): Promise<typeof world.store> => Promise.resolve(world.store);
-  const there = createClientWith({ client: world.temporal, namespace: 'default', taskQueue, store });
-  const seen = await waitFor(
-    () => there.allApprovals(),
-    ({ silent }) => silent.length > 0,
-  );
-  expect(seen.silent.map((one) => one.id)).toEqual([lonely]);
-  const here = await world.client.allApprovals();
-  expect(here.silent).toEqual([]);
-  expect(here.approvals.map(({ conversation }) => conversation)).toContain(id);
-  await world.client.terminate(lonely);
-  await world.client.interrupt(id);
-  await sent;
 });
 
 test('a stop while a person is waited for ends the turn; the call was not run', async () => {

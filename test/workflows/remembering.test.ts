@@ -497,26 +497,6 @@ test('where the memory of a scope lives on a queue that nobody works, ours is ke
   await world.temporal.workflow.getHandle(`memory:${scope}`).terminate();
 });
 
-test('a schedule asks the same writer to take care again and again, until it is ended', async () => {
-  const { id, scope } = await started();
-  const memory = world.client.scope(scope);
-  await world.client.send(id, say(id, 'I like tea'));
-  consolidator = () => answerJson('[2026-11-21 10:00] Tea.', '- Likes tea.\n- Likes tea.');
-  await world.client.reset(id);
-  consolidator = () => text(JSON.stringify({ memory_update: '- Likes tea.' }));
-  await memory.schedule('1s', 'default');
-  await memory.schedule('2s', 'default');
-  expect((await memory.nextCare())?.getTime()).toBeGreaterThan(Date.now() - 1_000);
-  await waitFor(
-    () => memory.status(),
-    (status) => status?.last.some(({ what }) => what.startsWith('cared for')) === true,
-    20_000,
-  );
-  await memory.schedule(null);
-  expect(await memory.nextCare()).toBeUndefined();
-  expect((await memoryOf(scope)).trim()).toBe('- Likes tea.');
-}, 40_000);
-
 test('thirty turns with the clock, tools and a change of memory and of a file change the prompt’s beginning twice', async () => {
   await world.writeAgent('steady', { context: { clock: true }, memory: { memoryWindow: 1_000 } });
   const { id, scope } = await started('steady');

@@ -1,7 +1,5 @@
 /** Sub-agents: conversations of their own, whose stops, approvals and results pass through the border. */
-import { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
-import { createStatusOf } from '../../src/client/describe.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -230,18 +228,3 @@ test('a parent that hands over while its sub-agent waits still gets the report',
 });
 
 testReplays(() => world);
-
-test('how a workflow stands is Temporal’s own word, also of one that it does not know', async () => {
-  const connection = await NativeConnection.connect({ address: process.env['PERDURA_TEST_ADDRESS'] });
-  try {
-    const statusOf = createStatusOf(connection, 'default');
-    const id = world.id();
-    await world.client.start(id);
-    expect(await statusOf(id)).toBe('RUNNING');
-    await world.client.terminate(id);
-    expect(await statusOf(id)).toBe('TERMINATED');
-    expect(await statusOf('nobody')).toBe('NOT_FOUND');
-  } finally {
-    await connection.close();
-  }
-});

@@ -27,9 +27,13 @@ export async function postWebhook(dependencies: ActivityDependencies, delivery: 
 }
 
 /** A person is not called to what has been decided meanwhile. The first attempt comes at once, and asks nobody. */
-async function isOver({ isWaiting }: ActivityDependencies, { conversation, wait }: WebhookDelivery, attempt: number): Promise<boolean> {
+async function isOver(
+  { isWaiting, now = Date.now }: ActivityDependencies,
+  { conversation, wait }: WebhookDelivery,
+  attempt: number,
+): Promise<boolean> {
   if (!wait) return false;
-  if (Date.now() >= wait.until) return true;
+  if (now() >= wait.until) return true;
   if (attempt === 1 || !isWaiting) return false;
   return !(await isWaiting(conversation, wait.callId).catch(() => true));
 }

@@ -14,6 +14,7 @@ import {
 } from '@temporalio/common';
 import { encodeUnifiedSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes.js';
 import { msNumberToTs } from '@temporalio/common/lib/time.js';
+import { temporal } from '@temporalio/proto';
 import { messageOf } from '../../platform/message-of.js';
 import { payloadConverter } from '../../workflows/payload-converter.js';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.js';
@@ -68,6 +69,7 @@ interface UpdateWorkflow {
   readonly request: { readonly meta: { readonly updateId: string }; readonly input: { readonly name: string; readonly args: Payloads } };
 }
 
+const { HistoryEvent } = temporal.api.history.v1;
 const failures = new DefaultFailureConverter();
 const toFailure = (error: Error) => failures.errorToFailure(error, defaultPayloadConverter);
 const toPayloads = (value: unknown): Payloads => ({ payloads: [defaultPayloadConverter.toPayload(value)] });
@@ -188,7 +190,8 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
       const from = Number(Buffer.from(asked.nextPageToken ?? []).toString() || 0);
       const all = execution.run.events();
       const to = from + (asked.maximumPageSize || all.length);
-      return { history: { events: all.slice(from, to) }, nextPageToken: to < all.length ? Buffer.from(String(to)) : new Uint8Array() };
+      const events = all.slice(from, to).map((event) => HistoryEvent.fromObject(event));
+      return { history: { events }, nextPageToken: to < all.length ? Buffer.from(String(to)) : new Uint8Array() };
     },
     terminateWorkflowExecution(asked: { workflowExecution: Named; reason?: string }) {
       engine.terminate(running(asked.workflowExecution), asked.reason ?? '');
@@ -205,7 +208,8 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
     describeTaskQueue: () => ({
       pollers: engine.isServed() ? [{ identity: 'memory', lastAccessTime: msNumberToTs(Date.now()) }] : [],
     }),
-    describeNamespace: () => ({}),
+    // As a dev server keeps what has ended.
+    describeNamespace: () => ({ config: { workflowExecutionRetentionTtl: msNumberToTs(86_400_000) } }),
   };
 
   /** Ends a call whose caller does not wait any longer. */
