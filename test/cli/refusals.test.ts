@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { listCommands } from '../../src/cli/main.js';
+import type { PerduraClient } from '../../src/client.js';
 import { runPerdura, startPerdura, type Ran } from '../support/run-perdura.js';
 
 let dir: string;
@@ -25,7 +26,7 @@ test('every command prints help on stdout, and is completed', async () => {
       name,
       { code: 0, stdout: expect.stringMatching(new RegExp(`^Usage: perdura ${name}`)) as string, stderr: '' },
     ]);
-    for (const word of words) expect(completion).toContain(`"${word}"`);
+    if (words[0] !== undefined) expect(completion).toContain(`"${words[0]}"`);
   }
 });
 
@@ -59,6 +60,9 @@ test.each<[what: string, args: readonly string[], message: RegExp]>([
   ['--archived alone', ['show', 'x', '--archived'], /--archived is for --raw/],
   ['--out alone', ['export', 'x', '--out', 'there'], /--out is for --format seed/],
   ['a group alone', ['memory'], /Usage: perdura memory/],
+  ['another group alone', ['history'], /Usage: perdura history/],
+  ['a text of no day', ['memory', 'at'], /missing required argument 'date'/],
+  ['care every three seconds', ['memory', 'schedule', '--every', '3s'], /write a minute or more/],
   ['a command that its group does not have', ['memory', 'lsit'], /unknown command 'lsit'/],
   ['a turn that is none', ['fork', 'c1', '--at', 'soon'], /"soon" is not a turn/],
   ['a fork without a turn', ['fork', 'c1'], /required option '--at <turn>'/],
@@ -69,11 +73,25 @@ test.each<[what: string, args: readonly string[], message: RegExp]>([
   ['a mode that is none', ['mode', 'x', 'sideways'], /auto, stepping/],
   ['a whole screen where there is none', ['debug', 'x'], /needs a terminal/],
   ['an argument for good, and another one', ['approve', 'x', '--always', '--input', '{}'], /leave out --input/],
-])('%s is wrong usage: exit code 2', async (_name, args, message) => {
-  expect(await perdura(args)).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(message) as string });
+])('%s is wrong usage: exit code 2, before a client is opened', async (_name, args, message) => {
+  const openClient = (): never => {
+    throw new Error('a client was opened');
+  };
+  expect(await runPerdura({ dir, taskQueue: 'none' }, args, { env: NOBODY, openClient })).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(message) as string,
+  });
 });
 
-test.each<[what: string, args: readonly string[], env: Readonly<Record<string, string>>, code: number, message: RegExp]>([
+/** Those that Temporal's client waits for take five seconds each: all at once. */
+const MISSING: readonly (readonly [
+  what: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  code: number,
+  message: RegExp,
+])[] = [
   ['a setting with a wrong value', ['show', 'x'], { PERDURA_LOG_LEVEL: 'loud' }, 2, /^PERDURA_LOG_LEVEL is "loud", which cannot be used/],
   ['-c in a folder without a conversation', ['chat', '-c'], {}, 4, /there is none in this folder/],
   ['a Temporal that was named and does not answer', ['list'], {}, 3, /cannot reach Temporal at 127\.0\.0\.1:1: .*; check TEMPORAL_ADDRESS/],
@@ -92,10 +110,24 @@ test.each<[what: string, args: readonly string[], env: Readonly<Record<string, s
     3,
     /^cannot reach Redis at redis:\/\/127\.0\.0\.1:1\/0, which REDIS_URL names: .*ECONNREFUSED/,
   ],
-])('%s is said, with its exit code and without secrets', async (_what, args, env, code, message) => {
-  const ran = await perdura(args, env, args[0] === 'chat' ? 'hello\n' : '');
-  expect(ran).toEqual({ code, stdout: '', stderr: expect.stringMatching(message) as string });
-  expect(ran.stderr).not.toContain('hunter2');
+];
+
+test('what is needed and does not answer is said, with its exit code and without secrets', async () => {
+  const all = MISSING.map(async ([what, args, env, code, message]) => {
+    const ran = await perdura(args, env, args[0] === 'chat' ? 'hello\n' : '');
+    expect([what, ran]).toEqual([what, { code, stdout: '', stderr: expect.stringMatching(message) as string }]);
+    expect(ran.stderr).not.toContain('hunter2');
+  });
+  await Promise.all(all);
+});
+
+test('a command asks the client that it is handed, and closes it', async () => {
+  let closed = 0;
+  const client = { list: async () => [{ id: 'c1' }, { id: 'c1:child' }], close: async () => void closed++ };
+  // It asks for nothing else.
+  const openClient = () => Promise.resolve(client as unknown as PerduraClient);
+  const ran = await runPerdura({ dir, taskQueue: 'none' }, ['complete', 'conversations'], { env: NOBODY, openClient });
+  expect([ran, closed]).toEqual([{ code: 0, stdout: 'c1\n', stderr: '' }, 1]);
 });
 
 test('a worker whose Temporal does not answer says so in the same words: exit code 3', async () => {
@@ -105,14 +137,17 @@ test('a worker whose Temporal does not answer says so in the same words: exit co
 });
 
 test('doctor says what is broken and how to mend it, shows no secret and no home, and exits with 1; it answers programs too', async () => {
-  const { code, stdout } = await perdura(['doctor', '--report'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1' });
+  const [{ code, stdout }, told] = await Promise.all([
+    perdura(['doctor', '--report'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1' }),
+    perdura(['doctor', '-o', 'json']),
+  ]);
   expect(code).toBe(1);
   expect(stdout).toMatch(/✘ Temporal +cannot reach Temporal at 127\.0\.0\.1:1/);
   expect(stdout).toMatch(/✘ Store .*127\.0\.0\.1:1/);
   expect(stdout).toMatch(/REDIS_URL +set +\(environment\)/);
   expect(stdout).not.toContain('hunter2');
   expect(stdout).not.toContain(dir);
-  const report = JSON.parse((await perdura(['doctor', '-o', 'json'])).stdout) as {
+  const report = JSON.parse(told.stdout) as {
     findings: { what: string; health: string }[];
     settings: { name: string }[];
   };

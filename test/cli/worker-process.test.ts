@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../src/platform/processes.js';
 import { startWorkerProcess, workerChangeInWords } from '../../src/cli/services/worker-process.js';
 import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { waitFor } from '../support/wait-for.js';
 
 const NOW = AbortSignal.abort();
 
@@ -40,9 +40,7 @@ function pids(): number[] {
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !isTrue(); await sleep(10)) {
-    if (Date.now() > deadline) throw new Error('waited 10 s in vain');
-  }
+  await waitFor(isTrue, Boolean);
 }
 
 test('a worker that is killed is replaced at once, and that is said', async () => {
@@ -89,7 +87,7 @@ test('the file that names the worker names the living one, and goes with the las
 test('a stopped worker is gone and is not replaced', async () => {
   const worker = start(GOOD);
   await worker.ready;
-  await worker.stop(timeoutSignal(5000));
+  await worker.stop(timeoutSignal(60_000));
   expect(pids().map(isAlive)).toEqual([false]);
   expect(said).toEqual([]);
 });

@@ -25,6 +25,7 @@ afterEach(() => {
 
 test('without any setting everything has its default', () => {
   expect(loadConfig({}, cwd)).toEqual({
+    env: {},
     redisUrl: undefined,
     defaultExecutionMode: 'auto',
     anthropicApiKey: undefined,

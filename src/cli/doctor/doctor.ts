@@ -1,5 +1,5 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
-import { describeSettings, variablesOf, secretsOf, type Config } from '../../config.js';
+import { describeSettings, loadMachine, variablesOf, secretsOf, type Config } from '../../config.js';
 import { isBroken, pasteable, renderReport, type Report } from './finding.js';
 import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { agentsFolder } from '../../agents/agents-folder.js';
@@ -43,7 +43,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
     settings: describeSettings(config.env, config.cwd),
   };
   // No form of the output shows a secret; a report that is shown to others does not name the home either.
-  const shown = (text: string): string => pasteable(text, secretsOf(config), options.report === true ? undefined : '');
+  const shown = (text: string): string => pasteable(text, secretsOf(config), options.report === true ? loadMachine(config.env).home : '');
   if (options.format === 'text') {
     if (options.report === true) output.line(`perdura doctor, ${process.platform} ${process.arch}`);
     for (const line of renderReport(found)) output.line(shown(line));

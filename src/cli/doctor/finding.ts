@@ -1,5 +1,4 @@
 /** What the doctor found, and how it is shown. */
-import { homedir } from 'node:os';
 import type { SettingInUse } from '../../config.js';
 
 /** `broken`: nothing works, or work can be lost, until it is mended. */
@@ -51,7 +50,7 @@ export function renderReport({ findings, settings }: Report): string[] {
 }
 
 /** For a report that is shown to others: no name of a person's folder, no secret that slipped into an error. */
-export function pasteable(text: string, secrets: readonly string[], home: string = homedir()): string {
+export function pasteable(text: string, secrets: readonly string[], home: string): string {
   const hidden = secrets.filter((secret) => secret.length > 3).reduce((all, secret) => all.replaceAll(secret, '***'), text);
   const withoutUrls = hidden.replace(/([a-z+]+:\/\/)[^\s/@]*@/gi, '$1***@');
   return home.length > 1 ? withoutUrls.replaceAll(home, '~') : withoutUrls;

@@ -1,6 +1,6 @@
 /** What the doctor finds, for a page that is looked at again and again: without what asks a model, or measures the server. */
 import { agentsFolder } from '../../agents/agents-folder.js';
-import { variablesOf, secretsOf, type Config } from '../../config.js';
+import { loadMachine, variablesOf, secretsOf, type Config } from '../../config.js';
 import { checkAgents, checkCircuits, checkDisk, checkFolder, checkNode, checkStore } from './checks.js';
 import { pasteable, type Finding } from './finding.js';
 import { checkSettingPackages } from './packages.js';
@@ -39,6 +39,6 @@ async function look(config: Config): Promise<readonly Finding[]> {
     workspace,
     disk,
   ];
-  const shown = (text: string): string => pasteable(text, secretsOf(config));
+  const shown = (text: string): string => pasteable(text, secretsOf(config), loadMachine(config.env).home);
   return all.map(({ mend, ...one }) => ({ ...one, found: shown(one.found), ...(mend !== undefined && { mend: shown(mend) }) }));
 }

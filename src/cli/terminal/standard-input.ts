@@ -6,25 +6,24 @@ import type { Input } from '../session/surroundings.js';
 const END_PATIENCE_MS = 500;
 
 /** Whether it ends with nothing but blanks in it. One that is open and silent after a while may still speak. Whatever it has said stays in it. */
-export async function endsEmpty(input: Readable, patienceMs = END_PATIENCE_MS): Promise<boolean> {
+export function endsEmpty(input: Readable, patienceMs = END_PATIENCE_MS): Promise<boolean> {
   const read: Buffer[] = [];
-  let timer: NodeJS.Timeout | undefined;
-  let look = (): void => undefined;
-  const isEmpty = await new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), patienceMs);
-    look = () => {
-      for (let chunk = input.read() as Buffer | null; chunk !== null; chunk = input.read() as Buffer | null) read.push(Buffer.from(chunk));
-      if (Buffer.concat(read).toString('utf8').trim() !== '') resolve(false);
+  return new Promise((resolve) => {
+    const settle = (isEmpty: boolean): void => {
+      clearTimeout(timer);
+      input.off('readable', look).off('end', onEnd).off('error', onEnd);
+      // At once: a stream that has ended already gives nothing back after its end.
+      if (!isEmpty && read.length > 0) input.unshift(Buffer.concat(read));
+      resolve(isEmpty);
     };
-    input
-      .on('readable', look)
-      .once('end', () => resolve(true))
-      .once('error', () => resolve(true));
+    const onEnd = (): void => settle(true);
+    const look = (): void => {
+      for (let chunk = input.read() as Buffer | null; chunk !== null; chunk = input.read() as Buffer | null) read.push(Buffer.from(chunk));
+      if (Buffer.concat(read).toString('utf8').trim() !== '') settle(false);
+    };
+    const timer = setTimeout(() => settle(false), patienceMs);
+    input.on('readable', look).on('end', onEnd).on('error', onEnd);
   });
-  clearTimeout(timer);
-  input.off('readable', look);
-  if (!isEmpty && read.length > 0) input.unshift(Buffer.concat(read));
-  return isEmpty;
 }
 
 /**

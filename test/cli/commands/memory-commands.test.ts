@@ -306,10 +306,6 @@ test('exit codes show what went wrong', async () => {
   const cases: readonly (readonly [number, readonly string[], RegExp])[] = [
     [2, ['memory', 'show', 'a b'], /cannot be a memory's scope/],
     [4, ['memory', 'show', '--of', 'nobody-knows'], /cannot find conversation nobody-knows/],
-    [3, ['memory', 'show', '--address', '127.0.0.1:1'], /cannot reach Temporal/],
-    [2, ['memory', 'at'], /missing required argument 'date'/],
-    [2, ['memory', 'schedule', '--every', '3s'], /write a minute or more/],
-    [2, ['history'], /Usage: perdura history/],
     [2, ['history', 'grep', '  '], /no word to look for/],
     [2, ['history', 'grep', 'x', '--limit', '51'], /at most 50/],
     [2, ['history', 'grep', 'x', '--since', 'monday'], /is no date/],

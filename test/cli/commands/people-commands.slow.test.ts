@@ -88,18 +88,8 @@ test('an approval survives the kill of the worker, is reported once, and is deci
     ({ stdout }) => stdout.includes(id),
   );
   expect(listed.stdout.split('\n').filter((line) => line.includes(id))).toHaveLength(1);
-  const shown = await perdura('approvals', id);
-  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('"path": "a.txt"') });
-  expect(shown.stdout).toContain('why: files are private');
-  expect((await perdura('inspect', id)).stdout).toContain('waiting-for-person');
-
-  expect(await perdura('answer', id, 'yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be answered') });
-  const edited = ['--input', '{"path":"b.txt"}', '--note', 'the other one'];
-  expect(await perdura('approve', id, ...edited)).toMatchObject({ code: 0, stderr: expect.stringContaining('is allowed: read_file') });
+  expect(await perdura('approve', id, '--input', '{"path":"b.txt"}')).toMatchObject({ code: 0 });
   expect(await sent).toMatchObject({ text: 'It says content of b.' });
-  const [result] = resultTexts(stage.requests(id).at(-1));
-  expect(result).toContain('content of b');
-  expect(result).toContain('the other one');
-  expect(await perdura('approve', id)).toMatchObject({ code: 4, stderr: expect.stringContaining('nothing waits for a person') });
+  expect(resultTexts(stage.requests(id).at(-1))[0]).toContain('content of b');
   expect((await readFile(join(world.dir, 'told'), 'utf8')).split(`"conversation":"${id}"`)).toHaveLength(2);
 });

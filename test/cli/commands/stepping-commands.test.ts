@@ -1,6 +1,6 @@
 /** mode, step, break, queue, debug and context --why, as a person runs them: a process each, a real Temporal, a worker, a file store. */
 import { callTool, text } from '../../support/provider-apis/reply.js';
-import { runPerdura, type Ran } from '../../support/run-perdura.js';
+import { runPerdura, startPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
@@ -31,7 +31,9 @@ beforeAll(async () => {
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-const perdura = (args: readonly string[], input = ''): Promise<Ran> => runPerdura(world, args, { input });
+/** What is replayed is replayed by the code of the build, as the worker runs it: in a process of its own. */
+const perdura = (args: readonly string[], input = ''): Promise<Ran> =>
+  args[0] === 'debug' || args.includes('--why') ? startPerdura(world, args).ended : runPerdura(world, args, { input });
 
 async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
   const { code, stdout, stderr } = await perdura([...args, '-o', 'json']);
@@ -50,7 +52,11 @@ test('a conversation is stepped through from the command line, and says each tim
   const id = await stepped();
   stage.play(id, callTool('read_file', { path: 'a.txt' }), text('It says: content.'));
   await world.client.message(id, { id: 'm1', text: say(id, 'read it') });
-  expect((await perdura(['show', id])).stdout).toMatch(/^waits  turn_0001 message of \d+ B  /);
+  // A signal is answered before the conversation has seen it.
+  await waitFor(
+    () => perdura(['show', id]),
+    ({ stdout }) => /^waits  turn_0001 message of \d+ B  /.test(stdout),
+  );
   const first = await perdura(['step', id, '--explain']);
   expect(first.stdout).toContain('event       take message m1');
   // Which model it is, the first step of a turn reads.

@@ -38,24 +38,6 @@ test('a worker of another store refuses to start, and says whose queue it is and
   await startWorker(second, `${queue}-own`).ready;
 });
 
-test('workers of one store are welcome; of another agents folder they are not', async () => {
-  const queue = `place-${randomUUID()}`;
-  const [first, second] = [await folder(), await folder()];
-  const memory = { PERDURA_MEMORY_DIR: join(first, 'memory') };
-  await startWorker(first, queue, memory).ready;
-  await startWorker(second, queue, memory).ready;
-  const other = startWorker(second, queue, { ...memory, PERDURA_AGENTS_DIR: await folder() });
-  await expect(other.ready).rejects.toThrow(/another agents folder/);
-});
-
-test('one that was killed holds nobody up', async () => {
-  const queue = `place-${randomUUID()}`;
-  const first = startWorker(await folder(), queue);
-  await first.ready;
-  await first.kill();
-  await startWorker(await folder(), queue).ready;
-});
-
 test('an identity is read as it was written; what others write is theirs', () => {
   const place = { store: 'k3f9a1', agents: '0a1b' };
   expect(readIdentity(toIdentity(place))).toEqual({ pid: process.pid, host: hostname(), place });

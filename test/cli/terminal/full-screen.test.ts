@@ -22,7 +22,8 @@ function open(isColored = false) {
   return { screen, input, output, keys, told, raw, written: () => written };
 }
 
-const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+/** What was written has been read. */
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('it is another screen until it is closed, and closing it twice changes nothing', async () => {
   const { screen, raw, written } = open();

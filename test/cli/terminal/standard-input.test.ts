@@ -22,6 +22,16 @@ test('what has been said stays in it, a character that two chunks share too, and
   expect(lines).toEqual(['', 'fünf', 'six', 'seven']);
 });
 
+test('what has ended before anybody looks loses nothing', async () => {
+  const input = new PassThrough();
+  input.end('said\n');
+  expect(await endsEmpty(input)).toBe(false);
+  await new Promise((resolve) => setImmediate(resolve));
+  const lines: string[] = [];
+  for await (const line of createInterface({ input })) lines.push(line);
+  expect(lines).toEqual(['said']);
+});
+
 test('one that is open and silent may still speak', async () => {
   const input = new PassThrough();
   expect(await endsEmpty(input, 20)).toBe(false);
