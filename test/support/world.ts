@@ -98,6 +98,8 @@ export interface World {
   writeAgent(name: string, config: object): Promise<void>;
   startWorker(): Promise<() => Promise<void>>;
   readonly engine: EngineName;
+  /** The time of its conversations: in memory that of the engine. */
+  now(): number;
   /** In memory: lets time pass, and whatever is due by then happen. Temporal's passes by itself. */
   advance(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -193,6 +195,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     },
     startWorker,
     engine: engineName,
+    now: memory?.clock.now ?? Date.now,
     async advance(ms) {
       if (memory) await advance(memory.clock, ms);
     },
