@@ -150,9 +150,9 @@ interface ConversationRun extends Pick<Watched, 'id' | 'events'> {
 }
 
 /**
- * Runs conversations without Temporal and without a network: Perdura's decisions, the project's agents and tools, the built-in tools, a
- * store in a folder of its own. Not part of it: observers, hooks of notifications, webhooks, MCP servers, forks and hand-overs to a next
- * run; `startWithTemporal` has them. Throws `ConfigError` for extensions that are none.
+ * Runs conversations without Temporal and without a network: Perdura's own loop and handlers, the project's agents and tools, the built-in
+ * tools, a store in a folder of its own. Not part of it: observers, hooks of notifications, webhooks, MCP servers and forks;
+ * `startWithTemporal` has them. Throws `ConfigError` for extensions that are none.
  *
  * ```ts
  * const perdura = await startInMemory({ model: createScriptedModel(['Hello!']) });

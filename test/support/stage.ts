@@ -2,6 +2,7 @@
 import { lastToolResults, textOf, type ApiRequest } from './provider-apis/api-request.js';
 import { text, type Reply } from './provider-apis/reply.js';
 import { waitFor } from './wait-for.js';
+import type { World } from './world.js';
 
 export type Line = Reply | ((request: ApiRequest) => Reply);
 
@@ -55,6 +56,15 @@ function conversationOf(messages: ApiRequest['messages'], by: 'first' | 'last'):
     if (id !== undefined) return id;
   }
   throw new Error('no message of this request begins with the id of its conversation');
+}
+
+/** Resolves once these words have come from the model. */
+export async function heardFrom({ client }: Pick<World, 'client'>, id: string, words: string): Promise<void> {
+  let said = '';
+  for await (const { event } of client.watch(id, { after: '0' })) {
+    if (event.kind === 'text') said += event.text;
+    if (said.includes(words)) return;
+  }
 }
 
 /** The tool results that a request brings, as plain texts. */

@@ -98,6 +98,8 @@ export interface World {
   writeAgent(name: string, config: object): Promise<void>;
   startWorker(): Promise<() => Promise<void>>;
   readonly engine: EngineName;
+  /** The time of its conversations: in memory that of the engine. */
+  now(): number;
   /** In memory: lets time pass, and whatever is due by then happen. Temporal's passes by itself. */
   advance(ms: number): Promise<void>;
   close(): Promise<void>;
@@ -122,8 +124,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
   // The worker's native part is loaded where there is a worker.
-  const onTemporal = (): Promise<typeof import('./temporal-worker.js')> => import('./temporal-worker.js');
-  const replay: Replay = async (id, histories) => (await onTemporal()).replay(options.stateKeys, id, histories);
+  const replay: Replay = async (id, histories) => {
+    const { replay: again } = await import('./temporal-worker.js');
+    return again(options.stateKeys, id, histories);
+  };
   const embedder = () => Promise.resolve(options.embedder);
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore, replay, embedder });
 
@@ -132,7 +136,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   /** The first has the world's store, which tests may look into; each other one its own, as processes have. */
   const startWorker = async (): Promise<() => Promise<void>> => {
     const store = workers++ === 0 ? world : makeStore();
-    const connected = memory ? undefined : await (await onTemporal()).connect(address);
+    const worker = memory ? undefined : await import('./temporal-worker.js');
+    const connected = await worker?.connect(address);
     const native: ConnectionLike = connected ?? connection;
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
     const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
@@ -168,7 +173,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       defaultModel: 'anthropic/claude-test',
       modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
     });
-    const end = connected ? await (await onTemporal()).runWorker(connected, taskQueue, activities, options) : memory?.serve(activities);
+    const end = worker && connected ? await worker.runWorker(connected, taskQueue, activities, options) : memory?.serve(activities);
     return async () => {
       await end?.();
       await serverTools.close();
@@ -193,6 +198,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     },
     startWorker,
     engine: engineName,
+    now: memory?.clock.now ?? Date.now,
     async advance(ms) {
       if (memory) await advance(memory.clock, ms);
     },

@@ -29,6 +29,8 @@ let circuits: Circuits | undefined;
 beforeAll(async () => {
   second = await startChatApi({ answer: (request) => scripted(request) });
   world = await startWorld({
+    // Shown while it lasts.
+    holds: (why) => why.endsWith('rate-limit'),
     answer: stage.answer,
     tools: [...builtinTools, letters],
     // Consolidations too are the stage's.
@@ -193,6 +195,7 @@ test.concurrent(
       () => world.client.status(id),
       ({ phase }) => phase === 'waiting-to-retry',
     );
+    await world.advance(20_000);
     const answer = await sent;
     expect(answer).toMatchObject({ text: 'The first is back.' });
     expect(answer).not.toHaveProperty('fallback');
