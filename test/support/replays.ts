@@ -3,6 +3,7 @@ import type { InjectedSinks } from '@temporalio/worker';
 import { fetchRuns, type History } from '../../src/heal/fetch-runs.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import type { StateKeys } from '../../src/config/settings.js';
+import { engineOfThisFile } from './engine.js';
 import type { World } from './world.js';
 
 /** What a workflow tells its worker is of no use here. */
@@ -14,13 +15,13 @@ const MAX_HISTORIES = 40;
 
 /** The last test of a file: on Temporal, that every history it has made replays. In memory there are none. */
 export function testReplays(world: () => Pick<World, 'temporal' | 'taskQueue'>): void {
-  if (process.env['PERDURA_TEST_ENGINE'] === 'memory') return;
+  if (engineOfThisFile() === 'memory') return;
   test('every history of these tests replays', () => expectReplays(world()));
 }
 
 /** In memory nothing is replayed. */
 export async function expectReplays(world: Pick<World, 'temporal' | 'taskQueue'>): Promise<void> {
-  if (process.env['PERDURA_TEST_ENGINE'] !== 'memory') expect(await replayProblems(world)).toEqual([]);
+  if (engineOfThisFile() === 'temporal') expect(await replayProblems(world)).toEqual([]);
 }
 
 export interface Replayed {

@@ -30,6 +30,7 @@ import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { Store } from '../../src/stores/store.js';
+import { engineOfThisFile, type EngineName } from './engine.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { createServerTools } from '../../src/tools/mcp/server-tools.js';
@@ -41,10 +42,8 @@ import { advance, startMemoryTemporal, type MemoryTemporal } from '../../src/tes
 /** Of a conversation, by its workflow id. */
 export type Observe = (conversation: string, event: ConversationEvent) => void;
 
-export type EngineName = 'memory' | 'temporal';
-
 export interface WorldOptions extends MessagesApiOptions {
-  /** Default: what `PERDURA_TEST_ENGINE` names, else Temporal. What a test needs of Temporal itself stands in test/temporal/. */
+  /** Default: see `engineOfThisFile`. What a test needs of Temporal itself stands in test/temporal/. */
   readonly engine?: EngineName;
   /** In memory: whether this wait for time is not skipped, by its words. A person and a client are waited for in any case. */
   readonly holds?: (why: string) => boolean;
@@ -118,7 +117,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const api = await startMessagesApi(options);
   const makeStore = (): Store =>
     options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
-  const engineName = options.engine ?? (process.env['PERDURA_TEST_ENGINE'] === 'memory' ? 'memory' : 'temporal');
+  const engineName = options.engine ?? engineOfThisFile();
   const memory = engineName === 'memory' ? startMemory(options) : undefined;
   const connection: ConnectionLike = memory?.connection ?? (await openConnection({ address }));
   const temporal = new Client({ connection });

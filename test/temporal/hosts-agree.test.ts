@@ -6,7 +6,8 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
-import { startWorld, type EngineName } from '../support/world.js';
+import type { EngineName } from '../support/engine.js';
+import { startWorld } from '../support/world.js';
 
 const pay = defineTool({
   name: 'pay',
