@@ -106,7 +106,7 @@ function close(tiers, begin) {
     for (const { file, test } of unstable) process.stderr.write(`unstable: ${file}, ${test}\n`);
     const known = JSON.parse(readFileSync(UNSTABLE, 'utf8'));
     writeFileSync(UNSTABLE, `${JSON.stringify([...known, ...unstable], null, 2)}\n`);
-    process.stderr.write('test/unstable.json has them now; one that is unstable again is red: mend it, or delete it.\n');
+    process.stderr.write('test/unstable.json has them now; one that is unstable again is red: fix it, or delete it.\n');
   }
   if (passed + failed === 0) process.stderr.write('\nNo test ran.\n');
   process.stdout.write(`\n${seconds(begin)}, ${unstable.length} unstable\n`);

@@ -57,12 +57,11 @@ const CALLS = {
     };
     pour();
   },
-  /** Few, and each as large as a message may be. */
+  /** Without end, and each as large as a message may be. */
   swell() {
-    for (let i = 0; i < 3; i++) {
-      process.stdout.write(`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"${'x'.repeat(15 * 1024 * 1024)}"}}\n`);
-    }
-    return text('the swell is over');
+    const wave = `{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"${'x'.repeat(15 * 1024 * 1024)}"}}\n`;
+    const pour = () => process.stdout.write(wave, pour);
+    pour();
   },
   /** As large as a message may be, and slow to parse. */
   brackets: () => raw(`${'['.repeat(7 * 1024 * 1024)}${']'.repeat(7 * 1024 * 1024)}`),

@@ -87,6 +87,11 @@ test('a schedule asks the same writer to take care again and again, until it is 
   stage.play(id, text('Noted.'), text(JSON.stringify(remembered)));
   await world.client.send(id, say(id, 'I like tea'), { start: { scope } });
   await world.client.reset(id);
+  // A reset answers before the memory is written where the writer is slow.
+  await waitFor(
+    () => memory.text(),
+    ({ text }) => text.trim() !== '',
+  );
   await memory.schedule('1s', 'default');
   await memory.schedule('2s', 'default');
   expect((await memory.nextCare())?.getTime()).toBeGreaterThan(Date.now() - 1_000);

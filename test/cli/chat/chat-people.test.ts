@@ -38,7 +38,12 @@ async function scene(...waiting: Pending[]): Promise<Scene> {
     status: () => Promise.resolve({ agent: 'nobody-here' }),
   } as unknown as PerduraClient;
   const output = { say: (line: string) => drawn.push(line), note: (line: string) => drawn.push(line) } as unknown as Output;
-  const people = createChatPeople({ client, id: 'chat', output, config: { cwd: '/nowhere', agentsDir: '/nowhere/agents' } as Config });
+  const people = createChatPeople({
+    client,
+    id: 'chat',
+    output,
+    config: { cwd: '/nowhere', agentsDir: '/nowhere/agents', env: {} } as Config,
+  });
   await people.look();
   drawn.length = 0;
   return { people, drawn, decided };

@@ -99,7 +99,7 @@ test('its blocks are those of marked: none is cut in two', () => {
       const text = all.join('\n');
       expect(blocksOf(text).flatMap(typesIn)).toEqual(typesIn(text));
     }),
-    { numRuns: 3000 },
+    { numRuns: 500 },
   );
 });
 

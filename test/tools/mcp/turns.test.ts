@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { callTool, callTools, text } from '../../support/provider-apis/reply.js';
 import { aTool, EVERYTHING, hostileServer, type HostileServer } from '../../support/mcp.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
+import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
 const stage = createStage();
@@ -16,6 +17,8 @@ beforeAll(async () => {
   mute = await hostileServer({ mode: 'hang' });
   const everything = { command: process.execPath, args: [EVERYTHING, 'stdio'] };
   world = await startWorld({ answer: stage.answer, mcp: { mcpServers: { everything, evil: evil.config, mute: mute.config } } });
+  // A first turn waits for servers as long as it may, which on a busy machine is less than their start takes.
+  await waitFor(offeredNow, (names) => ['mcp__everything__echo', 'mcp__evil__echo'].every((name) => names.includes(name)));
 });
 afterAll(async () => {
   await world.close();
@@ -24,9 +27,16 @@ afterAll(async () => {
 // The scripted API checks every schema that it is sent.
 afterEach(() => expect(world.api.problems).toEqual([]));
 
+async function offeredNow(): Promise<string[]> {
+  const id = world.id();
+  stage.play(id, text('hello'));
+  await world.client.send(id, say(id, 'who is there?'), { start: {} });
+  return offeredIn(id).flat();
+}
+
 const offeredIn = (id: string): string[][] => stage.requests(id).map(({ tools }) => (tools ?? []).map(({ name }) => name));
 
-test('the first turn has the tools of servers that answer, in order, and calls them; a mute one costs it little', async () => {
+test('a turn has the tools of servers that answer, in order, and calls them; a mute one does not hold it up', async () => {
   const id = world.id();
   stage.play(
     id,
