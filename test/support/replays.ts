@@ -13,14 +13,14 @@ const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
 const MAX_HISTORIES = 40;
 
 /** The last test of a file: on Temporal, that every history it has made replays. In memory there are none. */
-export function testReplays(world: () => Pick<World, 'temporal' | 'taskQueue'>): void {
+export function testReplays(world: () => World): void {
   if (process.env['PERDURA_TEST_ENGINE'] === 'memory') return;
   test('every history of these tests replays', () => expectReplays(world()));
 }
 
 /** In memory nothing is replayed. */
-export async function expectReplays(world: Pick<World, 'temporal' | 'taskQueue'>): Promise<void> {
-  if (process.env['PERDURA_TEST_ENGINE'] !== 'memory') expect(await replayProblems(world)).toEqual([]);
+export async function expectReplays(world: Pick<World, 'temporal' | 'taskQueue' | 'engine'>): Promise<void> {
+  if (world.engine === 'temporal') expect(await replayProblems(world)).toEqual([]);
 }
 
 export interface Replayed {
