@@ -172,8 +172,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       defaultModel: 'anthropic/claude-test',
       modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
     });
-    const end = worker && connected ? await worker.runWorker(connected, taskQueue, activities, options) : memory?.serve(activities);
+    const leave = memory?.serve(activities);
+    const end = worker && connected ? await worker.runWorker(connected, taskQueue, activities, options) : undefined;
     return async () => {
+      leave?.();
       await end?.();
       await serverTools.close();
       await embedding?.close();

@@ -10,7 +10,7 @@ let program: Outside;
 
 beforeAll(async () => {
   // Room for texts that are longer than a usual model takes.
-  world = await startWorld({ answer: stage.answer, agent: { context: { maxTokens: 4_000_000 } } });
+  world = await startWorld({ engine: 'temporal', answer: stage.answer, agent: { context: { maxTokens: 4_000_000 } } });
   program = outside(world);
 });
 afterAll(() => world.close());

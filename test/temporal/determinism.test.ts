@@ -21,7 +21,7 @@ const AGENT = { limits: { handOver: { events: 40 } }, memory: { consolidationTim
 
 /** One conversation with everything in it that goes through history: what came of it, for comparison. */
 async function converse(worker: Partial<WorkerOptions>) {
-  const world = await startWorld({ script, worker: false, agent: AGENT });
+  const world = await startWorld({ engine: 'temporal', script, worker: false, agent: AGENT });
   const address = process.env['PERDURA_TEST_ADDRESS'] ?? '';
   const { taskQueue, dir, api } = world;
   const stopWorker = await startOwnWorker({

@@ -36,7 +36,8 @@ const answer = (request: ApiRequest): Reply =>
     : stage.answer(request);
 let world: World;
 beforeAll(async () => {
-  world = await startWorld({ engine: 'temporal', answer, tools: [...builtinTools, whisper, pay] });
+  // Consolidations too are the stage's.
+  world = await startWorld({ engine: 'temporal', answer, aside: () => undefined, tools: [...builtinTools, whisper, pay] });
 });
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));

@@ -17,8 +17,8 @@ let plain: World;
 let program: Outside;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, agent: AGENT, stateKeys: KEYS });
-  plain = await startWorld({ answer: plainStage.answer, agent: AGENT });
+  world = await startWorld({ engine: 'temporal', answer: stage.answer, agent: AGENT, stateKeys: KEYS });
+  plain = await startWorld({ engine: 'temporal', answer: plainStage.answer, agent: AGENT });
   program = outside(world);
 });
 afterAll(async () => {

@@ -7,7 +7,7 @@ let world: World;
 let client: PerduraClient;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: () => text('Good day.'), worker: false });
+  world = await startWorld({ engine: 'temporal', answer: () => text('Good day.'), worker: false });
   client = clientOf(world);
 });
 afterAll(() => world.close());
@@ -39,7 +39,7 @@ test('a message to a new and to a running conversation is kept, and answered onc
 
 test('what only a worker answers ends with no-worker, a queued message is kept, and asking again with a worker works', async () => {
   // Of its own: a worker that has just been stopped still counts as one for a while.
-  const lonely = await startWorld({ answer: () => text('Good day.'), worker: false });
+  const lonely = await startWorld({ engine: 'temporal', answer: () => text('Good day.'), worker: false });
   const client = clientOf(lonely);
   // The server may still hand over a reset that nobody waits for any more, and it stops a turn: the message goes to another one.
   const [id, other] = [lonely.id(), lonely.id()];

@@ -148,13 +148,14 @@ test('a sub-agent asks its person through its parent, and reports', async () => 
   expect((await chat.turn()).text).toMatch(/It says: .*paid 7/s);
 });
 
-test('a reset begins a new session, and long-term memory has the old one', async () => {
+test('a reset begins a new session, whose prompt has what the old one was asked to remember', async () => {
   const { chat, perdura, model } = await open(['Hello.', 'Hello again.']);
-  await chat.send('hi');
+  await chat.send('Please remember that I like green tea.');
   expect(await chat.reset()).toMatchObject({ consolidation: 'model' });
-  expect(await perdura.memory()).toBe('');
+  expect(await perdura.memory()).toContain('green tea');
   expect((await chat.send('hi again')).text).toBe('Hello again.');
   expect(model.requests.at(-1)?.messages).toHaveLength(1);
+  expect(model.requests.map(({ system }) => system.includes('green tea'))).toEqual([false, true]);
   expect(await chat.close()).toMatchObject({ turns: 2 });
   await expect(chat.send('once more')).rejects.toMatchObject({ kind: 'closed' });
 });

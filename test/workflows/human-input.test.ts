@@ -1,5 +1,6 @@
 /** People in the loop: leave, answers, budgets, messages taken back, data in and out, through the client and a real worker. */
 import { z } from 'zod';
+import type { Pending } from '../../src/client.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { askUser } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';

@@ -103,7 +103,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
   const executions = new Map<string, Execution>();
   const latest = new Map<string, Execution>();
   let workers: Activities[] = [];
-  let awaitingWorker: (() => void)[] = [];
+  const awaitingWorker: (() => void)[] = [];
 
   const begin = (
     request: StartRequest,

@@ -110,7 +110,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   let scope: AbortController | undefined;
   const own = new AbortController();
   const timers = new Set<() => void>();
-  let waitingForTasks: (() => void)[] = [];
+  const waitingForTasks: (() => void)[] = [];
 
   const note = (event: RecordedEvent): string => {
     const eventId = String(events.length + 1);
@@ -224,10 +224,10 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   const condition = (isSo: () => boolean, ms?: number, options?: { readonly summary: string }): Promise<never> => {
     if (isSo()) return Promise.resolve(true as never);
     return new Promise((resolve) => {
-      let forget: (() => void) | undefined;
+      const timer: { forget?: () => void } = {};
       const go = (was: boolean): void => {
-        forget?.();
-        if (forget) timers.delete(forget);
+        timer.forget?.();
+        if (timer.forget) timers.delete(timer.forget);
         resolve(was as never);
       };
       const one: Condition = { isSo, go };
@@ -240,8 +240,8 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
           conditions = conditions.filter((other) => other !== one);
           one.go(false);
         });
-      forget = clock.at(time + ms, options?.summary ?? '', due);
-      timers.add(forget);
+      timer.forget = clock.at(time + ms, options?.summary ?? '', due);
+      timers.add(timer.forget);
     });
   };
 

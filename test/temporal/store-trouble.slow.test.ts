@@ -19,7 +19,7 @@ let world: World;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'perdura-aof-'));
   redis = await startRedis({ dir, appendonly: true });
-  world = await startWorld({ answer: stage.answer, redisUrl: redis.url, files: { 'a.txt': 'content' } });
+  world = await startWorld({ engine: 'temporal', answer: stage.answer, redisUrl: redis.url, files: { 'a.txt': 'content' } });
 });
 afterAll(async () => {
   await world.close();
@@ -136,6 +136,7 @@ test('an interrupt works while redis is down', async () => {
 test('thirty turns over a connection that loses replies write each entry once', async () => {
   const proxy = await startCuttingProxy(redis.port);
   const shaky = await startWorld({
+    engine: 'temporal',
     answer: stage.answer,
     redisUrl: `redis://127.0.0.1:${proxy.port}`,
     files: { 'a.txt': 'content' },
