@@ -14,24 +14,14 @@ const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
 const MAX_HISTORIES = 40;
 
 /** The last test of a file: on Temporal, that every history it has made replays. In memory there are none. */
-<<<<<<< HEAD
-export function testReplays(world: () => Pick<World, 'temporal' | 'taskQueue'>): void {
-  if (engineOfThisFile() === 'memory') return;
-=======
 export function testReplays(world: () => World): void {
-  if (process.env['PERDURA_TEST_ENGINE'] === 'memory') return;
->>>>>>> engine
+  if (engineOfThisFile() === 'memory') return;
   test('every history of these tests replays', () => expectReplays(world()));
 }
 
 /** In memory nothing is replayed. */
-<<<<<<< HEAD
-export async function expectReplays(world: Pick<World, 'temporal' | 'taskQueue'>): Promise<void> {
-  if (engineOfThisFile() === 'temporal') expect(await replayProblems(world)).toEqual([]);
-=======
 export async function expectReplays(world: Pick<World, 'temporal' | 'taskQueue' | 'engine'>): Promise<void> {
   if (world.engine === 'temporal') expect(await replayProblems(world)).toEqual([]);
->>>>>>> engine
 }
 
 export interface Replayed {
