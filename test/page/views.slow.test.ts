@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, takesPictures, type OpenedPage, type PageWorld } from './browser.js';
 import { liveAtRandom } from './random-life.js';
 
-jest.setTimeout(240_000);
+jest.setTimeout(900_000);
 
 const LONG = 'The harbour master keeps the ledger, and every ship that comes is written down in it. '.repeat(14);
 const HOSTILE = '<img src=x onerror="document.title=1"> <script>alert(1)</script> \u202Egnihtyreve\u202C [link](javascript:alert(1))';

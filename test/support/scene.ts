@@ -8,6 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { Client } from '@temporalio/client';
 import type { WorkerOptions } from '@temporalio/worker';
 import { openConnection } from '../../src/client/temporal/connection.js';
@@ -229,7 +230,29 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
 
 /** A test with a scene of its own, beside the others of its file: most of the time all of them wait for a dead worker's time-out. */
 export function sceneTest(title: string, options: SceneOptions, act: (scene: Scene) => Promise<void>, within = 300_000): void {
-  test.concurrent(title, () => inScene(options, act, within), within + 60_000);
+  let ended: Promise<PromiseSettledResult<void>> | undefined;
+  const play = (): Promise<PromiseSettledResult<void>> =>
+    (ended ??= atOnce(() => inScene(options, act, within)).then(
+      () => ({ status: 'fulfilled', value: undefined }),
+      (reason: unknown) => ({ status: 'rejected', reason }),
+    ));
+  scenes.push(play);
+  // A scene ends by itself, within its time.
+  test(title, () => reported(play), 3_600_000);
+}
+
+/** Of this test file, which are played together. */
+const scenes: (() => Promise<PromiseSettledResult<void>>)[] = [];
+const atOnce = pLimit(5);
+
+/**
+ * The first test waits for all of them: `test.concurrent` ends with its shortest one as far as Jest goes, which then refuses the others'
+ * dynamic imports ("outside of the scope of the test code").
+ */
+async function reported(play: () => Promise<PromiseSettledResult<void>>): Promise<void> {
+  await Promise.all(scenes.map((one) => one()));
+  const result = await play();
+  if (result.status === 'rejected') throw result.reason;
 }
 
 async function inScene(options: SceneOptions, act: (scene: Scene) => Promise<void>, within: number): Promise<void> {

@@ -3,7 +3,7 @@ const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 200;
 
 /** The bound is for what hangs: 30 s at least. */
-export async function waitFor<T>(ask: () => T | Promise<T>, isThere: (value: T) => boolean, limitMs = 50_000): Promise<T> {
+export async function waitFor<T>(ask: () => T | Promise<T>, isThere: (value: T) => boolean, limitMs = 150_000): Promise<T> {
   const until = Date.now() + limitMs;
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 1.3)) {
     const value = await ask();

@@ -135,8 +135,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   /** The first has the world's store, which tests may look into; each other one its own, as processes have. */
   const startWorker = async (): Promise<() => Promise<void>> => {
     const store = workers++ === 0 ? world : makeStore();
-    const worker = memory ? undefined : await import('./temporal-worker.js');
-    const connected = await worker?.connect(address);
+    const connected = memory ? undefined : await (await import('./temporal-worker.js')).connect(address);
     const native: ConnectionLike = connected ?? connection;
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
     const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
@@ -173,7 +172,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
     });
     const leave = memory?.serve(activities);
-    const end = worker && connected ? await worker.runWorker(connected, taskQueue, activities, options) : undefined;
+    const end = connected && (await (await import('./temporal-worker.js')).runWorker(connected, taskQueue, activities, options));
     return async () => {
       leave?.();
       await end?.();
