@@ -9,6 +9,7 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 /** Longest first: folders, and within them the files that have most to do. */
 const SLOW = ['replay', 'page', 'readme', 'package', 'cli/commands', 'workflows', 'chaos', 'e2e', 'gateway', 'heal', 'memory'];
 const FIRST = [
+  'conversation/lives',
   'replay',
   'chaos',
   'page/tour',
