@@ -21,6 +21,7 @@ let world: World;
 
 beforeAll(async () => {
   world = await startWorld({
+    engine: 'temporal',
     answer: stage.answer,
     tools: [look],
     agent: { limits: { handOver: { events: 20 } }, memory: { memoryWindow: 1_000 } },
