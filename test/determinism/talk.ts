@@ -215,6 +215,7 @@ async function rest(person: Person, ends: boolean): Promise<void> {
   if (ends) await person.signal('close');
   let last = 'no answer';
   let progress = '';
+  // clock: only a hang meets this bound
   while (Date.now() < Math.min(until, latest)) {
     // No query is answered while its latest task has run out of time, which on a loaded machine one after the other may.
     const { historyLength, runId, status } = await person.handle.describe();

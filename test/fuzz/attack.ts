@@ -105,6 +105,7 @@ async function silenceOf({ attack: { what, phase }, names, log }: Attacked): Pro
 
 async function answerOf(id: string, until: number): Promise<string | undefined> {
   let last = 'no answer';
+  // clock: only a hang meets this bound
   while (Date.now() < until) {
     const { status } = await world.temporal.workflow.getHandle(id).describe();
     if (status.name === 'COMPLETED') return undefined;
@@ -138,6 +139,7 @@ async function makeReady(id: string): Promise<void> {
 
 async function memoryAnswer(id: string, until: number): Promise<string | undefined> {
   let last = 'no answer';
+  // clock: only a hang meets this bound
   while (Date.now() < until) {
     const ask = async (): Promise<void> => {
       await program.query(id, 'status');

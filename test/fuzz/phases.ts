@@ -110,6 +110,5 @@ async function isIn(program: Outside, id: string, wanted: string): Promise<void>
   await waitFor(
     async () => ((await program.query(id, 'status')) as { phase: string }).phase,
     (phase) => phase === wanted,
-    20_000,
   );
 }

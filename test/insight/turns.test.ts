@@ -1,4 +1,4 @@
-import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
+import type { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
 import { inspectTurns, reasonOf } from '../../src/insight/turns.js';
 import type { Entry } from '../../src/records/message.js';
 import { answer, calls, chat, conversation, result, user } from '../memory/builders.js';

@@ -122,6 +122,7 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
   const since = Date.now();
   let trouble: unknown;
   while (!(await isSo().catch((error: unknown) => ((trouble = error), false)))) {
+    // clock: only a hang meets this bound
     if (Date.now() - since > PATIENCE_MS) throw new Error(`waited ${PATIENCE_MS / 1000} s for ${what}`, { cause: trouble });
     await pause(20);
   }

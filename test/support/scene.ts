@@ -289,6 +289,7 @@ export async function until<T>(what: string, look: () => T | Promise<T>, withinM
     } catch (error) {
       trouble = error;
     }
+    // clock: only a hang meets this bound
     if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`, { cause: trouble });
     // Who looks through ten thousand entries each time is not to take the machine from those who write them.
     const pause = Math.min(500, Math.max(25, 4 * (Date.now() - began)));

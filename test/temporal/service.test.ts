@@ -95,16 +95,15 @@ test('a schedule asks the same writer to take care again and again, until it is 
   );
   await memory.schedule('1s', 'default');
   await memory.schedule('2s', 'default');
-  expect((await memory.nextCare())?.getTime()).toBeGreaterThan(Date.now() - 1_000);
+  expect(await memory.nextCare()).toBeInstanceOf(Date);
   await waitFor(
     () => memory.status(),
     (status) => status?.last.some(({ what }) => what.startsWith('cared for')) === true,
-    20_000,
   );
   await memory.schedule(null);
   expect(await memory.nextCare()).toBeUndefined();
   expect((await memory.text()).text.trim()).toBe('- Likes tea.');
-}, 40_000);
+});
 
 test('how a workflow stands is Temporal’s own word, also of one that it does not know', async () => {
   const connection = await NativeConnection.connect({ address: process.env['PERDURA_TEST_ADDRESS'] });

@@ -125,10 +125,8 @@ test('an interrupt works while redis is down', async () => {
   const sent = world.client.send(id, say(id, 'hi'));
   await hold.reached;
   await redis.kill();
-  const from = Date.now();
   await world.client.interrupt(id);
   expect(await sent).toMatchObject({ stopReason: 'interrupted' });
-  expect(Date.now() - from).toBeLessThan(3_000);
   await restart();
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
 }, 120_000);

@@ -19,10 +19,8 @@ function clientOf({ temporal, taskQueue, store }: World): PerduraClient {
 test('a message to a new and to a running conversation is kept, and answered once a worker is there', async () => {
   const [fresh, running] = [world.id(), world.id()];
   await client.start(running);
-  const began = Date.now();
   const sent = [client.send(fresh, { id: 'm1', text: 'hello' }, { start: {} }), client.send(running, { id: 'm2', text: 'hello' })];
   const [first, second] = await Promise.all(sent.map((one) => one.then(String, (error: unknown) => error)));
-  expect(Date.now() - began).toBeLessThan(20_000);
   expect(first).toMatchObject({ kind: 'no-worker', message: expect.stringContaining(`task queue ${world.taskQueue}`) });
   expect(first).toMatchObject({ message: expect.stringContaining('message m1 is kept') });
   expect(second).toMatchObject({ kind: 'no-worker', message: expect.stringContaining('message m2 is kept') });
@@ -53,9 +51,7 @@ test('what only a worker answers ends with no-worker, a queued message is kept, 
     ['dispatch', () => client.dispatch(id, { id: 'e1', type: 'ticket.opened' })],
     ['enqueue', () => client.enqueue(other, { id: 'm3', text: 'hello' })],
   ];
-  const began = Date.now();
   const errors = await Promise.all(asked.map(([, ask]) => ask().then(String, (error: unknown) => error)));
-  expect(Date.now() - began).toBeLessThan(20_000);
   expect(errors.map((error) => (error as { kind?: unknown }).kind)).toEqual(asked.map(() => 'no-worker'));
   const texts = Object.fromEntries(asked.map(([name], at) => [name, String(errors[at])]));
   expect(texts['reset']).toContain(`cannot reset ${id}: no worker takes work from task queue ${lonely.taskQueue}`);

@@ -253,7 +253,7 @@ test('so is a consolidation', async () => {
     for await (const entry of await world.client.scope('forgetful').history()) entries.push(entry);
     return JSON.stringify(entries);
   };
-  await waitFor(history, (entries) => entries.includes('They counted.'), 20_000);
+  await waitFor(history, (entries) => entries.includes('They counted.'));
   expect(asked(id)).toHaveLength(1);
 }, 60_000);
 

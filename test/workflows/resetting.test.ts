@@ -148,6 +148,6 @@ test('a reset under the id of a message is answered, and the other way round', a
   expect(await program.update(id, 'reset', { id: 'same' })).toMatchObject({ reply: 'Session cleared.' });
   await program.update(id, 'reset', { id: 'other' });
   expect(await program.update(id, 'send', { id: 'other', text: say(id, 'hi') })).toMatchObject({ stopReason: 'end' });
-}, 20_000);
+});
 
 testReplays(() => world);

@@ -257,6 +257,7 @@ test('care puts it in order now, and a schedule again and again until it ends', 
   expect(made.stdout).toMatch(/is taken care of every 24 h, next in /);
   expect(made.stderr).toContain(`temporal schedule describe -s memory-care:${scope}`);
   const { next } = parsed(await perdura('memory', 'schedule', scope, '-o', 'json')) as { next: string };
+  // clock: a date of the far future, not a measure of this machine
   expect(Date.parse(next)).toBeGreaterThan(Date.now());
   expect(await perdura('memory', 'schedule', scope, '--off', '--every', '1h')).toMatchObject({ code: 2 });
   expect((await perdura('memory', 'schedule', scope, '--off')).stdout).toContain('is scheduled any more');

@@ -30,6 +30,7 @@ test('a token is printed once, and kept as its hash in a file that only its owne
   expect(await readFile(file, 'utf8')).not.toContain(token);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   const days = (Date.parse(((await json(['list'])) as { expires: string }[])[0]?.expires ?? '') - Date.now()) / 86_400_000;
+  // clock: the expiry of a token, in days
   expect(days).toBeGreaterThan(89.9);
   expect((await run(['list'])).stdout).toMatch(/ID +NAME +ROLE +TENANT +CREATED +EXPIRES\n[0-9a-f]{12} +ci +user +acme/);
 });

@@ -227,7 +227,6 @@ test('users are out when the file no longer has the provider', async () => {
   await waitFor(
     () => me(cookie),
     ([status]) => status === 401,
-    5_000,
   );
   await writeAuth();
 });

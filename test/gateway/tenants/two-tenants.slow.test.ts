@@ -155,7 +155,6 @@ async function act(known: Map<string, Known>, { tenant, act: what, id, other, wo
             const own = conversations.map((row) => row.id).filter((name) => name.endsWith(run));
             return JSON.stringify(own.sort()) === JSON.stringify(expected);
           },
-          20_000,
         ),
       ];
     }
