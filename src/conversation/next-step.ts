@@ -59,6 +59,9 @@ const PARALLEL_TOOLS = 16;
 /** Unwritten text that may be carried through a hand-over; continue-as-new with 2 MiB of input kills the workflow. */
 const CARRIED_TEXT_BYTES = 128 * 1024;
 
+/** Of such text no hand-over carries more: the server terminates a workflow that continues with 2 MiB. */
+const MAX_CARRIED_TEXT_BYTES = 1_200_000;
+
 export function nextStep(state: ConversationState): Step {
   return (
     stopStep(state) ??
@@ -109,12 +112,16 @@ function openingStep(state: ConversationState): Step | undefined {
 /** N1, but for texts and answers that are too much to carry: these go to the store first. */
 function handOverStep(state: ConversationState): Step | undefined {
   if (state.handOver === null) return undefined;
-  if (carriedText(state) > CARRIED_TEXT_BYTES) {
+  const carried = carriedText(state);
+  if (carried > CARRIED_TEXT_BYTES) {
     const store = queueStep(state) ?? storeStep(state);
     if (store) return store;
     if (isResting(state, 'store')) return waitStep(state);
   }
-  return state.inFlight.length > 0 ? waitStep(state) : { kind: 'hand-over', reason: state.handOver };
+  if (state.inFlight.length > 0) return waitStep(state);
+  // What steers a turn has no place in the store until the turn takes it: so the turn goes on, one step at a time.
+  if (carried > MAX_CARRIED_TEXT_BYTES && state.turn) return undefined;
+  return { kind: 'hand-over', reason: state.handOver };
 }
 
 /** From the asking on no turn begins; pending writes come first (N4). */

@@ -1,5 +1,4 @@
 import { countHidden, hasHidden, plainOutput, showHidden } from '../../src/tools/hidden-text.js';
-import { ends } from '../support/ends.js';
 
 describe('S37 what nobody sees', () => {
   it.each([
@@ -33,16 +32,6 @@ describe('S37 what nobody sees', () => {
 
     expect(countHidden(`a${run}b\u202e`)).toBe(1_001);
     expect(showHidden(run)).toBe(`${'\\u{e0041}'.repeat(16)}[and 984 more that nobody sees]`);
-  });
-
-  it.each([
-    ['hidden', '\u200b'],
-    ['joiners', 'ک\u200cک'],
-    ['emoji', '👩\u200d'],
-    ['escapes that do not end', '\u001b]'],
-    ['escapes that do not end, of another kind', '\u001b[1;'],
-  ])('a mebibyte and more of what is read by its length: %s', (_, piece) => {
-    ends(() => plainOutput(piece.repeat(1_000_000)));
   });
 });
 

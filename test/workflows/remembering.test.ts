@@ -12,6 +12,7 @@ import { createStage, say } from '../support/stage.js';
 import { runsOf } from '../support/run-chain.js';
 import { waitFor } from '../support/wait-for.js';
 import { testReplays } from '../support/replays.js';
+import { engineOfThisFile } from '../support/engine.js';
 import { startWorld, type World } from '../support/world.js';
 
 const page = defineTool({
@@ -377,7 +378,8 @@ test.each([
   '',
   'I cannot help with that.',
   '{"history_entry": 7, "memory_update": ["x"]}',
-  `{"memory_update": "${'x'.repeat(2_000_000)}"}`,
+  // More than an activity may answer: where a server refuses that.
+  ...(engineOfThisFile() === 'temporal' ? [`{"memory_update": "${'x'.repeat(2_000_000)}"}`] : []),
 ])('a model that is of no use leaves the memory as it was and the last messages in HISTORY (%#)', async (useless) => {
   const { id, scope } = await started();
   await world.client.send(id, say(id, 'something worth keeping'));

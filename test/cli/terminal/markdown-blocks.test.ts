@@ -119,15 +119,3 @@ test.each(['text', '- item', '  - item', '> quote', '>>>>>>>> deep', '| a |', '<
     expect(charactersReadOf(6_000) / charactersReadOf(3_000)).toBeLessThan(2.5);
   },
 );
-
-test.each(['>', '- ', '* ', '[', '<', '|', '`', ' '])('a megabyte of %j in one line is judged by its beginning', (mark) => {
-  let longest = 0;
-  const splitter = createBlockSplitter((source) => {
-    longest = Math.max(longest, source.length);
-    return lexBlocks(source);
-  });
-  for (let at = 0; at < 100; at++) splitter.add(mark.repeat(10_000));
-  splitter.add('\nnext\n');
-  splitter.end();
-  expect(longest).toBeLessThan(5_000);
-});

@@ -6,6 +6,7 @@ import type { EvictInput } from '../../../src/conversation/activity-io/memory-ef
 import type { DueEvent } from '../../../src/conversation/activity-io/webhook-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectName } from '../../../src/conversation/effect.js';
+import { carriedText } from '../../../src/conversation/outbox/pending-writes.js';
 import { isStoreUpToDate } from '../../../src/conversation/state/queue-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
@@ -15,6 +16,8 @@ import type { World } from './world.js';
 
 /** Characters of JSON: what a server takes of a run that continues as new, and far more than any of these lives has at rest. */
 export const [MAX_CARRIED, MAX_RESTING] = [2_000_000, 120_000];
+/** Above it a turn goes on until it has taken what steers it, though a hand-over is due. */
+const MAX_CARRIED_TEXT = 1_200_000;
 
 const MAX_TOOLS = 16;
 /** Started at most once in a life: none of them is tried again under the same name. */
@@ -124,7 +127,8 @@ export function checkStart(world: World, { effect, id, input }: Effect): void {
   }
   if (state.inFlight.some((one) => !awaited.some((other) => other.effect === one.effect && other.id === one.id)))
     problems.push('something is in flight that nobody has started');
-  if (state.handOver !== null && effect !== 'store-step' && effect !== 'heal') problems.push(`${effect} while a hand-over is due`);
+  const couldHandOver = state.handOver !== null && carriedText(state) <= MAX_CARRIED_TEXT;
+  if (couldHandOver && effect !== 'store-step' && effect !== 'heal') problems.push(`${effect} while a hand-over is due`);
   const inContext = slotsOf(state.context);
   // N4
   if (['past', 'context'].includes(EFFECTS[effect].lane) && !isStoreUpToDate(state))

@@ -218,9 +218,11 @@ test('after a lost connection a subscription begins with what was said, and has 
   held = gate();
   const stop = new AbortController();
   let id = '';
-  for await (const { payload } of client.sendMessageStream(request(message('hold on')), { signal: stop.signal })) {
-    if (payload?.$case === 'task') id = payload.value.id;
-    if (payload?.$case === 'artifactUpdate') break;
+  const before: StreamResponse[] = [];
+  for await (const event of client.sendMessageStream(request(message('hold on')), { signal: stop.signal })) {
+    before.push(event);
+    if (event.payload?.$case === 'task') id = event.payload.value.id;
+    if (artifactsAfter(before)[0] === 'held back un') break;
   }
   stop.abort();
   const events: StreamResponse[] = [];
