@@ -45,8 +45,14 @@ function answer(request: ApiRequest): Reply {
       { name: 'delegate', input: { task: 'Look at the crane.', title: 'Look at the crane' } },
     );
   }
-  // Outlives a test: what streams is looked at while it does.
-  if (said.includes('slowly')) return { ...text(LONG), chunks: { size: 30, delayMs: 2_000 } };
+  // Never ends: what streams is looked at while it does, however long a machine takes to show it.
+  if (said.includes('slowly')) {
+    return {
+      ...text(LONG),
+      chunks: { size: 30, delayMs: 2_000 },
+      holdAfter: { chars: LONG.length - 30, until: new Promise(() => undefined) },
+    };
+  }
   return { ...text(said.includes('briefly') ? 'It is all in order.' : `Noted. ${LONG}`), chunks: { size: 90, delayMs: 12 } };
 }
 
