@@ -38,7 +38,7 @@ module.exports = {
   runtime: '<rootDir>/test/support/runtime.cjs',
   globalSetup: '<rootDir>/test/support/global-setup.cjs',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  testTimeout: 180000,
+  testTimeout: 600000,
   testSequencer: '<rootDir>/test/support/longest-first.cjs',
   // Half of a test is waiting, for a server or for a dead worker's time-out: four keep two cores busy.
   maxWorkers: 4,

@@ -73,20 +73,20 @@ test('the workflows bundle: nothing is in it but ours and Temporal, and it stays
   const leftOut = modules.filter((module) => /^(external|ignored)/.test(module));
   expect(leftOut.filter((module) => !module.endsWith('__temporal_custom_failure_converter'))).toEqual([]);
   expect(code.lastIndexOf('//# sourceMappingURL=')).toBeLessThan(MAX_CODE);
-}, 120_000);
+});
 
 test('a workflow that reaches a schema brings zod in, which would be seen', async () => {
   const { modules } = await bundle(entry(`export { agentConfigSchema } from ${source('src/agents/agent-config.ts')};`));
   expect(packagesIn(modules)).toContain('zod');
   expect(foldersIn(modules)).toContain('agents');
-}, 120_000);
+});
 
 test('a workflow that reaches the host through a store does not bundle', async () => {
   await expect(bundle(entry(`export { createRedisStore } from ${source('src/stores/redis/index.ts')};`))).rejects.toThrow(
     /node:(fs|crypto|timers)/,
   );
-}, 120_000);
+});
 
 test('nor does one that names a host module itself', async () => {
   await expect(bundle(entry("export { readFileSync } from 'node:fs';"))).rejects.toThrow(/node:fs/);
-}, 120_000);
+});

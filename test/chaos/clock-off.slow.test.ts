@@ -92,7 +92,6 @@ for (const [name, offBy] of [
       expect(scene.api.problems).toEqual([]);
       expect(await replayProblems(scene)).toEqual([]);
     },
-    400_000,
   );
 }
 

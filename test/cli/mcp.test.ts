@@ -7,8 +7,6 @@ import { PERDURA, perduraEnvironment, runPerdura, type Ran } from '../support/ru
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(90_000);
-
 const stage = createStage();
 let world: World;
 let evil: HostileServer;

@@ -16,8 +16,6 @@ import { PRODUCT } from '../support/worker-process.js';
 
 const ROOT = join(__dirname, '..', '..');
 
-jest.setTimeout(300_000);
-
 let app: string;
 let worker: ChildProcess | undefined;
 let client: PerduraClient | undefined;

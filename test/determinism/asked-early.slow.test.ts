@@ -2,6 +2,6 @@ import { askAroundHandOvers, askWhileTasksWait, CONVERSATIONS, standInAWorld } f
 
 standInAWorld();
 
-test('asked while a worker has died with some of the tasks, it replays', () => askWhileTasksWait(CONVERSATIONS), 300_000);
+test('asked while a worker has died with some of the tasks, it replays', () => askWhileTasksWait(CONVERSATIONS));
 
-test('nor does a hand-over change that, to whichever side the lost task was', () => askAroundHandOvers(), 300_000);
+test('nor does a hand-over change that, to whichever side the lost task was', () => askAroundHandOvers());

@@ -138,7 +138,6 @@ async function comeToRest(id: string): Promise<void> {
   const standing = waitFor(
     () => world.client.status(id),
     ({ phase, queued }) => phase === 'idle' && queued === 0,
-    30_000,
   );
   await standing.catch(() => undefined);
 }

@@ -102,4 +102,4 @@ test(
 
 test('every history that was made here replays', async () => {
   expect(await replayProblems(world)).toEqual([]);
-}, 300_000);
+});

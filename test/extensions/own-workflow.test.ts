@@ -26,4 +26,4 @@ test('it gets all of its arguments, and no more', async () => {
     await running;
     await Promise.all([native.close(), connection.close()]);
   }
-}, 60_000);
+});

@@ -54,5 +54,4 @@ sceneTest(
     const own = await scene.client.list({ query: `TaskQueue = '${scene.client.taskQueue}'` });
     expect(own.filter(({ id }) => id.startsWith('api-'))).toHaveLength(1);
   },
-  120_000,
 );

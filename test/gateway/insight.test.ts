@@ -7,8 +7,6 @@ import { ask as askAs, byName } from '../support/tenants.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(240_000);
-
 interface Bar {
   readonly lane: string;
   readonly label: string;

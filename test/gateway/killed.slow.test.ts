@@ -135,7 +135,6 @@ for (const { what, options, strike, calls = 1 } of FAULTS) {
       await until('no reader of a feed', async () => (await blocked()) === 0);
       redis.disconnect();
     },
-    300_000,
   );
 }
 

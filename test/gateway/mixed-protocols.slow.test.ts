@@ -11,8 +11,6 @@ import { framesOf, TOKEN } from '../support/event-reader.js';
 import { createRandom, LONG } from '../support/scene.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(400_000);
-
 const ROUNDS = LONG ? 600 : 30;
 let world: World;
 let app: GatewayApp;

@@ -7,8 +7,6 @@ import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
 // A socket that is not closed lets its test time out.
-jest.setTimeout(90_000);
-
 const TOKEN = 'a-token-that-only-tests-have';
 const PATIENCE_MS = { headers: 1_500, request: 3_000 };
 let world: World;

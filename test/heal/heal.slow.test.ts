@@ -6,8 +6,6 @@ import { consolidationReply } from '../support/provider-apis/consolidation-reply
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(300_000);
-
 let server: RedisServer;
 let redis: Redis;
 let world: World;

@@ -5,8 +5,6 @@ import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(300_000);
-
 let server: RedisServer;
 let redis: Redis;
 let world: World;

@@ -94,13 +94,13 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
   await running;
   await expect(worker.run()).rejects.toThrow('make another with createWorker');
   await perdura.close();
-}, 300_000);
+});
 
 test('a worker that is told to stop before it runs takes no work', async () => {
   const worker = createWorker({ config: settings(), providers: { parrot }, onReady: () => expect('ready').toBe('never') });
   worker.shutdown();
   await worker.run();
-}, 300_000);
+});
 
 test('options that are wrong are refused at once, by name', () => {
   const refused = (options: object) => () => createWorker({ config: settings(), ...options });

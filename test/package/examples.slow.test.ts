@@ -46,7 +46,7 @@ afterEach(async () => {
     await endAll(staying);
     project.remove();
   }
-}, 300_000);
+});
 afterAll(() => api?.close());
 
 async function begin(example: string): Promise<Walk> {
@@ -138,7 +138,7 @@ test('own-agent: the tool is there whichever way the worker is started', async (
   }
   expect(answers).toEqual([...answers.keys()].map((at) => `Booked tea. The total is ${((at + 1) * 3.5).toFixed(2)}.`));
   expect(answers).toHaveLength(10);
-}, 300_000);
+});
 
 test('own-events: its reducers, its compactor and its observer are at work', async () => {
   const walk = await begin('own-events');
@@ -147,7 +147,7 @@ test('own-events: its reducers, its compactor and its observer are at work', asy
   expect(shown['npm run ask']).toContain('[TICKET] Ticket 7: The printer is on fire (open)');
   expect(Object.entries(shown).find(([line]) => line.includes('dispatch'))?.[1]).toMatch(/^[\da-f-]{36}\n$/);
   expect(shown['npx perdura inspect my-desk']).toContain('desk');
-}, 300_000);
+});
 
 function lastLine(shown: string): string {
   return shown.trim().split('\n').at(-1) ?? '';

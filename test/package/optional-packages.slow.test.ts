@@ -23,7 +23,7 @@ beforeAll(async () => {
   agent('falls', { models: ['offline/scripted', 'gemini/gemini-2.5-flash', 'ollama/llama3'] });
   const everything = join(PRODUCT, 'node_modules', '@modelcontextprotocol', 'server-everything', 'dist', 'index.js');
   agent('served', {}, { mcpServers: { everything: { command: process.execPath, args: [everything, 'stdio'] } } });
-}, 300_000);
+});
 
 beforeEach(() => {
   env = {

@@ -31,7 +31,7 @@ beforeAll(async () => {
       return callTool('book_expense', { what: 'tea', cents: 350 });
     },
   });
-}, 300_000);
+});
 
 afterEach(async () => {
   for (const child of children.splice(0)) {
@@ -94,7 +94,7 @@ test('its worker runs its agent with its own tool, and its client gets the answe
       .split('\n'),
   ).toHaveLength(2);
   expect(log()).toContain(`${id}: book_expense ended ok`);
-}, 300_000);
+});
 
 test('the same tool in perdura.config.ts, with the installed program and its worker', async () => {
   const env = environment();
@@ -115,7 +115,7 @@ test('the same tool in perdura.config.ts, with the installed program and its wor
   await startWorker([join(project.perdura, 'bin', 'perdura'), 'worker'], 'takes work from task queue', env);
   expect(await ask(env, `own-${randomUUID()}`)).toBe('Booked tea. The total is 3.50.\n');
   rmSync(join(project.dir, 'perdura.config.ts'));
-}, 300_000);
+});
 
 test('a folder without agents has the one that we ship', async () => {
   const env = environment();
@@ -132,7 +132,7 @@ test('a folder without agents has the one that we ship', async () => {
   } finally {
     renameSync(join(project.dir, 'elsewhere'), join(project.dir, 'agents'));
   }
-}, 300_000);
+});
 
 test('publint and attw find nothing wrong with it', async () => {
   const { tarball } = project;
@@ -141,7 +141,7 @@ test('publint and attw find nothing wrong with it', async () => {
   // Resolution as before Node 12 knows no `exports`; we need Node 20.
   const types = await run(process.execPath, [bin('attw'), tarball, '--profile', 'node16', '--no-emoji', '--format', 'table']);
   expect(types.stdout).not.toContain('❌');
-}, 300_000);
+});
 
 test('its types say what a program in TypeScript needs, and compile without skipLibCheck', async () => {
   writeFileSync(
@@ -188,4 +188,4 @@ export default worker;
       throw new Error(`${message}\n${stdout}`);
     },
   );
-}, 240_000);
+});

@@ -65,7 +65,7 @@ beforeAll(async () => {
   );
   worker = await startWorker();
   client = await createClient(loadConfig(env, project.dir));
-}, 300_000);
+});
 
 afterAll(async () => {
   await client?.close();
@@ -73,7 +73,7 @@ afterAll(async () => {
   await api?.close();
   await otlp?.close();
   project?.remove();
-}, 300_000);
+});
 
 async function startWorker(more: Record<string, string> = {}): Promise<typeof worker> {
   const child = spawn(process.execPath, [join(project.perdura, 'bin', 'perdura'), 'worker'], {
@@ -139,7 +139,7 @@ test('ADD, UPDATE, DELETE and BATCH_REPLACE show in what the model is sent', asy
   expect(await shown(id)).toEqual(['[TICKET_SUMMARY] two were there']);
   // A new epoch, as a compaction begins one.
   expect((await client.status(id)).epoch).toBe(before.epoch + 1);
-}, 300_000);
+});
 
 test('an event nobody reduces, and one whose reducer throws, are counted and named; the same id twice is one event', async () => {
   const id = await open();
@@ -174,7 +174,7 @@ test('an event nobody reduces, and one whose reducer throws, are counted and nam
   expect(inspected.stdout).toContain('this reducer has a mistake');
   expect((await perdura('dispatch', id, 'ticket.opened', '{')).stderr).toContain('the payload is not JSON');
   expect(await perdura('dispatch', id, '!')).toMatchObject({ code: 2, stderr: expect.stringContaining('event.type must match') });
-}, 300_000);
+});
 
 test('chunks that the store has lost come back from history, with the reducers of one’s own', async () => {
   const id = await open();
@@ -186,7 +186,7 @@ test('chunks that the store has lost come back from history, with the reducers o
   expect(JSON.parse(healed.stdout)).toMatchObject({ complete: true, problems: [] });
   expect(await shown(id)).toEqual(['[TICKET] Ticket 4: lost and found (open)']);
   expect(JSON.stringify(await client.history(id))).toContain('[TICKET] Ticket 4: lost and found (open)');
-}, 300_000);
+});
 
 test('1,000 events leave a small state', async () => {
   const id = await open();
@@ -199,14 +199,13 @@ test('1,000 events leave a small state', async () => {
   const status = await waitFor(
     () => client.status(id),
     ({ queued }) => queued === 0,
-    60_000,
   );
   expect(status.appEvents?.chunks).toBe(1);
   expect(status.context.chunks).toBeLessThanOrEqual(2);
   expect(await shown(id)).toEqual([expect.stringContaining('step 9')]);
   const { historyBytes } = await client.describe(id);
   expect(historyBytes).toBeLessThan(2 * 1024 * 1024);
-}, 300_000);
+});
 
 test('one’s own compactor makes memory, with goal and turns, and the episode says how', async () => {
   const id = await open();
@@ -223,7 +222,7 @@ test('one’s own compactor makes memory, with goal and turns, and the episode s
   expect(episodes[0]?.made?.inputsHash).toMatch(/^[0-9a-f]{64}$/);
   expect(episodes[0]?.made?.tokensBefore).toBeGreaterThan(0);
   expect(facts.map(({ fact }) => fact)).toContain('3 turns were put into the ledger.');
-}, 300_000);
+});
 
 test('the observer has heard of each of these once, in the seed’s words', async () => {
   const told = readFileSync(join(project.dir, 'notifications.jsonl'), 'utf8')
@@ -287,7 +286,7 @@ test('a turn is one trace: the turn, its model calls and its tool runs; without 
   expect(otlp.text()).not.toContain(SECRET);
   expect(otlp.headers).toContain(OTLP_KEY);
   expect(worker.log()).not.toContain(OTLP_KEY);
-}, 300_000);
+});
 
 test('the audit file has a line for each event, with ids and sizes and no texts, and nobody else may read it', async () => {
   const id = await open();
@@ -319,7 +318,7 @@ test('the audit file has a line for each event, with ids and sizes and no texts,
   const all = readFileSync(file, 'utf8');
   for (const secret of [SECRET, 'private words', 'a text that is private', AFTER_ALL, 'harbour']) expect(all).not.toContain(secret);
   expect(statSync(file).mode & 0o777).toBe(0o600);
-}, 300_000);
+});
 
 test('killed and started again, it delivers nothing twice', async () => {
   const id = await open();
@@ -340,7 +339,7 @@ test('killed and started again, it delivers nothing twice', async () => {
     .split('\n')
     .filter((line) => line.includes(id));
   expect(lines.filter((line) => line.includes('"kind":"message-received"'))).toHaveLength(2);
-}, 300_000);
+});
 
 test('what was said is delivered where that is asked for: without secrets, and no more than 64 KiB of it', async () => {
   const id = await open();
@@ -358,7 +357,7 @@ test('what was said is delivered where that is asked for: without secrets, and n
   const tool = spans.find(({ name }) => name.startsWith('execute_tool'));
   expect(String(tool?.attributes['gen_ai.tool.call.result'])).toMatch(/\d{4}-\d{2}-\d{2}/);
   expect(otlp.text()).not.toContain(SECRET);
-}, 300_000);
+});
 
 test('its entry and its reducers are typed', async () => {
   const bin = (name: string): string => join(__dirname, '..', '..', 'node_modules', '.bin', name);
@@ -369,7 +368,7 @@ test('its entry and its reducers are typed', async () => {
       throw new Error(stdout);
     },
   );
-}, 300_000);
+});
 
 test.each([
   ['nothing is there', undefined, /workflows: .*own\.ts is not there, or is no file/],
@@ -389,22 +388,18 @@ test.each([
     "export { memory, memoryCare, webhook } from 'perdura/workflows';\nthrow new Error('no ledger');\n",
     /cannot be loaded as a workflow: no ledger/,
   ],
-])(
-  'a worker is refused with the reason when %s',
-  async (_what, source, reason) => {
-    const config = join(project.dir, 'perdura.config.mjs');
-    const before = readFileSync(config, 'utf8');
-    const own = join(project.dir, 'own.ts');
-    if (source !== undefined) writeFileSync(own, source);
-    writeFileSync(config, "export default { workflows: './own.ts' };\n");
-    try {
-      const { code, stderr } = await perdura('worker');
-      expect(stderr).toMatch(reason);
-      expect(code).not.toBe(0);
-    } finally {
-      writeFileSync(config, before);
-      if (existsSync(own)) rmSync(own);
-    }
-  },
-  300_000,
-);
+])('a worker is refused with the reason when %s', async (_what, source, reason) => {
+  const config = join(project.dir, 'perdura.config.mjs');
+  const before = readFileSync(config, 'utf8');
+  const own = join(project.dir, 'own.ts');
+  if (source !== undefined) writeFileSync(own, source);
+  writeFileSync(config, "export default { workflows: './own.ts' };\n");
+  try {
+    const { code, stderr } = await perdura('worker');
+    expect(stderr).toMatch(reason);
+    expect(code).not.toBe(0);
+  } finally {
+    writeFileSync(config, before);
+    if (existsSync(own)) rmSync(own);
+  }
+});

@@ -16,7 +16,7 @@ beforeAll(async () => {
   project = await openProject(null);
   const names = readdirSync(project.perdura, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
   packed = names.map(({ parentPath, name }) => relative(project.perdura, join(parentPath, name)).split(sep).join('/'));
-}, 300_000);
+});
 afterAll(() => project?.remove());
 
 test('the installed program says its version, and every entrance can be imported and required', () => {

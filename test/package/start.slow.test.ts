@@ -17,7 +17,7 @@ beforeAll(async () => {
   place = await openProject(null);
   for (const name of ['typescript', '@types/node', 'undici-types']) addPackage(place.dir, name);
   made = join(place.dir, 'books');
-}, 300_000);
+});
 afterAll(() => place.remove());
 
 interface Said {
@@ -59,7 +59,7 @@ test('a project is made, its types are right and its tests are green, and so is 
   const [checked, tested] = await Promise.all([say(process.execPath, [tsc], made), say('npm', ['test'], made)]);
   expect(checked).toEqual({ code: 0, stdout: '', stderr: '' });
   expect(`${tested.stdout}${tested.stderr}`).toMatch(/# pass 6\n# fail 0\n/);
-}, 300_000);
+});
 
 test('what is there is not overwritten unless --force says so, and a link is not followed then', async () => {
   const other = join(place.dir, 'other');
@@ -78,24 +78,20 @@ test('what is there is not overwritten unless --force says so, and a link is not
   expect(forced.stdout).toMatch(/Made other: 10 files in .*\n\n {2}cd other\n {2}npm install\n {2}npm test +the agent/);
   expect(lstatSync(join(other, 'README.md')).isSymbolicLink()).toBe(false);
   expect(readFileSync(join(place.dir, 'outside'), 'utf8')).toBe('mine');
-}, 300_000);
+});
 
 test.each<[what: string, args: string[], code: number, message: RegExp]>([
   ['a name that npm does not take', ['My Agent'], 2, /"My Agent" cannot be the name of a package: lower-case .*; try --name my-agent/],
   ['the name of Perdura itself', ['x', '--name', 'perdura'], 2, /a project cannot be called "perdura"; try --name my-agent/],
   ['a file in the place of the folder', ['outside-file'], 1, /cannot make the folder .*outside-file: a file of that name is there/],
-])(
-  '%s is refused, and nothing is written',
-  async (_what, args, code, message) => {
-    writeFileSync(join(place.dir, 'outside-file'), '');
-    const before = readdirSync(place.dir).sort();
-    const said = await perdura('init', ...args, '--no-install');
-    expect(said.code).toBe(code);
-    expect(said.stderr).toMatch(message);
-    expect(readdirSync(place.dir).sort()).toEqual(before);
-  },
-  300_000,
-);
+])('%s is refused, and nothing is written', async (_what, args, code, message) => {
+  writeFileSync(join(place.dir, 'outside-file'), '');
+  const before = readdirSync(place.dir).sort();
+  const said = await perdura('init', ...args, '--no-install');
+  expect(said.code).toBe(code);
+  expect(said.stderr).toMatch(message);
+  expect(readdirSync(place.dir).sort()).toEqual(before);
+});
 
 test('packages that cannot be installed leave the project, and say what to do', async () => {
   const bin = join(place.dir, 'broken-bin');
@@ -106,7 +102,7 @@ test('packages that cannot be installed leave the project, and say what to do', 
   expect(said.code).toBe(1);
   expect(said.stderr).toMatch(/network is away\n\nThe project is in .*offline, but its packages are not: `npm install` ended with code 7/);
   expect(existsSync(join(place.dir, 'offline', 'package.json'))).toBe(true);
-}, 300_000);
+});
 
 test('`npm create perdura` is the same command, of the same version', async () => {
   const source = join(PRODUCT, 'packages', 'create-perdura');
@@ -123,4 +119,4 @@ test('`npm create perdura` is the same command, of the same version', async () =
   const create = (...args: string[]): Promise<Said> => say(process.execPath, [join(installed, bin['create-perdura'] ?? ''), ...args]);
   expect((await create('--no-install')).stdout).toMatch(/^Made my-agent: 10 files/);
   expect((await create('created', '--no-install')).stdout).toMatch(/^Made created: 10 files/);
-}, 300_000);
+});

@@ -154,7 +154,7 @@ beforeAll(() => {
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
-}, 300_000);
+});
 
 test('no file, no code of one’s own', () => {
   expect(load(NOTHING)).toBe('{}');

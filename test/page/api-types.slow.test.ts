@@ -10,8 +10,6 @@ import { createGateway } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
 import { unreachedClient } from '../support/fake-client.js';
 
-jest.setTimeout(300_000);
-
 const root = resolve(__dirname, '../..');
 const TOKEN = 'a-token-that-only-tests-have';
 

@@ -95,7 +95,7 @@ export async function standBefore(client: PerduraClient, options: Partial<ServeO
     link,
     async open(path = '', contextOptions = {}) {
       const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1440, height: 900 }, ...contextOptions });
-      context.setDefaultTimeout(60_000);
+      context.setDefaultTimeout(240_000);
       const page = await context.newPage();
       const seen = watch(page, url);
       faults.push(seen);

@@ -6,8 +6,6 @@ import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, tooWide, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
 
-jest.setTimeout(240_000);
-
 const script = createScript();
 /** One pixel. */
 const DOT = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');

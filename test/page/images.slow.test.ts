@@ -18,8 +18,6 @@ const VIEWPORT = { width: 1280, height: 800 };
 const MAX_BYTES = 150 * 1024;
 const takesThem = hasBrowser && process.env['PERDURA_SCREENSHOTS'] === 'docs';
 
-jest.setTimeout(300_000);
-
 test('each view has a picture in docs/how-to/page.md, of its present size, and small', () => {
   const document = readFileSync(join(root, 'docs', 'how-to', 'page.md'), 'utf8');
   expect(readdirSync(FOLDER).sort()).toEqual(NAMES.map((name) => `${name}.png`).sort());

@@ -24,7 +24,7 @@ else
     await first.kill();
     await page.getByText('Eins zwei').waitFor();
     await scene.startWorker();
-    await page.locator('.turn.is-last:not(.is-running) .turn-foot').waitFor({ timeout: 60_000 });
+    await page.locator('.turn.is-last:not(.is-running) .turn-foot').waitFor();
     const stored = (await scene.client.history(id)).map(({ message }) => answerText(message)).join('');
     expect(stored).toBe(ANSWER);
     expect((await page.locator('.answer .markdown').allInnerTexts()).map((words) => words.trim())).toEqual([ANSWER]);

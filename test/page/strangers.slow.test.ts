@@ -8,8 +8,6 @@ import { waitFor } from '../support/wait-for.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, tooWide, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
 
-jest.setTimeout(240_000);
-
 const script = createScript();
 let stand: PageWorld;
 beforeAll(async () => {
@@ -78,7 +76,7 @@ async function beginLongLife(): Promise<string> {
 pageTest('of 5,000 turns every view draws what is seen, and reaches what is far back', async () => {
   const id = await beginLongLife();
   const { page } = await stand.open();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(240_000);
   await page.locator('.side-link', { hasText: id }).first().click();
   await page.getByText(`Answer ${TURNS}.`).first().waitFor();
   const drawn = (): Promise<number> => page.evaluate<number>('document.querySelectorAll("*").length');

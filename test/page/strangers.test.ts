@@ -3,8 +3,6 @@ import { callTool, text } from '../support/provider-apis/reply.js';
 import { accessFaults, hasBrowser, pageTest, picture, startPage, tooWide, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
 
-jest.setTimeout(90_000);
-
 const script = createScript();
 let stand: PageWorld;
 beforeAll(async () => {

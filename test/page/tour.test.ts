@@ -7,8 +7,6 @@ import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { hasBrowser, pageTest, startPage, type PageWorld } from './browser.js';
 import { createScript } from './script.js';
 
-jest.setTimeout(240_000);
-
 const script = createScript();
 let stand: PageWorld;
 beforeAll(async () => {

@@ -56,13 +56,13 @@ beforeAll(async () => {
   await Promise.all(services.map(({ ready }) => ready));
   env['GATEWAY'] = /http:\/\/127\.0\.0\.1:\d+/.exec(gateway.log())?.[0] ?? '';
   env['TOKEN'] = readFileSync(join(dir, '.perdura', 'token'), 'utf8').trim();
-}, 240_000);
+});
 
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()));
   await receiver?.stop();
   rmSync(dir, { recursive: true, force: true });
-}, 240_000);
+});
 
 /** Of this machine only: an address that is free, and receivers that are there. */
 function here(text: string): string {
@@ -73,24 +73,20 @@ function here(text: string): string {
     .replaceAll('--task-queue perdura', `--task-queue ${taskQueue}`);
 }
 
-test.each(blocks)(
-  '%s, block %i: every command ends well',
-  async (_page, _at, text) => {
-    const lines = here(text)
-      .split('\n')
-      .filter((line) => line !== '');
-    if (!lines.every(isPlain)) return endsWell(await inShell(lines.join('\n')));
-    for (const line of lines) {
-      const [, wish] = WAITS.find(([pattern]) => pattern.test(line)) ?? [];
-      const callId = wish === undefined ? '' : await untilWaiting(wish);
-      // A person would say yes on a terminal.
-      const words = [...wordsOf(line.replace('turn_0007/c1', callId)).slice(1), ...(line.includes('--always') ? ['--yes'] : [])];
-      const { code, stdout, stderr } = await runPerdura({ dir, taskQueue }, words);
-      endsWell({ code, said: `${line}\n${stdout}${stderr}` });
-    }
-  },
-  300_000,
-);
+test.each(blocks)('%s, block %i: every command ends well', async (_page, _at, text) => {
+  const lines = here(text)
+    .split('\n')
+    .filter((line) => line !== '');
+  if (!lines.every(isPlain)) return endsWell(await inShell(lines.join('\n')));
+  for (const line of lines) {
+    const [, wish] = WAITS.find(([pattern]) => pattern.test(line)) ?? [];
+    const callId = wish === undefined ? '' : await untilWaiting(wish);
+    // A person would say yes on a terminal.
+    const words = [...wordsOf(line.replace('turn_0007/c1', callId)).slice(1), ...(line.includes('--always') ? ['--yes'] : [])];
+    const { code, stdout, stderr } = await runPerdura({ dir, taskQueue }, words);
+    endsWell({ code, said: `${line}\n${stdout}${stderr}` });
+  }
+});
 
 /** Nothing of it needs a shell. */
 function isPlain(line: string): boolean {
@@ -135,4 +131,4 @@ test('the message that the temporal program sent is answered', async () => {
     async () => (await runPerdura({ dir, taskQueue }, ['show', 'my-conversation'])).stdout,
     (said) => said.includes('scripted stand-in'),
   );
-}, 300_000);
+});

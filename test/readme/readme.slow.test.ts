@@ -11,8 +11,6 @@ import { openTerminal, type Terminal } from '../support/terminal.js';
 import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
 import { commandsIn, fencedBlocks, lasting, read, ROOT } from './commands.js';
 
-jest.setTimeout(240_000);
-
 const README = read('README.md');
 const START = read('docs/how-to/start.md');
 

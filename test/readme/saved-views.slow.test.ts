@@ -33,7 +33,7 @@ beforeAll(async () => {
     () => taken("AgentParent = 'x'"),
     (answer) => answer === 'taken',
   );
-}, 300_000);
+});
 afterAll(() => connection?.close());
 
 test('there are some', () => expect(queries.length).toBeGreaterThan(5));

@@ -24,7 +24,7 @@ beforeAll(async () => {
   [project, temporal] = await Promise.all([openProject(null), startTemporal()]);
   dieWithUs(temporal.pid);
   writeFileSync(join(project.dir, 'package.json'), '{"name":"room-desk"}');
-}, 300_000);
+});
 
 afterAll(async () => {
   chat?.hangUp();
@@ -35,7 +35,7 @@ afterAll(async () => {
   }
   await temporal?.stop();
   project?.remove();
-}, 300_000);
+});
 
 const env = (): NodeJS.ProcessEnv => ({
   PATH: `${dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
@@ -58,7 +58,7 @@ test('each step does what the tutorial says', async () => {
   expect(times).toHaveLength(2);
   expect(times[0]).toBe(times[1]);
   expect(await chat?.end()).toBe(0);
-}, 300_000);
+});
 
 function write({ marks, text }: Fenced): void {
   const [file] = marks.flatMap((mark) => /^file: (.*)/.exec(mark)?.[1] ?? []);

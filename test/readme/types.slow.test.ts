@@ -56,7 +56,7 @@ test('each of them compiles', async () => {
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
-}, 300_000);
+});
 
 /** A page shows what stands inside a function, too; and each has names of its own. */
 function asModule(text: string): string {

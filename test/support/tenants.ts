@@ -32,7 +32,7 @@ export function tenantGateway({ client }: Pick<World, 'client'>): GatewayApp {
   });
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 150_000;
 
 export interface Asked {
   readonly body?: unknown;

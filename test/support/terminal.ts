@@ -34,7 +34,6 @@ export function openTerminal(command: string, { cwd, env }: { readonly cwd: stri
       await waitFor(
         () => screen().slice(after),
         (seen) => (typeof text === 'string' ? seen.includes(text) : text.test(seen)),
-        30_000,
       );
     },
     type: (line) => void child.stdin.write(`${line}\r`),

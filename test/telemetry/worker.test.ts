@@ -48,7 +48,7 @@ beforeAll(async () => {
   worker = startWorkerProcess({ env, cwd: dir });
   client = await createClient(loadConfig(env, dir));
   await worker.ready;
-}, 120_000);
+});
 
 afterAll(async () => {
   await client?.close();
@@ -117,7 +117,7 @@ test('a turn shows in the log with conversation, turn and attempt, and in the me
     { turn: 'turn_0001', tool: 'no_such_tool', outcome: 'rejected' },
     { turn: 'turn_0002', tool: 'get_time', outcome: 'ok' },
   ]);
-}, 120_000);
+});
 
 test('a failing model is counted by what comes next, and the key that its message repeats is not logged', async () => {
   const id = `c-${randomUUID()}`;
@@ -138,7 +138,7 @@ test('a failing model is counted by what comes next, and the key that its messag
     { level: 'warn', turn: 'turn_0002', attempt: 1, msg: 'model failed', type: 'auth' },
   ]);
   expect(worker.log()).not.toContain(CANARY);
-}, 120_000);
+});
 
 test('a key that comes by a way that nobody thought of is not logged either', async () => {
   const id = `c-${randomUUID()}`;
@@ -149,7 +149,7 @@ test('a key that comes by a way that nobody thought of is not logged either', as
   );
   expect(finished).toMatchObject([{ tool: '[redacted]', outcome: 'rejected' }]);
   expect(worker.log()).not.toContain(CANARY);
-}, 120_000);
+});
 
 test('an address that is taken is said by the name of its setting', async () => {
   const second = startWorkerProcess({
@@ -158,4 +158,4 @@ test('an address that is taken is said by the name of its setting', async () => 
   });
   expect(await second.ended).toMatchObject({ code: 2 });
   expect(second.log()).toMatch(new RegExp(`PERDURA_METRICS_ADDRESS is 127.0.0.1:${port}, where no metrics can be served: .`));
-}, 60_000);
+});

@@ -68,4 +68,4 @@ test('a conversation says the same on a worker that caches nothing, and on one t
   expect(forgetful.said).toEqual(cached.said);
   expect(separate.said).toEqual(cached.said);
   expect({ cached: cached.sticky > 0, forgetful: forgetful.sticky }).toEqual({ cached: true, forgetful: 0 });
-}, 180_000);
+});

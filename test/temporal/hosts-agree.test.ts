@@ -106,4 +106,4 @@ test('what happens on Temporal happens in memory', async () => {
   const inMemory = await play('memory');
   expect(inMemory.outcomes).toContainEqual({ hasHandedOver: true });
   expect(await play('temporal')).toEqual(inMemory);
-}, 120_000);
+});

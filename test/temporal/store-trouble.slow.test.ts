@@ -59,7 +59,7 @@ test('killed while the model speaks, redis costs no second call: the answer arri
   );
   expect(await rolesOf(id)).toEqual(['user', 'assistant', 'user', 'assistant']);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 120_000);
+});
 
 test('frozen while the model asks for a tool, redis is waited for: no second call, and the tool runs once it has thawed', async () => {
   const id = await started();
@@ -83,7 +83,7 @@ test('frozen while the model asks for a tool, redis is waited for: no second cal
   expect(await sent).toMatchObject({ text: 'Read.', toolCalls: 1 });
   expect(stage.requests(id)).toHaveLength(2);
   expect(await rolesOf(id)).toEqual(['user', 'assistant', 'tool', 'assistant']);
-}, 120_000);
+});
 
 test('with redis down a message waits, which the status shows, and is answered when it is back', async () => {
   const id = await started();
@@ -100,7 +100,7 @@ test('with redis down a message waits, which the status shows, and is answered w
   expect(await sent).toMatchObject({ turnId: 'turn_0002', stopReason: 'end' });
   expect(await rolesOf(id)).toEqual(['user', 'assistant', 'user', 'assistant']);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 120_000);
+});
 
 test('an answer that only redis still has is waited for, when it is asked for while redis is down', async () => {
   const id = world.id();
@@ -116,7 +116,7 @@ test('an answer that only redis still has is waited for, when it is asked for wh
   await restart();
   const first = { turnId: 'turn_0001', text: 'The first answer.', stopReason: 'end' };
   expect(await Promise.all(asked)).toMatchObject([first, first]);
-}, 120_000);
+});
 
 test('an interrupt works while redis is down', async () => {
   const id = await started();
@@ -129,7 +129,7 @@ test('an interrupt works while redis is down', async () => {
   expect(await sent).toMatchObject({ stopReason: 'interrupted' });
   await restart();
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
-}, 120_000);
+});
 
 test('thirty turns over a connection that loses replies write each entry once', async () => {
   const proxy = await startCuttingProxy(redis.port);
@@ -157,4 +157,4 @@ test('thirty turns over a connection that loses replies write each entry once', 
   expect(await workflowTaskFailures(shaky, id)).toEqual([]);
   await shaky.close();
   await proxy.close();
-}, 180_000);
+});

@@ -33,7 +33,7 @@ test('a message to a new and to a running conversation is kept, and answered onc
   } finally {
     await stop();
   }
-}, 120_000);
+});
 
 test('what only a worker answers ends with no-worker, a queued message is kept, and asking again with a worker works', async () => {
   // Of its own: a worker that has just been stopped still counts as one for a while.
@@ -70,7 +70,7 @@ test('what only a worker answers ends with no-worker, a queued message is kept, 
     await stop();
     await lonely.close();
   }
-}, 120_000);
+});
 
 test('a signal that ends the wait still does, and nothing looks for a worker afterwards', async () => {
   const id = world.id();
@@ -79,4 +79,4 @@ test('a signal that ends the wait still does, and nothing looks for a worker aft
   const sent = client.send(id, 'hello', { signal: stop.signal });
   stop.abort();
   await expect(sent).rejects.toMatchObject({ kind: 'aborted' });
-}, 60_000);
+});

@@ -117,27 +117,23 @@ test('what was said long ago is in the memory that each later request begins wit
   expect((await world.store.entries.archived(key)).length).toBeGreaterThan(0);
   // Nothing is gone: history has it all.
   expect((await world.client.history(id)).filter(({ message }) => message.role === 'user')).toHaveLength(14);
-}, 120_000);
+});
 
 test.each([
   ['prose', 'I am sorry, I cannot do that.', 'rules'],
   ['half JSON', '{"episodic": {"summary": "cut', 'rules'],
   ['nothing', '', 'rules'],
-])(
-  'a summarizer that answers %s fails no turn',
-  async (_, answer, method) => {
-    const id = world.id();
-    await world.client.start(id);
-    await talk(id, 7);
-    summaries = [];
-    summarizer = () => answer;
-    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method });
-    expect(summaries).toHaveLength(answer === '' ? 2 : 2);
-    await talk(id, 1, 8);
-    expect(said(stage.requests(id).at(-1))[0]).toContain('[MEMORY:EPISODIC]');
-  },
-  120_000,
-);
+])('a summarizer that answers %s fails no turn', async (_, answer, method) => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 7);
+  summaries = [];
+  summarizer = () => answer;
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method });
+  expect(summaries).toHaveLength(answer === '' ? 2 : 2);
+  await talk(id, 1, 8);
+  expect(said(stage.requests(id).at(-1))[0]).toContain('[MEMORY:EPISODIC]');
+});
 
 /** What the summarizer answers when it has what it needs. */
 const summaryOf = (summary: string, ...facts: string[]): string =>
@@ -151,19 +147,15 @@ test.each([
   ['is overloaded', overloaded()],
   ['asks for a moment', rateLimited({ retryAfter: 1 })],
   ['breaks off in the middle', fin(4, text('{"episodic": {"summary": "half of'))],
-])(
-  'a summarizer that %s is asked again, and its summary counts',
-  async (_, weather) => {
-    const id = world.id();
-    await world.client.start(id);
-    await talk(id, 7);
-    summaries = [];
-    summarizer = () => (summaries.length === 1 ? weather : summaryOf('They spoke of plums.'));
-    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
-    expect(summaries).toHaveLength(2);
-  },
-  120_000,
-);
+])('a summarizer that %s is asked again, and its summary counts', async (_, weather) => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 7);
+  summaries = [];
+  summarizer = () => (summaries.length === 1 ? weather : summaryOf('They spoke of plums.'));
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+  expect(summaries).toHaveLength(2);
+});
 
 test('what rules had to summarize is read by the model at the next compaction, whose summary stands in its place; undone, it is back', async () => {
   const id = world.id();
@@ -200,7 +192,7 @@ test('what rules had to summarize is read by the model at the next compaction, w
   // Its turns are read again by the next one.
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
   expect((await world.store.episodes.list(key)).episodes[0]).toMatchObject({ id: 'ep_0003', supersedes: ['ep_0001'] });
-}, 120_000);
+});
 
 /** The id that the summarizer was shown for these words. */
 const idOf = (words: string): string => new RegExp(`^- (sem_\\d+): ${words}`, 'm').exec(asked(summaries.at(-1)!))?.[1] ?? 'unknown';
@@ -249,7 +241,7 @@ test('a fact that has changed makes way for the newer one, in prompts and in wha
     ['sem_0002', undefined],
     ['sem_0003', undefined],
   ]);
-}, 120_000);
+});
 
 test('a fact is retired where people alone spoke, and by no tool’s word', async () => {
   const id = world.id();
@@ -271,7 +263,7 @@ test('a fact is retired where people alone spoke, and by no tool’s word', asyn
   await world.client.compact(id);
   expect(asked(summaries.at(-1)!)).not.toContain('Tool result: patch');
   expect(await retiredIn()).toEqual(['It is winter.']);
-}, 120_000);
+});
 
 test('of many compactions three summaries are shown, the others as one text that the same answers make, and all can be read', async () => {
   await world.writeAgent('reader', { ...SMALL, tools: [...SMALL.tools, 'read_episode'] });
@@ -317,7 +309,7 @@ test('of many compactions three summaries are shown, the others as one text that
   await world.store.episodes.remove(key, 'ep_0005');
   await heal({ service: world.temporal.workflowService, store: world.store, rememberedBy: () => Promise.resolve([]) }, key);
   expect((await world.store.episodes.list(key)).episodes).toEqual(expect.arrayContaining(episodes));
-}, 120_000);
+});
 
 test('an agent says how many turns, summaries and facts its prompts have', async () => {
   const little = { ...SMALL.context, keepTurns: 1, maxEpisodic: 1, maxSemantic: 1 };
@@ -343,7 +335,7 @@ test('an agent says how many turns, summaries and facts its prompts have', async
   await world.client.reset(id);
   await talk(id, 1, 8);
   expect(said(stage.requests(id).at(-1))[0]).toMatch(/^\[MEMORY:SEMANTIC\]\n- Fact \d is true\.(?!\n-)/);
-}, 120_000);
+});
 
 test('what is summarized by rules again stands beside what was', async () => {
   const id = world.id();
@@ -358,7 +350,7 @@ test('what is summarized by rules again stands beside what was', async () => {
   const [newer = [], older = []] = episodes.map(({ turn_ids }) => turn_ids);
   expect(older).toEqual(['turn_0001', 'turn_0002']);
   expect(newer).not.toContain('turn_0001');
-}, 120_000);
+});
 
 test('of a message that is longer than the summarizer takes at once its middle is read in pieces', async () => {
   const id = world.id();
@@ -374,7 +366,7 @@ test('of a message that is longer than the summarizer takes at once its middle i
   for (const request of [...notes, ...summaries]) expect(JSON.stringify(request).length / 4).toBeLessThan(6_000);
   await talk(id, 1, 7);
   expect(said(stage.requests(id).at(-1))[0]).toContain('They read of FACT-plum.');
-}, 120_000);
+});
 
 test('a compaction that is tried again reads no piece twice, and what the first attempt cost counts', async () => {
   const id = world.id();
@@ -391,7 +383,7 @@ test('a compaction that is tried again reads no piece twice, and what the first 
   const read = notes.map((request) => asked(request));
   expect(read.length).toBeGreaterThan(0);
   expect(new Set(read).size).toBe(read.length);
-}, 120_000);
+});
 
 test('undone, the next request is byte for byte what it would have been', async () => {
   const [one, other] = [world.id(), world.id()];
@@ -409,7 +401,7 @@ test('undone, the next request is byte for byte what it would have been', async 
   const key = await world.client.key(one);
   expect((await world.store.episodes.list(key)).episodes).toEqual([]);
   expect(await world.store.entries.archived(key)).toEqual([]);
-}, 120_000);
+});
 
 test('asked too early there is nothing to do, and asked again later there is', async () => {
   const id = world.id();
@@ -418,7 +410,7 @@ test('asked too early there is nothing to do, and asked again later there is', a
   expect(await world.client.compact(id)).toEqual({ kind: 'nothing-to-compact' });
   await talk(id, 4, 3);
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', epoch: 2 });
-}, 60_000);
+});
 
 test('a new session knows what the scope knows, and nothing of the turns of the old one', async () => {
   const id = world.id();
@@ -432,7 +424,7 @@ test('a new session knows what the scope knows, and nothing of the turns of the 
   expect(first).not.toContain('EPISODIC');
   expect(first).not.toContain('harbour');
   expect(rest.join('')).not.toContain('turn 7');
-}, 120_000);
+});
 
 test('the goal and the open tasks that set_task has pinned are in every request after a compaction; a goal stays until another is said', async () => {
   const id = world.id();
@@ -456,7 +448,7 @@ test('the goal and the open tasks that set_task has pinned are in every request 
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted' });
   await talk(id, 1, 13);
   expect(said(stage.requests(id).at(-1))[0]).toContain('[TASK]\nGoal: Find the plum thief\nOpen tasks:\n- rest');
-}, 120_000);
+});
 
 test('the files that a tool says it changed are in its entry and in the summary of its turn', async () => {
   const id = world.id();
@@ -469,7 +461,7 @@ test('the files that a tool says it changed are in its entry and in the summary 
   await world.client.compact(id);
   await talk(id, 1, 6);
   expect(said(stage.requests(id).at(-1))[0]).toMatch(/harbour\.ts/);
-}, 120_000);
+});
 
 test('a model that says its context is full is asked again with less', async () => {
   const id = world.id();
@@ -478,7 +470,7 @@ test('a model that says its context is full is asked again with less', async () 
   stage.play(id, { ...text(''), stopReason: 'model_context_window_exceeded' }, text('That fits.'));
   expect(await world.client.send(id, { id: 'more', text: say(id, 'more') })).toMatchObject({ stopReason: 'end', text: 'That fits.' });
   expect((await world.client.status(id)).context.compactions).toBe(1);
-}, 120_000);
+});
 
 test('a summarizer that is known to hold its answer to a schema is given that of a summary, and no other call is', async () => {
   await world.writeAgent('schema', { ...SMALL, context: { ...SMALL.context, summaryModel: 'anthropic/claude-haiku-4-5' } });

@@ -106,7 +106,6 @@ test.each(['measure', 'weigh'])(
     stage.play(id, text('Going on.'));
     expect(await world.client.send(id, { id: 'm2', text: say(id, 'and now?') })).toMatchObject({ text: 'Going on.', stopReason: 'end' });
   },
-  240_000,
 );
 
 test('a fork of a turn that was summarized in part has the summary and the rest, and not both', async () => {
@@ -123,7 +122,7 @@ test('a fork of a turn that was summarized in part has the summary and the rest,
   expect(said(request)).toContain('measure the tide');
   expect(JSON.stringify(request?.messages)).toContain('Measurement 19:');
   expect(JSON.stringify(request?.messages)).not.toContain('Measurement 0:');
-}, 120_000);
+});
 
 test('a model that takes half of what is assumed says once that it is full; then it answers, and the next turns fit at once', async () => {
   const id = world.id();
@@ -144,7 +143,7 @@ test('a model that takes half of what is assumed says once that it is full; then
   // A new session has learned it too.
   await world.client.reset(id);
   expect(await world.client.context(id)).toMatchObject({ assumedBudget: 20_000, budget: index.budget });
-}, 120_000);
+});
 
 test('a paste of 450 KB is whole while it is talked about, then cited, and can be read again', async () => {
   const id = world.id();
@@ -174,7 +173,7 @@ test('a paste of 450 KB is whole while it is talked about, then cited, and can b
   expect(resultTexts(answering)[0]).toContain('the keel is of elm');
   expect(said(answering)).toContain('the goal is to mend the boat');
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 120_000);
+});
 
 test.each(['small', 'unchannelled'])(
   'a message that is too large for the model fails its own turn alone, and costs no other its place: %s',
@@ -201,7 +200,6 @@ test.each(['small', 'unchannelled'])(
     expect((await world.client.status(id)).context.compactions).toBe(compactions);
     if (agent === 'small') expect(resultTexts(stage.requests(id)[asked + 1])[0]).toContain('the keel is of elm');
   },
-  60_000,
 );
 
 testReplays(() => world);

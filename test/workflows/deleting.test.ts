@@ -16,8 +16,6 @@ import { bytesOfFiles, bytesOfRedis } from '../support/store-bytes.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(180_000);
-
 /** Payloads as the text that they hold. */
 function textOfHistory(history: object): string {
   return JSON.stringify(history, (name, value: unknown) =>

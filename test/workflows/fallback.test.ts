@@ -99,7 +99,6 @@ test.concurrent.each(BAD)(
     expect(next).not.toHaveProperty('fallback');
     expect(await workflowTaskFailures(world, id)).toEqual([]);
   },
-  120_000,
 );
 
 test.concurrent.each([400, 401, 403, 404, 413, 422])('%i is the request’s own fault: the second is not asked', async (status) => {
@@ -118,18 +117,14 @@ test.concurrent('a prompt that is too long is not sent elsewhere', async () => {
   expect(asked(id)).toEqual([]);
 });
 
-test.concurrent(
-  'the first is asked as often as the agent says before the second is',
-  async () => {
-    const id = await started('patient', [overloaded()]);
-    expect(await world.client.send(id, say(id, 'hi'))).toMatchObject({ text: 'The first is back.' });
-    expect(asked(id)).toEqual([]);
-    const other = await started('patient', [overloaded(), overloaded()]);
-    expect(await world.client.send(other, say(other, 'hi'))).toMatchObject({ text: 'The second speaks.' });
-    expect(stage.requests(other)).toHaveLength(2);
-  },
-  60_000,
-);
+test.concurrent('the first is asked as often as the agent says before the second is', async () => {
+  const id = await started('patient', [overloaded()]);
+  expect(await world.client.send(id, say(id, 'hi'))).toMatchObject({ text: 'The first is back.' });
+  expect(asked(id)).toEqual([]);
+  const other = await started('patient', [overloaded(), overloaded()]);
+  expect(await world.client.send(other, say(other, 'hi'))).toMatchObject({ text: 'The second speaks.' });
+  expect(stage.requests(other)).toHaveLength(2);
+});
 
 test.concurrent('in the middle of a turn the second goes on with the tools of the first, and keeps the turn', async () => {
   const id = world.id();
@@ -183,25 +178,20 @@ test.concurrent(
     expect(JSON.stringify(stage.requests(id).at(-1)?.messages)).toContain('Summed up by the second.');
     expect((await paid(id)).filter((one) => !one.startsWith('answer'))).toEqual([`citation ${SECOND}`, `tool ${SECOND}`]);
   },
-  120_000,
 );
 
-test.concurrent(
-  'when neither answers it waits, says so, and begins with the first again',
-  async () => {
-    const id = await started('pair', [rateLimited({ retryAfter: 12 })], rateLimited({ retryAfter: 8 }));
-    const sent = world.client.send(id, say(id, 'hi'));
-    await waitFor(
-      () => world.client.status(id),
-      ({ phase }) => phase === 'waiting-to-retry',
-    );
-    await world.advance(20_000);
-    const answer = await sent;
-    expect(answer).toMatchObject({ text: 'The first is back.' });
-    expect(answer).not.toHaveProperty('fallback');
-  },
-  60_000,
-);
+test.concurrent('when neither answers it waits, says so, and begins with the first again', async () => {
+  const id = await started('pair', [rateLimited({ retryAfter: 12 })], rateLimited({ retryAfter: 8 }));
+  const sent = world.client.send(id, say(id, 'hi'));
+  await waitFor(
+    () => world.client.status(id),
+    ({ phase }) => phase === 'waiting-to-retry',
+  );
+  await world.advance(20_000);
+  const answer = await sent;
+  expect(answer).toMatchObject({ text: 'The first is back.' });
+  expect(answer).not.toHaveProperty('fallback');
+});
 
 test.concurrent('a stop while the second thinks keeps the conversation usable', async () => {
   const id = await started('pair', [overloaded()], silence(2));
@@ -215,17 +205,13 @@ test.concurrent('a stop while the second thinks keeps the conversation usable', 
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ text: 'The first is back.' });
 });
 
-test.concurrent(
-  'a person’s own choice answers alone',
-  async () => {
-    const id = world.id();
-    stage.play(id, overloaded(), overloaded(), text('Only me.'));
-    await world.client.start(id, { agent: 'pair', model: FIRST });
-    expect(await world.client.send(id, say(id, 'hi'))).toMatchObject({ text: 'Only me.' });
-    expect(asked(id)).toEqual([]);
-  },
-  60_000,
-);
+test.concurrent('a person’s own choice answers alone', async () => {
+  const id = world.id();
+  stage.play(id, overloaded(), overloaded(), text('Only me.'));
+  await world.client.start(id, { agent: 'pair', model: FIRST });
+  expect(await world.client.send(id, say(id, 'hi'))).toMatchObject({ text: 'Only me.' });
+  expect(asked(id)).toEqual([]);
+});
 
 test.concurrent('a provider that there is not is found before it is needed', async () => {
   const id = world.id();
@@ -241,7 +227,7 @@ test('a summary is asked of the second where the first is away, and it is named'
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
   expect((await world.client.memory(id)).episodes).toMatchObject([{ summary: 'They counted.', made: { model: SECOND } }]);
   expect(asked(id)).toHaveLength(1);
-}, 60_000);
+});
 
 test('so is a consolidation', async () => {
   const id = await started('forgetful', [text('One.'), text('Two.'), overloaded()]);
@@ -255,7 +241,7 @@ test('so is a consolidation', async () => {
   };
   await waitFor(history, (entries) => entries.includes('They counted.'));
   expect(asked(id)).toHaveLength(1);
-}, 60_000);
+});
 
 test('what was drawn of the first is void for whoever watches', async () => {
   const id = await started('pair', [errorEvent(4, 'overloaded_error', text('Half of an answer that never'))]);
@@ -286,4 +272,4 @@ test('a worker that knows that the first is away does not ask it, and asks it ag
   now = 30_000;
   expect(await world.client.send(id, say(id, 'again'))).toMatchObject({ text: 'The first is back.' });
   expect(circuits.open()).toEqual([]);
-}, 60_000);
+});

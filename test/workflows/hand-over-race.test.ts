@@ -57,4 +57,4 @@ test(`${SENDS} sends of ${SENDERS} senders race hand-overs: each is answered onc
   expect((await runsOf(world, id)).length).toBeGreaterThan(SENDS / 25);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
   expect(world.api.problems).toEqual([]);
-}, 600_000);
+});

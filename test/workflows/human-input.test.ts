@@ -10,8 +10,6 @@ import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(120_000);
-
 const ran: unknown[] = [];
 const pay = defineTool({
   name: 'pay',

@@ -124,7 +124,7 @@ test('a long result is shown whole in one call and cited in the next ones, and a
       size: JSON.stringify(page(1)).length,
     },
   ]);
-}, 60_000);
+});
 
 test('the model stores, lists and reads again, and what it has read is cited but not stored once more', async () => {
   const id = await started();
@@ -163,7 +163,7 @@ test('the model stores, lists and reads again, and what it has read is cited but
   expect(resultTexts(requests[5])).toEqual(['It is about plums.']);
   expect(asides).toHaveLength(1);
   expect((await world.store.items.list(await world.client.key(id))).items).toHaveLength(2);
-}, 60_000);
+});
 
 describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pages', () => {
   const iteration = (n: number) => [search(n), ...[0, 1, 2].map((i) => fetch(10 * n + i))];
@@ -181,7 +181,7 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
       await world.client.send(id, say(id, 'sure?'));
       runs.set(enabled, stage.requests(id).slice(0, 22));
     }
-  }, 120_000);
+  });
 
   test('after the 20th the prompt carries less than 50 KB, at least 99 % less than without', () => {
     const [carried = 0, without = 0] = [true, false].map((enabled) => bytesOf(runs.get(enabled)?.[21]));
@@ -239,7 +239,7 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
       offset = Number(/offset (\d+)/.exec(note)?.[1] ?? -1);
     }
     expect(read === page(51)).toBe(true);
-  }, 60_000);
+  });
 });
 
 test('a fork has its origin’s items up to its turn, and each goes on with its own', async () => {
@@ -292,7 +292,7 @@ test('own code has a conversation’s memory as its tools do: what the document 
   // What was cleared does not come back where it was cleared.
   expect(shelved).toBe('1, 0, 0');
   expect(await (await world.client.openMemory(other, { session: 2 })).query()).toEqual([]);
-}, 60_000);
+});
 
 test('a tree of conversations that share has one memory, results of tools included; who has a snapshot sees what was there', async () => {
   const [id, child, grandchild, apart] = [await started(), world.id(), world.id(), world.id()];
@@ -337,7 +337,7 @@ test('with memory.enabled: false nothing is stored or cited, and there are no me
   expect(allResults(requests[2])).toEqual([page(1)]);
   expect(resultTexts(requests[3])).toEqual([expect.stringMatching(/There is no tool "retrieve_from_memory"/)]);
   expect((await world.store.items.list(await world.client.key(id))).items).toEqual([]);
-}, 60_000);
+});
 
 test('a new session sees nothing of the old one’s memory', async () => {
   const id = await started();
@@ -349,7 +349,7 @@ test('a new session sees nothing of the old one’s memory', async () => {
   stage.play(id, callTools({ name: 'query_memory' }, { name: 'retrieve_from_memory', input: { id: memoryId } }), text('Nothing.'));
   await world.client.send(id, say(id, 'what do you have?'));
   expect(resultTexts(stage.requests(id)[before + 1])).toEqual(['[]', `Memory item not found: ${memoryId}`]);
-}, 60_000);
+});
 
 test('what is over a quarter of the budget is cited at once with both ends, and the rest can be read', async () => {
   const id = await started({ maxTokens: 1_000, context: { maxTokens: 20_000, safetyMargin: 1_000 } });
@@ -365,7 +365,7 @@ test('what is over a quarter of the budget is cited at once with both ends, and 
     /^Action results \(compacted\):\nq{2000}\n\[36000 of 40000 characters are left out here.*\]\nq{2000}\n\n\(Full/,
   );
   expect(resultTexts(second)[0]).toContain('q'.repeat(9_000));
-}, 60_000);
+});
 
 test('results that leave by themselves bring on no compaction', async () => {
   const id = await started({ maxTokens: 1_000, context: { maxTokens: 34_000, safetyMargin: 1_000 } });
@@ -377,7 +377,7 @@ test('results that leave by themselves bring on no compaction', async () => {
   expect(context.compactions).toBe(0);
   expect(context.tokens).toBeLessThan(6_000);
   expect(bytesOf(stage.requests(id).at(-1))).toBeLessThan(51_000);
-}, 60_000);
+});
 
 test('a model that knows the goal makes what stands for a result of which no plugin says anything, once; where it fails its ends stand', async () => {
   const id = await started({ memory: { compactWithModel: true } });
@@ -402,7 +402,7 @@ test('a model that knows the goal makes what stands for a result of which no plu
   );
   expect(last[1]).toMatch(/^Action results \(compacted\):\n\{\n {2}"searched": \{\n {4}"query": "plums/);
   expect(last[2]).toMatch(/^Action results \(compacted\):\n\{\n {2}"actionName": "fetch_page",\n {2}"head": "# Page 3/);
-}, 60_000);
+});
 
 test('what citations take counts: in the turn that made them, in the conversation, in its budget, and in the store by call', async () => {
   const id = await started({ memory: { compactWithModel: true } });
@@ -427,7 +427,7 @@ test('what citations take counts: in the turn that made them, in the conversatio
   expect(after.inputTokens - before.inputTokens).toBe(usage.inputTokens);
   await world.client.raiseBudget(id, { maxTokens: after.inputTokens + after.outputTokens });
   expect(await world.client.send(id, say(id, 'more'))).toMatchObject({ stopReason: 'budget' });
-}, 60_000);
+});
 
 test('a store that has lost everything has the items again, as far as history has their texts', async () => {
   const id = await started({ memory: { inlineLimit: 1_000 } });
@@ -453,7 +453,7 @@ test('a store that has lost everything has the items again, as far as history ha
   expect(inline).toContain('h'.repeat(2_000));
   expect(byReference).toBe(`the ${FETCHED} bytes of ${ids[1]} are no longer in the store`);
   expect(stored).toBe('kept by hand');
-}, 60_000);
+});
 
 test('of two hundred long results in one answer all come, and their round takes less than 256 KiB of history', async () => {
   const id = await started({ context: { maxTokens: 2_000_000 } });
@@ -476,6 +476,6 @@ test('of two hundred long results in one answer all come, and their round takes 
   expect(inline).toHaveLength(200);
   expect(inline.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(256 * 1024);
   expect((await world.store.items.list(await world.client.key(id))).items).toHaveLength(100);
-}, 120_000);
+});
 
 testReplays(() => world);

@@ -151,7 +151,7 @@ test('a message that was said 257 messages ago is the same message: its sender g
   const spoken = stage.requests(id)[3]?.messages ?? [];
   expect(JSON.stringify(spoken).split(`${id} hi`)).toHaveLength(2);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 90_000);
+});
 
 test('an agent.json that breaks between two turns fails the turn with the words, before any call, and the mended one is read for the next', async () => {
   const id = await started({});
@@ -248,7 +248,7 @@ describe('the store goes away as the result of a quick tool is on its way to it,
     proxy.back();
     const [ofBefore, ofAnswer, ofResult, ofLast] = await Promise.all([asked, ...sending]);
     sent = { before: ofBefore, answer: ofAnswer, result: ofResult, last: ofLast } as typeof sent;
-  }, 120_000);
+  });
 
   test('before a step: nothing is called until it is back, then the message is written and answered once', async () => {
     expect(during).toEqual([]);

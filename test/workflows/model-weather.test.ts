@@ -66,14 +66,10 @@ const PASSING: readonly [what: string, weather: Reply][] = [
   ['a web page instead of a stream', htmlInsteadOfSse()],
 ];
 
-test.concurrent.each(PASSING)(
-  '%s is tried again and answered once',
-  async (_what, weather) => {
-    const id = await started([weather]);
-    await expectOneAnswer(id, world.client.send(id, say(id, 'hi')), 1);
-  },
-  120_000,
-);
+test.concurrent.each(PASSING)('%s is tried again and answered once', async (_what, weather) => {
+  const id = await started([weather]);
+  await expectOneAnswer(id, world.client.send(id, say(id, 'hi')), 1);
+});
 
 test.concurrent('pings for ever are no answer: the limit of the whole call ends them, and it is tried again', async () => {
   const id = await started([drip('ping', 100)], 'impatient');
@@ -115,21 +111,17 @@ test.concurrent('a retry-after that is long is shown with its reason and its end
   expect(world.now() - from).toBeGreaterThanOrEqual(7_000);
 });
 
-test.concurrent(
-  'six times overloaded, and the seventh try is the answer',
-  async () => {
-    const id = await started(Array.from({ length: 6 }, () => overloaded()));
-    const sent = world.client.send(id, say(id, 'hi'));
-    const { waitingFor } = await waitFor(
-      () => world.client.status(id),
-      ({ phase }) => phase === 'waiting-to-retry',
-    );
-    expect(waitingFor).toMatch(/^overloaded: .*529/);
-    await world.advance(60_000);
-    await expectOneAnswer(id, sent, 6);
-  },
-  120_000,
-);
+test.concurrent('six times overloaded, and the seventh try is the answer', async () => {
+  const id = await started(Array.from({ length: 6 }, () => overloaded()));
+  const sent = world.client.send(id, say(id, 'hi'));
+  const { waitingFor } = await waitFor(
+    () => world.client.status(id),
+    ({ phase }) => phase === 'waiting-to-retry',
+  );
+  expect(waitingFor).toMatch(/^overloaded: .*529/);
+  await world.advance(60_000);
+  await expectOneAnswer(id, sent, 6);
+});
 
 test('in all of this weather, no request was one that the API refuses', () => {
   expect(world.api.problems).toEqual([]);
@@ -156,4 +148,4 @@ test('an API that refuses connections is waited for, and answers when it is back
   } finally {
     await away.close();
   }
-}, 120_000);
+});

@@ -74,7 +74,7 @@ test('what a processor takes out of a message or a result is in no request and n
   await world.client.send(id, say(id, 'still there?'));
   expect(JSON.stringify(stage.requests(id).at(-1))).toContain('my key is [redacted], read');
   expect((await textsOf(id)).startsWith(before.slice(0, -1))).toBe(true);
-}, 60_000);
+});
 
 test('a processor that fails keeps the message waiting, and says so: an unprocessed text is never taken in', async () => {
   const id = world.id();
@@ -89,7 +89,7 @@ test('a processor that fails keeps the message waiting, and says so: an unproces
   expect(stage.requests(id)).toEqual([]);
   isBroken = false;
   expect(await sent).toMatchObject({ stopReason: 'end' });
-}, 60_000);
+});
 
 test('a hook sees what goes out and what comes back, and one that throws stops nothing', async () => {
   const id = world.id();

@@ -154,7 +154,7 @@ test('a full window is consolidated beside the conversation, and its summary sta
     expect(pinned).toContain('[TASK]\nGoal: Ship release 4\nOpen tasks:\n- write the notes\n- tag it');
     expect(pinned).toContain('They chose pnpm for the monorepo.');
   }
-}, 60_000);
+});
 
 test('thirty turns that a large model can see stay in its prompt, and are consolidated once', async () => {
   const { id, scope } = await started();
@@ -184,7 +184,7 @@ test('thirty turns that a large model can see stay in its prompt, and are consol
   expect(stage.requests(id).at(-1)?.messages).toHaveLength(63);
   expect((await world.client.status(id)).window).toMatchObject({ messages: 22 });
   expect(await historyOf(scope)).toHaveLength(1);
-}, 60_000);
+});
 
 test('what a session was for, and what it left open, stands in its entry in HISTORY, whoever writes that', async () => {
   await world.writeAgent('quick', { memory: { consolidationTimeout: 300 } });
@@ -227,7 +227,7 @@ test('past the soft threshold what long-term memory has leaves the prompt, and n
   );
   expect(epoch).toBe(2);
   expect(context.tokens).toBeLessThan(4_000);
-}, 60_000);
+});
 
 test('with the model away a reset falls back at its limit, and what is owed is done when it is back', async () => {
   await world.writeAgent('hasty', { memory: { consolidationTimeout: 600 } });
@@ -244,12 +244,11 @@ test('with the model away a reset falls back at its limit, and what is owed is d
   const [summary] = await waitFor(
     () => historyOf(scope),
     (entries) => entries.length === 2,
-    30_000,
   );
   expect(summary).toMatchObject({ kind: 'summary', text: expect.stringMatching(/^\[supersedes the raw fallback of /) as unknown });
   // The late news is the old session's: the new one is as it was.
   expect(await world.client.status(id)).toMatchObject({ session: 2, turns: 2 });
-}, 60_000);
+});
 
 test('twenty conversations that are reset at once are consolidated one after the other, and no line is lost', async () => {
   const scope = `scope-${process.pid}-twenty`;
@@ -269,7 +268,7 @@ test('twenty conversations that are reset at once are consolidated one after the
   expect((await memoryOf(scope)).trim().split('\n').sort()).toEqual(ids.map((_, n) => `- Number ${n} was here.`).sort());
   expect(await historyOf(scope)).toHaveLength(20);
   expect(await world.client.scope(scope).status()).toMatchObject({ phase: 'idle', consolidated: 20, fallbacks: 0, queued: [] });
-}, 60_000);
+});
 
 test('a memory that no consolidation changes is not taken for lost, and each summary is written once', async () => {
   const { id, scope } = await started();

@@ -8,8 +8,6 @@ import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(300_000);
-
 const CALL = 600;
 const priced = (reply: Reply): Reply => ({ ...reply, usage: { input_tokens: 500, output_tokens: 100 } });
 

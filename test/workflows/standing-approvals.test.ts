@@ -77,7 +77,7 @@ test('it runs without asking, through hand-overs, and nothing that differs does,
   await world.client.reset(id);
   expect(await turn(id, echo('hi', '*'))).toEqual([true, expect.stringContaining('did not allow')]);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 180_000);
+});
 
 test('a folder that is another one by now is asked about, and a fork asks again', async () => {
   const id = world.id();
@@ -93,7 +93,7 @@ test('a folder that is another one by now is asked about, and a fork asks again'
   await rm(link);
   await symlink('b', link);
   expect((await turn(id, call))[0]).toBe(true);
-}, 120_000);
+});
 
 test('a call that came to mean something else after it was planned does not run', async () => {
   const id = world.id();

@@ -92,7 +92,7 @@ test('stepped with another worker for every step, it asks the model, records and
   expect(results.at(-1)?.words).toContain('turn_0002 ended: end');
   expect(await told(stepped)).toEqual(await told(auto));
   expect(await workflowTaskFailures(world, stepped)).toEqual([]);
-}, 180_000);
+});
 
 test('a second step is refused with the id of the one that runs, by which the first is answered again', async () => {
   const id = await started();
@@ -217,7 +217,7 @@ test('runs hand over between steps and in the middle of a turn, and whoever step
   expect((await runsOf(world, id)).length).toBeGreaterThan(2);
   expect(await world.client.status(id)).toMatchObject({ mode: 'stepping', turns: 1 });
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 120_000);
+});
 
 test('the queue is moved, dropped and cleared by hand, each in history, and who waits for a dropped message is told', async () => {
   const id = await started();
@@ -276,7 +276,7 @@ test('an event of the application’s own that nobody reduces is kept, counted a
     kind: 'queue-full',
     message: expect.stringContaining('500'),
   });
-}, 60_000);
+});
 
 test('an agent’s default mode holds its conversations before the first model call, where their start names none', async () => {
   const [own, auto] = [await started({ agent: 'careful' }), await started({ agent: 'careful', mode: 'auto' })];
@@ -295,7 +295,7 @@ test('an agent’s default mode holds its conversations before the first model c
   // A person who has set it has the last word.
   await world.client.setMode(own, 'auto');
   expect(await world.client.send(own, { id: 'm2', text: say(own, 'on') })).toMatchObject({ text: 'Second.' });
-}, 60_000);
+});
 
 test('thresholds that are out of order fail the turn with the rule', async () => {
   const id = await started({ mode: 'stepping', agent: 'disorderly' });

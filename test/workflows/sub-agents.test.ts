@@ -9,8 +9,6 @@ import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(120_000);
-
 const sign = defineTool({
   name: 'sign',
   description: 'Signs.',

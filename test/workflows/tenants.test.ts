@@ -7,8 +7,6 @@ import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 import { waitFor } from '../support/wait-for.js';
 
-jest.setTimeout(120_000);
-
 const stage = createStage();
 let world: World;
 

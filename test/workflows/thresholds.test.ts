@@ -62,7 +62,7 @@ test('over the soft threshold the model is told once, and may compact at a task�
   expect(said(stage.requests(id).at(-1))).toContain('They spoke of the harbour.');
   expect((await world.client.status(id)).context.compactions).toBe(1);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 60_000);
+});
 
 test('an agent that does not compact keeps all up to the truncation line, then the oldest is left out with a notice, and a summary asked for later has it', async () => {
   const id = world.id();
@@ -97,7 +97,7 @@ test('an agent that does not compact keeps all up to the truncation line, then t
   expect(said(summaries[0])).toContain('1: The harbour');
   expect((await world.client.control(id)).leftOut).toBe(0);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 120_000);
+});
 
 test('by hand the context is truncated down to the hard threshold, and below it there is nothing to do', async () => {
   const id = world.id();
@@ -109,7 +109,7 @@ test('by hand the context is truncated down to the hard threshold, and below it 
   const outcome = await world.client.truncate(id);
   expect(outcome).toMatchObject({ kind: 'truncated' });
   expect((await world.client.status(id)).context.tokens).toBeLessThanOrEqual(3_050);
-}, 60_000);
+});
 
 test('chunks that a program names are left out, or become memory, below every threshold; others are refused by name', async () => {
   const id = world.id();
@@ -132,7 +132,7 @@ test('chunks that a program names are left out, or become memory, below every th
   });
   await expect(world.client.triggerCompaction(id, ['chunk'])).rejects.toMatchObject({ kind: 'invalid' });
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 60_000);
+});
 
 test('in stepping truncation and compaction are steps of their own, before the model', async () => {
   const id = world.id();
@@ -147,7 +147,7 @@ test('in stepping truncation and compaction are steps of their own, before the m
   expect(did[0]).toMatchObject({ hasPendingOperations: true });
   expect(did[1]).toMatchObject({ truncationPerformed: true, compactionPerformed: false });
   expect(did[1]?.dispatchResult?.removedChunkIds).toContain('chunk_1');
-}, 60_000);
+});
 
 test('what a model’s public tokenizer counts is said to be counted, anything else to be an estimate', async () => {
   const [counted, estimated] = [world.id(), world.id()];
@@ -156,6 +156,6 @@ test('what a model’s public tokenizer counts is said to be counted, anything e
   await world.client.send(estimated, say(estimated, 'hello'), { start: {} });
   expect(await world.client.context(counted)).toMatchObject({ tokenizer: 'o200k_base' });
   expect(await world.client.context(estimated)).not.toHaveProperty('tokenizer');
-}, 60_000);
+});
 
 testReplays(() => world);

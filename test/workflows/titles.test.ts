@@ -89,7 +89,7 @@ test('where the agent wants it a model names the first exchange, once, and what 
   const spent = await spentIn(id);
   expect(spent.map(({ kind }) => kind).sort()).toEqual(['answer', 'answer', 'title']);
   expect((await world.client.status(id)).usage).toEqual(sumOf('all', spent).usage);
-}, 60_000);
+});
 
 test('a model that fails, or says what must not stand in a list, leaves the first words, and is not asked again', async () => {
   for (const line of [overloaded(), text(`sk-ant-api03-${'x9Y'.repeat(30)}`), text('***')]) {
@@ -102,7 +102,7 @@ test('a model that fails, or says what must not stand in a list, leaves the firs
     await world.client.send(id, say(id, 'and then?'));
     expect([(await world.client.status(id)).title, await titled(id), stage.requests(id).length]).toEqual([`${id} hi`, 1, 4]);
   }
-}, 60_000);
+});
 
 test('a person who renames it while the model is asked has the last word, and a reset and a question wait for nothing', async () => {
   const id = world.id();
@@ -121,7 +121,7 @@ test('a person who renames it while the model is asked has the last word, and a 
   );
   expect([(await world.client.status(id)).title, await titled(id)]).toEqual(['Mine', 2]);
   await expectReplays(world);
-}, 60_000);
+});
 
 test('Temporal’s page shows the first words of question and answer, after the processors; off, it shows none', async () => {
   const shows = await startWorld({ answer: stage.answer, showsWords: true });
@@ -148,4 +148,4 @@ test('Temporal’s page shows the first words of question and answer, after the 
   await world.client.send(id, say(id, 'hello there'));
   expect((await modelStepsOf(world, id)).map(({ summary }) => summary).join()).not.toContain('hello');
   expect(await currentDetails(world, id)).not.toMatch(/hello|Hush/);
-}, 120_000);
+});

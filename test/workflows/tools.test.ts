@@ -92,7 +92,7 @@ test('a tool that may fail now and then is tried as often as it says, and the mo
   const [, first, second] = stage.requests(id);
   expect(resultTexts(first)).toEqual(['done at try 3']);
   expect(resultTexts(second)).toEqual([expect.stringContaining('failure 3')]);
-}, 60_000);
+});
 
 test('parallel calls are answered in one message, in the order in which they were made', async () => {
   const id = await started();
@@ -114,7 +114,7 @@ test('two hundred parallel calls run once each and are all answered', async () =
   const own = runs.slice(before);
   expect([own.length, new Set(own).size]).toEqual([200, 200]);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
-}, 120_000);
+});
 
 test('quick tools ride on the next model step, or run by themselves where others are among them, and one that says so may take longer than a second', async () => {
   const id = await started();

@@ -14,8 +14,6 @@ import { waitFor } from '../support/wait-for.js';
 import { SECRET, startReceiver, type Receiver } from '../support/webhook-receiver.js';
 import { startWorld, type World } from '../support/world.js';
 
-jest.setTimeout(120_000);
-
 const pay = defineTool({
   name: 'pay',
   description: 'Pays.',
@@ -62,7 +60,6 @@ const arrives = (id: string, count: number) =>
   waitFor(
     async () => gotOf(id).length,
     (n) => n >= count,
-    30_000,
   ).then(() => gotOf(id));
 
 async function deliveriesOf(id: string): Promise<{ readonly status: string; readonly workflowId: string }[]> {
@@ -77,7 +74,6 @@ async function outcomesOf(id: string, count: number): Promise<unknown[]> {
   const all = await waitFor(
     () => deliveriesOf(id),
     (found) => found.length >= count && found.every(({ status }) => status !== 'RUNNING'),
-    60_000,
   );
   return Promise.all(
     all.map(({ workflowId }) =>
@@ -318,6 +314,5 @@ test('a deleted conversation takes the deliveries that still try along', async (
   await waitFor(
     () => deliveriesOf(id),
     (found) => found.length === 0,
-    30_000,
   );
 });

@@ -8,8 +8,6 @@ import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 /** Drops what a terminal would take for an instruction. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 
@@ -228,7 +226,7 @@ test('context --chunks lists the messages by the ids that --truncate and --compa
     code: 2,
     stderr: expect.stringContaining('name the chunks'),
   });
-}, 120_000);
+});
 
 test('memory list shows what was remembered and where from; show --raw leaves out what is archived, until asked', async () => {
   const id = world.id();

@@ -6,8 +6,6 @@ import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 const stage = createStage({ by: 'last' });
 let world: World;
 

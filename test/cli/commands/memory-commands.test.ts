@@ -7,8 +7,6 @@ import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 /** What a terminal would take for an instruction. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 

@@ -8,8 +8,6 @@ import { waitFor } from '../../support/wait-for.js';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(180_000);
-
 const AGENT = { approvals: [{ tool: 'read_file', policy: 'ask', why: 'files are private' }] };
 
 const stage = createStage();

@@ -7,8 +7,6 @@ import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(180_000);
-
 const AGENT = { approvals: [{ tool: 'read_file', policy: 'ask', why: 'files are private' }] };
 
 const stage = createStage();

@@ -5,8 +5,6 @@ import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 const SUMMARY = JSON.stringify({
   episodic: { summary: 'They spoke of the harbour.', tags: ['harbour'], salience: 0.7 },
   semantic: [],

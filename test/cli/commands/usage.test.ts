@@ -6,8 +6,6 @@ import { runPerdura } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(180_000);
-
 const stage = createStage();
 let world: World;
 

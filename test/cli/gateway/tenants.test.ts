@@ -5,8 +5,6 @@ import { beginPerdura, runPerdura, type Ran, type Running } from '../../support/
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(180_000);
-
 let world: World;
 let serving: Running;
 let url: string;

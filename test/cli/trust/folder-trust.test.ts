@@ -8,8 +8,6 @@ import { folderContents } from '../../../src/cli/trust/folder-contents.js';
 import { beginPerdura, runPerdura, type Ran } from '../../support/run-perdura.js';
 import { waitFor } from '../../support/wait-for.js';
 
-jest.setTimeout(60_000);
-
 let dir: string;
 let home: string;
 let attacker: Server;

@@ -5,8 +5,6 @@ import { join } from 'node:path';
 import { startPerdura, type Ran } from '../../support/run-perdura.js';
 import { waitFor } from '../../support/wait-for.js';
 
-jest.setTimeout(120_000);
-
 let base: string;
 let dir: string;
 
@@ -40,7 +38,7 @@ test('what the edit allows and starts waits for a yes, and counts after it', asy
     agent('mcp.json', { mcpServers: { x: { command: 'touch', args: [marker] } } });
     expect((await perdura('send', id, 'run git --version', '--enqueue')).code).toBe(0);
     const waiting = async (): Promise<string> => (await perdura('approvals', id)).stdout;
-    await waitFor(waiting, (shown) => shown.includes('run_command'), 30_000);
+    await waitFor(waiting, (shown) => shown.includes('run_command'));
     expect(existsSync(marker)).toBe(false);
 
     expect(await trust()).toMatchObject({ code: 0 });

@@ -10,5 +10,4 @@ test.each(FORMS)(
     const names = form[1] ? ['rewinds', 'forks', 'tooLarge', 'compactions'] : ['rewinds', 'forks', 'tooLarge', 'truncations'];
     expect(Math.min(...names.map((name) => all[name] ?? 0))).toBeGreaterThan(0);
   },
-  600_000,
 );

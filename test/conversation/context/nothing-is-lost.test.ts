@@ -5,5 +5,4 @@ jest.mock('@temporalio/activity', () => ({ log: { warn: () => undefined, info: (
 test.each(FORMS)(
   'trimming %s, compaction by itself %p, a model that takes %p tokens: no request is without the question, the goal and the open tasks',
   async (...form) => expect((await tryLives(form, 4))['calls']).toBeGreaterThan(20),
-  600_000,
 );

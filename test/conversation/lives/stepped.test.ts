@@ -1,3 +1,3 @@
 import { FORMS, live } from './forms.js';
 
-test('in any life of one that is stepped through, with breakpoints, no rule is broken', () => live(FORMS.stepped), 600_000);
+test('in any life of one that is stepped through, with breakpoints, no rule is broken', () => live(FORMS.stepped));

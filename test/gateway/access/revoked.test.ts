@@ -11,8 +11,6 @@ import { ask, TENANT_KEY } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 const KEPT = 'a-token-that-is-kept-by-acme';
 const tokenOf = (name: string): string => `a-token-of-acme-for-${name}`;
 

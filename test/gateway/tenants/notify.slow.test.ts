@@ -12,8 +12,6 @@ import { ask, tenantGateway } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 const pay = defineTool({
   name: 'pay',
   description: 'Pays.',
@@ -62,7 +60,6 @@ test('two tenants that use one id are each told of under it, sub-agents too, and
   const notices = await waitFor(
     async () => bodies.flatMap((body) => (JSON.parse(body) as { notices: Notice[] }).notices),
     (all) => all.length >= 3,
-    30_000,
   );
   const shown = notices.map(({ conversation, tenant, callId, command }) => [tenant, conversation, command.replace(callId, 'CALL')]);
   expect(shown.sort()).toEqual(

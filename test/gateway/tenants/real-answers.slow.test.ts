@@ -8,8 +8,6 @@ import { ask, TENANT_KEY, tenantGateway } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(300_000);
-
 const SECRET = 'swordfish';
 const HIDDEN = /t-[0-9a-f]{12}-/;
 const PNG = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');

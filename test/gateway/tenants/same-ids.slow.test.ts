@@ -14,8 +14,6 @@ import { ask, tenantGateway, type Answer } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(240_000);
-
 const TENANTS = ['initech', 'hooli'] as const;
 type Tenant = (typeof TENANTS)[number];
 const PROTOCOLS = ['native', 'responses', 'ai-sdk', 'ag-ui', 'a2a'] as const;
@@ -90,7 +88,6 @@ describe.each(['files', 'redis'] as const)('on %s', (kind) => {
     const found = await waitFor(
       () => as(tenant)('GET', `/v1/conversations/${id}/approvals`),
       ({ json }) => (json as { approvals?: unknown[] } | undefined)?.approvals?.length === 1,
-      30_000,
     );
     return (found.json as { approvals: Pending[] }).approvals[0] as Pending;
   };
@@ -166,7 +163,6 @@ describe.each(['files', 'redis'] as const)('on %s', (kind) => {
       waitFor(
         () => rpc('GetTask', { id }),
         (answered) => answered.text.includes(state),
-        30_000,
       );
     const { text: shown } = await until('TASK_STATE_INPUT_REQUIRED');
     const [, code = ''] = /approve ([0-9a-f]{12})/.exec(shown) ?? [];
@@ -193,7 +189,6 @@ describe.each(['files', 'redis'] as const)('on %s', (kind) => {
       const all = await waitFor(
         () => as(tenant)('GET', '/v1/approvals'),
         ({ json }) => (json as { approvals: Pending[] }).approvals.length === PROTOCOLS.length,
-        30_000,
       );
       const { approvals } = all.json as { approvals: Pending[] };
       expect(approvals.map(({ conversation, arguments: { content } }) => `${conversation}: ${content}`).sort()).toEqual(
@@ -244,7 +239,6 @@ describe.each(['files', 'redis'] as const)('on %s', (kind) => {
       const listed = await waitFor(
         () => as(tenant)('GET', '/v1/conversations'),
         ({ json }) => (json as { conversations: unknown[] }).conversations.length >= PROTOCOLS.length,
-        30_000,
       );
       const ids = (listed.json as { conversations: { id: string }[] }).conversations.map(({ id }) => id);
       expect(ids).toEqual(expect.arrayContaining(PROTOCOLS.map(idOf)));

@@ -9,8 +9,6 @@ import { ask, tenantGateway, type Answer } from '../../support/tenants.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(400_000);
-
 const TENANTS = ['initech', 'hooli'] as const;
 type Tenant = (typeof TENANTS)[number];
 const IDS = ['a', 'b', 'c'] as const;

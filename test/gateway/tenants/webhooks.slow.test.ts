@@ -14,8 +14,6 @@ import { waitFor } from '../../support/wait-for.js';
 import { SECRET, startReceiver, type Receiver } from '../../support/webhook-receiver.js';
 import { startWorld, type World } from '../../support/world.js';
 
-jest.setTimeout(120_000);
-
 const pay = defineTool({
   name: 'pay',
   description: 'Pays.',
@@ -96,7 +94,6 @@ async function posted({ got, refused }: Receiver, count: number): Promise<object
   await waitFor(
     async () => got.length,
     (length) => length >= count,
-    30_000,
   );
   expect(refused).toEqual([]);
   for (const { body } of got) expect(body).not.toMatch(/t-[0-9a-f]{12}-|acme\.|globex\./);

@@ -5,8 +5,6 @@ import { createHash } from 'node:crypto';
 import { picture, startTwoGateways, TOKEN, type Kept, type TwoGateways } from './two-gateways.js';
 import { waitFor } from '../../support/wait-for.js';
 
-jest.setTimeout(120_000);
-
 const MAX_BYTES = 3_000_000;
 
 describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {

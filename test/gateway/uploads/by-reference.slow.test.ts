@@ -10,8 +10,6 @@ import { clientOf } from '../a2a/a2a-client.js';
 import { waitFor } from '../../support/wait-for.js';
 import { picture, startTwoGateways, TOKEN, type TwoGateways } from './two-gateways.js';
 
-jest.setTimeout(180_000);
-
 let count = 0;
 
 describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {

@@ -7,8 +7,6 @@ import { sceneTest, until, type GatewayProcess, type Scene } from '../../support
 import { bytesOfFiles, bytesOfRedis } from '../../support/store-bytes.js';
 import { picture, type Kept } from './two-gateways.js';
 
-jest.setTimeout(180_000);
-
 const MARK = Buffer.from('sent-in-part-only');
 const FILE = Buffer.concat([picture(1), MARK, Buffer.alloc(2_000_000, 9)]);
 
@@ -42,34 +40,29 @@ function streamed(): ReadableStream<Uint8Array> {
 }
 
 for (const redis of [false, true]) {
-  sceneTest(
-    `over the ${redis ? 'redis' : 'file'} store`,
-    { redis },
-    async (scene) => {
-      const bytes = (): Promise<string> => (redis ? bytesOfRedis(scene.redis.url) : bytesOfFiles(join(scene.dir, 'memory')));
-      const count = async (): Promise<number> => (await bytes()).split(MARK.toString('latin1')).length - 1;
-      let gateway = await scene.startGateway();
-      // During the upload, and during that of the same file again.
-      for (let time = 0; time < 2; time += 1) {
-        const socket = await begin(gateway);
-        await until('a part of the file', async () => (await count()) === time + 1);
-        await gateway.kill();
-        socket.destroy();
-        gateway = await scene.startGateway({ port: gateway.port });
-      }
-      const kept = await upload(gateway, streamed());
-      expect(kept).toMatchObject({ mediaType: 'image/png', bytes: FILE.byteLength, used: false });
-      expect(await upload(gateway, new Uint8Array(FILE))).toMatchObject({ ref: kept.ref });
-      await anHourLater(scene, redis);
-      // The file itself, and nothing of its beginnings.
-      await until('that parts are gone', async () => (await count()) === 1);
-      const again = await fetch(`${gateway.url}/v1/attachments/${kept.ref}/content`, {
-        headers: { authorization: `Bearer ${gateway.token}` },
-      });
-      expect(Buffer.from(await again.arrayBuffer()).equals(FILE)).toBe(true);
-    },
-    120_000,
-  );
+  sceneTest(`over the ${redis ? 'redis' : 'file'} store`, { redis }, async (scene) => {
+    const bytes = (): Promise<string> => (redis ? bytesOfRedis(scene.redis.url) : bytesOfFiles(join(scene.dir, 'memory')));
+    const count = async (): Promise<number> => (await bytes()).split(MARK.toString('latin1')).length - 1;
+    let gateway = await scene.startGateway();
+    // During the upload, and during that of the same file again.
+    for (let time = 0; time < 2; time += 1) {
+      const socket = await begin(gateway);
+      await until('a part of the file', async () => (await count()) === time + 1);
+      await gateway.kill();
+      socket.destroy();
+      gateway = await scene.startGateway({ port: gateway.port });
+    }
+    const kept = await upload(gateway, streamed());
+    expect(kept).toMatchObject({ mediaType: 'image/png', bytes: FILE.byteLength, used: false });
+    expect(await upload(gateway, new Uint8Array(FILE))).toMatchObject({ ref: kept.ref });
+    await anHourLater(scene, redis);
+    // The file itself, and nothing of its beginnings.
+    await until('that parts are gone', async () => (await count()) === 1);
+    const again = await fetch(`${gateway.url}/v1/attachments/${kept.ref}/content`, {
+      headers: { authorization: `Bearer ${gateway.token}` },
+    });
+    expect(Buffer.from(await again.arrayBuffer()).equals(FILE)).toBe(true);
+  });
 }
 
 /** What has been silent for so long, by its own times. */

@@ -174,7 +174,7 @@ export function neverFound(kind: 'file' | 'redis', options: { sealed?: number; c
       }),
       { numRuns },
     );
-  }, 120_000);
+  });
 }
 
 function withoutIndex(store: Store): Store {

@@ -9,8 +9,6 @@ import type { Store } from '../../../src/stores/store.js';
 import { waitFor } from '../../support/wait-for.js';
 import { aConversation, events, eventsOf, numbered, readCount, readUntil } from '../builders.js';
 
-jest.setTimeout(120_000);
-
 let dir: string;
 let writer: Store;
 let store: Store;

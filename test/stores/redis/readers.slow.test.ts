@@ -156,4 +156,4 @@ test('readers come and go, feeds are lost and connections cut: each sees all of 
     }
   }
   await waitFor(blocked, (ids) => ids.length === 0);
-}, 120_000);
+});
