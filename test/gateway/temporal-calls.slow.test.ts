@@ -38,12 +38,17 @@ async function callsOf(id: string, body: object, accept = 'application/json'): P
 }
 
 test.each([
-  ['waited for', 'application/json', []],
-  ['streamed', 'text/event-stream', ['describe']],
-])('a message that is %s: Temporal is asked where it stands once, takes it once, and is waited for once', async (_how, accept, beside) => {
-  const id = world.id();
-  const sorted = (...all: string[]): string[] => [...all, ...beside].sort();
-  expect((await callsOf(id, { text: 'one', start: {} }, accept)).sort()).toEqual(sorted('describe', 'start', 'update', 'update'));
-  expect((await callsOf(id, { text: 'two', start: {} }, accept)).sort()).toEqual(sorted('describe', 'update', 'update'));
-  expect((await callsOf(id, { text: 'three' }, accept)).sort()).toEqual(sorted('describe', 'update', 'update'));
-});
+  ['waited for', 'application/json', ['describe']],
+  // A stream asks where its turn stands whenever the feed is silent: how often is for the machine to say.
+  ['streamed', 'text/event-stream', []],
+])(
+  'a message that is %s: Temporal is asked where it stands once, takes it once, and is waited for once',
+  async (_how, accept, describes) => {
+    const id = world.id();
+    const counted = async (body: object): Promise<string[]> =>
+      (await callsOf(id, body, accept)).filter((call) => call !== 'describe' || describes.length > 0).sort();
+    expect(await counted({ text: 'one', start: {} })).toEqual([...describes, 'start', 'update', 'update']);
+    expect(await counted({ text: 'two', start: {} })).toEqual([...describes, 'update', 'update']);
+    expect(await counted({ text: 'three' })).toEqual([...describes, 'update', 'update']);
+  },
+);
