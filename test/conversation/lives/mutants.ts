@@ -187,14 +187,20 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'hands over with something in flight',
     file: 'next-step.ts',
-    from: "return state.inFlight.length > 0 ? waitStep(state) : { kind: 'hand-over', reason: state.handOver };",
-    to: "return { kind: 'hand-over', reason: state.handOver };",
+    from: '  if (state.inFlight.length > 0) return waitStep(state);\n  // What steers',
+    to: '  // What steers',
   },
   {
     name: 'never hands over',
     file: 'next-step.ts',
-    from: "return state.inFlight.length > 0 ? waitStep(state) : { kind: 'hand-over', reason: state.handOver };",
-    to: 'return waitStep(state);',
+    from: "  return { kind: 'hand-over', reason: state.handOver };",
+    to: '  return waitStep(state);',
+  },
+  {
+    name: 'hands over more than a server takes',
+    file: 'next-step.ts',
+    from: 'if (carried > MAX_CARRIED_TEXT_BYTES && state.turn) return undefined;',
+    to: '',
   },
   {
     name: 'runs any number of tools at once',
