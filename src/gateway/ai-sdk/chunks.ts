@@ -8,7 +8,7 @@
  *   `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own. (test:
  *   test/gateway/ai-sdk/chunks.test.ts)
  * @rule ai-sdk/tools-run-here: Tools run here (`providerExecuted`): a client never runs one, and never reports its end as news. Questions
- *   and the page's own tools are the client's to answer, until it has answered. (test: test/gateway/ai-sdk/transport.slow.test.ts)
+ *   and the page's own tools are the client's to answer, until it has answered. (test: test/gateway/ai-sdk/chunks.test.ts)
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
