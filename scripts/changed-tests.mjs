@@ -2,9 +2,9 @@
  * Which test files a change can break: `npm run test:changed` runs those. It reads the imports of src and test as they are, and knows by
  * folders what imports do not say: that programs, pages and containers are tried from outside.
  *
- * C1  A file that nothing here knows, and what all tests stand on, asks for every test: too many is slow, too few is wrong.
- * C2  What puts everything together is no way from a test to a module: by the worker every test would reach every file.
- * C3  Nor is a long way one: what a test reaches over more than two files of src, it loads and does not try. The rooms in between do.
+ * - A change to a file that nothing here knows, or that all tests stand on, asks for every test: too many is slow, too few is wrong.
+ * - An assembling file is no way from a test to a module: by the worker every test would reach every file.
+ * - Nor is a long way: a test loads what it reaches over more than two files of src, and does not try it. The rooms in between do.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -13,7 +13,6 @@ import { join, posix, sep } from 'node:path';
 const FIRST_TIER = /(?<!\.slow)\.test\.ts$/;
 const SECOND_TIER = /\.slow\.test\.ts$/;
 
-/** C1. */
 const EVERYTHING =
   /^(package(-lock)?\.json|jest\.config\.cjs|tsconfig[^/]*\.json|\.npmrc|test\/support\/|scripts\/(test|changed-tests|prepare|programs|report)\.mjs$|src\/index\.ts$)/;
 
@@ -63,11 +62,10 @@ const TRIED_BY = {
 /** Of files of src that lie in no room. */
 const ROOM_OF = { 'src/worker.ts': 'extensions', 'src/client.ts': 'client', 'src/config.ts': 'config', 'src/register.ts': 'package' };
 
-/** C2. */
 const ASSEMBLES =
   /^(src\/(worker|index|client|register)\.ts|src\/(gateway|testing)\/index\.ts|src\/cli\/(main|program)[^/]*\.ts|test\/support\/)/;
 
-/** C3: files of src on the way, the changed one among them. */
+/** Files of src on the way, the changed one among them. */
 const MOST_STEPS = 2;
 
 /**
@@ -126,7 +124,7 @@ function roomOfTest(path) {
   return path.split('/')[1].replace(/(\.slow)?\.test\.ts$/, '');
 }
 
-/** C3. Breadth first, so that each file is met on its shortest way. */
+/** Breadth first, so that each file is met on its shortest way. */
 function reaches(from, wanted, graph) {
   const seen = new Set([from]);
   let ways = [{ path: from, steps: 0 }];

@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types, who imports whom, what is not used, the API reference and the generated tables of docs, side by side. */
+/** `npm run check`: format, lint, types, who imports whom, what is not used, rules, the API reference and the generated tables of docs. */
 import { join } from 'node:path';
 import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
@@ -19,6 +19,7 @@ await run(async () => {
       join(root, 'test', 'architecture', 'check.ts'),
     ]),
     check('Dead code', 'delete it, or name what uses it in knip.json', [bin(['knip', 'bin', 'knip.js']), '--no-progress']),
+    check('Rules', 'CONTRIBUTING.md says how a rule is written', [join(root, 'scripts', 'rules.mjs')]),
     check('API', '`node scripts/api-reference.mjs --write` repairs it; an export without a docstring gets one', [
       join(root, 'scripts', 'api-reference.mjs'),
     ]),

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderTables } from '../bench/peers/tables.mjs';
 import { report, run } from './report.mjs';
+import { readRules, ruleFiles } from './rules.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const PEERS_RESULT = 'bench/results/peers.json';
@@ -53,6 +54,15 @@ const REGIONS = [
     page: 'docs/reference/agent-json.md',
     ...madeFrom('agent.json', 'src/agents/agent-config.ts'),
     render: () => table(['field', 'type', 'default', 'meaning'], agentFields()),
+  },
+  {
+    page: 'docs/explanation/architecture.md',
+    ...madeFrom('rules', 'heads of files'),
+    render: () =>
+      table(
+        ['rule', 'it says', 'file'],
+        readRules(ruleFiles()).rules.map(({ name, text, file }) => [name, text, code(file.replace(/^src\//, ''))]),
+      ),
   },
   { page: 'README.md', marks: ['<!-- peers -->', '<!-- /peers -->'], render: () => peers({ isShort: true }) },
   {

@@ -1,9 +1,11 @@
 /**
  * Reserve, do, commit: the way every paid or side-effecting piece of work goes (design section 2).
  *
- * E1  What has committed is returned and never done again.
- * E2  Result and entry are one write. With the store away the result goes to Temporal all the same, marked `persisted: false`.
- * E3  A fenced effect keeps its cost and writes nothing else.
+ * A fenced effect keeps its cost and writes nothing else.
+ *
+ * @rule activities/never-again: A committed effect returns its result and is never done again. (test: test/workflows/model-step.test.ts)
+ * @rule activities/one-write: Result and entry are one write. With the store away the result still goes to Temporal, marked as not
+ *   persisted. (test: test/workflows/model-step.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import { log } from '@temporalio/activity';

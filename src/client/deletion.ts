@@ -1,10 +1,10 @@
 /**
  * The end of a conversation and of its sub-agents, in store and Temporal.
  *
- * X1  Tombstones come first, and outlast everything: from then on nothing of it is resumed, forked or healed, and nothing that is written
- *     late stays. A fork that began meanwhile makes them go away again (collections/lives.ts has its half of this).
- * X2  What is left is found by the conversation's name, in the store and in Temporal, never by way of what may be gone already: whatever
- *     cuts a deletion short, the same call again does the rest.
+ * Tombstones come first, and outlast everything: from then on nothing of the conversation is resumed, forked or healed, and no late write
+ * stays. If a fork began meanwhile, the tombstones go away again (collections/lives.ts has its half of this). The rest is found by the
+ * conversation's name, in the store and in Temporal, and never through something that may be gone already: if a deletion is cut short, the
+ * same call again does the rest.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { MAX_LIVES } from '../conversation/protocol/memory-input.js';
@@ -73,7 +73,6 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   }
   await refuseForked(store, lives, attempt);
 
-  // X1.
   const marks = marksOf(lives, runs);
   const at = Date.now() / 1000;
   for (const { conversation, lives: marked } of marks) {

@@ -1,10 +1,13 @@
 /**
  * Files that are sent first and named afterwards, by a reference.
  *
- * A1  A reference is its owner's: of one tenant, or of none. Another's is as one that there never was.
- * A2  The bytes lie in one place: with the upload until a conversation uses it, then among the bodies of those conversations, and go with
- *     them. So deleting a conversation leaves nothing of its files behind, and an expiry takes nothing that a conversation has.
- * A3  What was sent in part, is too large, of a wrong type or empty leaves nothing.
+ * A deleted conversation leaves no file behind, and an expiry takes no file that a conversation has.
+ * An upload that is partial, too large, of a wrong type or empty leaves nothing.
+ *
+ * @rule client/upload-of-owner: A reference to an upload belongs to one tenant, or to none; another tenant's reads as unknown. (test:
+ *   test/stores/uploads-contract.ts)
+ * @rule client/bytes-in-one-place: The bytes of an upload are in one place: with the upload until a conversation uses it, then among the
+ *   bodies of those conversations. (test: test/stores/uploads-contract.ts)
  */
 import { createHash } from 'node:crypto';
 import { binaryTypeOf, createTextCheck, START_BYTES, TAKEN_FILES, TEXT_TYPE } from '../records/file-type.js';
@@ -145,7 +148,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
         const id = idOf(owner, sha256);
         const at = Date.now();
         const known = await look(owner, id);
-        // A2: a conversation has these bytes.
+        // A conversation has these bytes (client/bytes-in-one-place).
         if (known?.isUsed === true) {
           await draft.discard();
           return toUploadedFile(known);
@@ -187,7 +190,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
   };
 }
 
-/** The same words whether another owner has it or not (A1). */
+/** The same words whether another owner has it or not (client/upload-of-owner). */
 function noUpload(ref: string): string {
   return `there is no attachment ${JSON.stringify(ref.slice(0, 80))}: it was never sent, has expired, or went with its conversation; send the file again`;
 }

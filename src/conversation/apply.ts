@@ -1,10 +1,10 @@
 /**
  * apply(state, event) -> state. Total: every event in every state, and never a throw.
  *
- * The rules are numbered where they are owned: A in arrivals.ts, R in pending-writes.ts, T in turn.ts. These belong to all:
- * C1  Counters never go back within a life.
- * C2  The state is plain JSON: it equals its own round trip.
- * C3  An effect is in `inFlight` from its start to its end, or until it is given up; what comes after that only costs.
+ * @rule conversation/counters-never-back: Counters never go back within a life. (test: test/conversation/lives/own.test.ts)
+ * @rule conversation/plain-json: The state is plain JSON: it equals its own round trip. (test: test/conversation/lives/own.test.ts)
+ * @rule conversation/effect-until-ended: An effect is in `inFlight` from its start to its end, or until the conversation gives it up; a
+ *   later result only adds its cost. (test: test/conversation/turn/turns.test.ts)
  */
 import { acceptReduced, receiveAppEvent, withChunksInContext } from './inbox/app-events.js';
 import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './inbox/arrivals.js';
@@ -153,7 +153,7 @@ function startEffect(state: ConversationState, event: EventOf<'effect-started'>)
   return (kind.started as AnyKind['started'] | undefined)?.(running, event) ?? running;
 }
 
-/** C3. */
+/** (conversation/effect-until-ended) */
 function completeEffect(state: ConversationState, event: EventOf<'effect-completed'>): ConversationState {
   const kind = kindOf(event.effect);
   if (!kind) return rejectEffect(state, event);

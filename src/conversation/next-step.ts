@@ -1,10 +1,14 @@
 /**
  * nextStep(state) -> Step: what to start now. It looks at what is in flight, so the loop asks after every event.
  *
- * N1  Nothing new starts once a hand-over is due; the run ends when nothing is in flight.
- * N2  A model step carries everything that the store does not have yet; what is more than it can carry goes to the store first.
- * N3  What must not run side by side does not (effect-table.ts), and at most `PARALLEL_TOOLS` tools run at once.
- * N4  What changes the context, or ends a session, finds in the store everything that was decided before it.
+ * Effects of one lane do not run side by side (effect-table.ts), and at most `PARALLEL_TOOLS` tools run at once.
+ *
+ * @rule conversation/nothing-in-flight: Nothing new starts once a hand-over is due; the run ends when nothing is in flight. (test:
+ *   test/temporal/hand-over.test.ts)
+ * @rule conversation/step-carries-writes: A model step carries all pending writes; a store step takes first what does not fit into it.
+ *   (test: test/conversation/outbox/pending-writes.test.ts)
+ * @rule conversation/store-up-to-date-first: Before the context changes or a session ends, the store has every earlier decision. (test:
+ *   test/conversation/context/compaction.test.ts)
  */
 import { eventToReduce } from './inbox/app-events.js';
 import { attributesDue, type SearchAttributes } from './views/attributes.js';
@@ -109,7 +113,7 @@ function openingStep(state: ConversationState): Step | undefined {
   return effect(state, 'open-origin', 'origin', opening.input);
 }
 
-/** N1, but for texts and answers that are too much to carry: these go to the store first. */
+/** (conversation/nothing-in-flight), but for texts and answers that are too much to carry: these go to the store first. */
 function handOverStep(state: ConversationState): Step | undefined {
   if (state.handOver === null) return undefined;
   const carried = carriedText(state);
@@ -124,7 +128,7 @@ function handOverStep(state: ConversationState): Step | undefined {
   return { kind: 'hand-over', reason: state.handOver };
 }
 
-/** From the asking on no turn begins; pending writes come first (N4). */
+/** From the asking on no turn begins; pending writes come first (conversation/store-up-to-date-first). */
 function rewindStep(state: ConversationState): Step | undefined {
   if (isRunning(state, 'rewind')) return waitStep(state);
   const input = rewindInput(state);
@@ -149,7 +153,8 @@ function titleStep(state: ConversationState): Step | undefined {
 function evictStep(state: ConversationState): Step | undefined {
   const input = evictInput(state);
   if (!input || (input.what.kind === 'trim' && isChangingContext(state))) return undefined;
-  return isStoreUpToDate(state) ? effect(state, 'evict', freshId(state, 'evict'), input) : storeStep(state); // N4
+  // (conversation/store-up-to-date-first)
+  return isStoreUpToDate(state) ? effect(state, 'evict', freshId(state, 'evict'), input) : storeStep(state);
 }
 
 /** A long queue: what is too much for state goes to the store, and comes back in time. */
@@ -232,17 +237,21 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
   if (turn.phase.kind !== 'model') return undefined;
   const { call } = turn.phase;
   if (isResting(state, call.id) || !isFree(state, 'model-step')) return undefined;
-  // What tools that ride answer is in the context and not yet in the store: the step makes them, and decides after that (N4).
+  // Results of tools that ride are in the context and not yet in the store: the step writes them, and decides after that
+  // (conversation/store-up-to-date-first).
   const memory = openToolCalls(state).length > 0 ? undefined : memoryStep(state);
   if (memory) return memory;
   if (isHeld(state, 'model-call', call.id)) return undefined;
   const { write, isAll } = pendingWrites(state);
-  if (!isAll) return storeStep(state); // N2
+  if (!isAll) return storeStep(state); // (conversation/step-carries-writes)
   const input = modelStepInput(state, write);
   return input && effect(state, 'model-step', call.id, input);
 }
 
-/** Design section 4: before every model call, in this order; each finds in the store what it decides about (N4). */
+/**
+ * Design section 4: before every model call, in this order; each finds in the store what it decides about
+ * (conversation/store-up-to-date-first).
+ */
 function memoryStep(state: ConversationState): Step | undefined {
   const due = memoryEffect(state);
   if (!due) return undefined;

@@ -2,8 +2,10 @@
  * Posts events to the endpoints in a worker's settings, signed as Standard Webhooks say. The operator has named the addresses, so they may
  * be in the operator's own network; where an answer leads elsewhere is not followed.
  *
- * U1  An id that was acknowledged is not posted again by this worker, also where Temporal did not hear of it.
- * U2  Endpoints that hang take a bounded share of the worker: conversations have the rest.
+ * @rule extensions/posted-once: A worker does not post an acknowledged id again, also if Temporal did not hear of the acknowledgement.
+ *   (test: test/extensions/webhooks.test.ts)
+ * @rule extensions/hanging-endpoint-bounded: Endpoints that hang take a bounded share of the worker: conversations have the rest. (test:
+ *   test/extensions/webhooks.test.ts)
  */
 import { Webhook } from 'standardwebhooks';
 import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.js';
@@ -47,10 +49,10 @@ export function createWebhooks(endpoints: readonly WebhookEndpoint[], options: W
   const post = async (posted: Posted, signal: AbortSignal): Promise<PostOutcome> => {
     const { id, identity, body } = posted;
     const known = acknowledged.get(id);
-    if (known) return known; // U1
+    if (known) return known; // (extensions/posted-once)
     const endpoint = endpointFor(endpoints, identity);
     if (!endpoint) return { kind: 'failed', message: `this worker has no webhook for scope "${identity.scope}"` };
-    // U2
+    // (extensions/hanging-endpoint-bounded)
     if (posting >= MAX_AT_ONCE) return { kind: 'failed', message: `${posting} others are being posted`, retryAfterMs: BUSY_MS };
     posting += 1;
     try {

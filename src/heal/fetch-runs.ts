@@ -1,9 +1,8 @@
 /**
  * A workflow's histories as Temporal has them: every run of the chain that is still retained, oldest first, page by page.
  *
- * P1  A page is small enough that neither gRPC nor the event loop minds it: its size follows the bytes of the one before, and a page
- *     that is refused for its size is asked for again in smaller ones.
- * P2  The next page is on its way while its reader works at this one.
+ * A page is small enough for gRPC and the event loop: its size follows the bytes of the page before, and a page that Temporal refuses for
+ * its size is fetched in smaller ones. While the caller reads a page, the next one is on its way.
  */
 import type { WorkflowService } from '@temporalio/client';
 import type { temporal } from '@temporalio/proto';
@@ -77,7 +76,6 @@ export async function findRuns(
 }
 
 export async function* readPages(service: HistoryService, { execution, head, token }: FoundRun): AsyncGenerator<readonly HistoryEvent[]> {
-  // P2
   const begin = (after: Uint8Array | undefined, size: number): Promise<Page> | undefined => {
     const coming = after && askInPieces(service, { execution, token: after, size });
     // Its reader may stop before it is wanted.
@@ -106,7 +104,6 @@ interface Page {
   readonly size: number;
 }
 
-/** P1. */
 async function askInPieces(service: HistoryService, request: Request): Promise<Page> {
   for (let size = request.size; ; size = Math.ceil(size / GROWTH)) {
     try {

@@ -1,12 +1,17 @@
 /**
  * What the store must have had, folded from the effects that history has: each write to it was the input or the result of one.
  *
- * F1  An entry is what was written, byte for byte; only a body that travelled as a reference alone is not known here.
- * F2  What did not count does not come back: a message that had been sent before, and the result of an effect that was fenced.
- * F3  A result that the store did not take is brought by the step that wrote it later, never by itself.
- * F4  A step that did not succeed has written nothing that is known; what it carried, a later one carried again.
- * F5  An effect that had committed before it could be settled keeps its own entry: the step that came too late has its result.
- * F6  Of moves in and out of the archive the one with the highest number counts, slot by slot.
+ * @rule heal/entry-as-written: A healed entry is what was written, byte for byte; only a body that travelled as a reference is not known
+ *   here. (test: test/heal/fold.test.ts)
+ * @rule heal/void-stays-void: A duplicate message and the result of a fenced effect do not come back. (test: test/heal/fold.test.ts)
+ * @rule heal/result-with-its-step: A result that the store did not take comes with the step that wrote it later, never by itself. (test:
+ *   test/heal/fold.test.ts)
+ * @rule heal/failed-step-wrote-nothing: A step that did not succeed has written nothing that is known; a later step carried the same again.
+ *   (test: test/heal/fold.test.ts)
+ * @rule heal/committed-before-fence: An effect that had committed before its fence keeps its own entry: the step that came too late has its
+ *   result. (test: test/heal/fold.test.ts)
+ * @rule heal/highest-move-counts: Of moves in and out of the archive the one with the highest number counts, slot by slot. (test:
+ *   test/heal/fold.test.ts)
  */
 import type { Fact, Replacement } from '../records/episodes.js';
 import { assistantEntry, toolEntry } from '../conversation/activity-io/entries.js';
@@ -103,7 +108,7 @@ export function createFold(): Fold {
       const { parts: refs, ...rest } = message;
       const texts = (refs ?? []).map((ref) => parts.get(ref));
       for (const ref of refs ?? []) parts.delete(ref);
-      if (!receipt || receipt.duplicate !== undefined) return []; // F2
+      if (!receipt || receipt.duplicate !== undefined) return []; // (heal/void-stays-void)
       if (!refs) return [{ kind: 'message', message }];
       const isWhole = texts.every((text) => text !== undefined);
       return [{ kind: 'message', message: rest, ...(isWhole ? { json: texts.join('') } : { lost: refs }) }];
@@ -112,7 +117,7 @@ export function createFold(): Fold {
 
   const settlement = ({ effect, entry }: Settlement, committed: ReadonlyMap<string, JsonValue>): Write[] => {
     const result = committed.get(effect);
-    if (result !== undefined) return ofCommitted(result, seqs.get(effect) ?? entry?.seq); // F5
+    if (result !== undefined) return ofCommitted(result, seqs.get(effect) ?? entry?.seq); // (heal/committed-before-fence)
     return entry ? [{ kind: 'answer', entry }] : [];
   };
 
@@ -190,7 +195,7 @@ export function createFold(): Fold {
     take({ kind, name, input, output }) {
       if (!isWriting(name)) return [];
       if (kind === 'completed') return (handlers[name] as (input: unknown, output: unknown) => readonly Write[])(input, output);
-      for (const [effect, seq] of seqsOf(name, input)) seqs.set(effect, seq); // F4: nothing more
+      for (const [effect, seq] of seqsOf(name, input)) seqs.set(effect, seq); // nothing more (heal/failed-step-wrote-nothing)
       return [];
     },
     end: () => ({
@@ -229,7 +234,7 @@ function found({ base, citations = [] }: Pick<ModelStepResult, 'base' | 'citatio
   return [...(base ? [body(base.text)] : []), ...citations.map(({ item, citation }) => ({ kind: 'citation', item, citation }) as const)];
 }
 
-/** F2, F3 */
+/** (heal/void-stays-void, heal/result-with-its-step) */
 function ofAnswer(answer: ModelAnswer, seq: number | undefined): Write[] {
   if (answer.fenced || !answer.persisted || seq === undefined) return [];
   const entry = assistantEntry(answer, seq);
@@ -249,7 +254,7 @@ function body(text: string): Write {
   return { kind: 'body', text };
 }
 
-/** F6 */
+/** (heal/highest-move-counts) */
 function createMoves() {
   const last = new Map<number, { readonly move: number; readonly isArchived: boolean }>();
   let highest = 0;

@@ -1,11 +1,11 @@
 /**
  * What an import has read, made fit for a conversation that goes on from it. Pure.
  *
- * I1  Turns are numbered in the order in which they began: the next one gets a number that none of them has.
- * I2  Thinking and blocks that only their maker can read stay in the record and go to no model: a signature of another account, or one
- *     that somebody has changed, would be refused with every later request.
- * I3  A summary that does not say which entries it stands for stands for the archived ones of its turns. One that stands for none is
- *     left out and named, as is one with a number that leaves no room for others.
+ * - Turns are numbered in the order in which they began: the next one gets a number that none of them has.
+ * - Thinking and blocks that only their maker can read stay in the record and go to no model: providers would refuse a signature of another
+ *   account, or a changed one, with every later request.
+ * - A summary without a list of its entries stands for the archived ones of its turns. A summary that stands for none is left out and
+ *   named, and so is one with a number that leaves no room for others.
  */
 import type { Entry } from '../records/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
@@ -47,7 +47,6 @@ export function toImported(life: PastLife): Imported {
   };
 }
 
-/** I1. */
 function inOrder({ entries, episodes }: PastLife): Pick<PastLife, 'entries' | 'episodes'> {
   const numbers = turnsOf(entries).map(({ number }) => number);
   if (numbers.every((number, at) => at === 0 || number > (numbers[at - 1] ?? 0))) return { entries, episodes };
@@ -79,7 +78,6 @@ function placesOf(entries: readonly Entry[], ranges: PastLife['archived']): Plac
   return { slots: entries.map(({ slot }) => slot).sort((a, b) => a - b), archived };
 }
 
-/** I3. */
 function placed(episode: EpisodeRecord, { slots, archived }: Places): EpisodeRecord | undefined {
   if (itemNumber(episode.id) > HIGHEST_EPISODE) return undefined;
   if (episode.slots.length > 0) return episode.slots.some((range) => hasOneIn(slots, range)) ? episode : undefined;
@@ -98,7 +96,6 @@ function hasOneIn(slots: readonly number[], [from, to]: SlotRange): boolean {
   return (slots[low] ?? Infinity) <= to;
 }
 
-/** I2. */
 function withSealedBlocks(entry: Entry): Entry {
   const { message } = entry;
   if (message.role !== 'assistant') return entry;

@@ -1,10 +1,10 @@
 /**
  * A record that may be longer than the model takes which is asked about it: one way for compaction and for consolidation.
  *
- * L1  What fits stands there whole. Else the room is shared out: short texts whole, of long ones the beginning and the end; where too
- *     little would be left of each, the first and the newest texts.
- * L2  What is left out is read in pieces, each by a question of its own, and the notes on it follow the record.
- * L3  At most MAX_PIECES questions. What these do not hold either is left out by the same rule, and it says so.
+ * - A text that fits stands there whole. Otherwise the room is shared out: short texts whole, of long ones the beginning and the end; if
+ *   too little would be left of each, the first and the newest texts.
+ * - The model reads the rest in pieces, each by a question of its own, and the notes on it follow the record.
+ * - There are at most MAX_PIECES questions. The same rule leaves out what these do not hold, and the record says so.
  */
 import { beginningOf, cut, indented, oneLine, thatFit } from '../records/text.js';
 
@@ -25,7 +25,6 @@ export interface Piece {
 
 /** For callers that know of no model's budget; about four make a token. */
 export const PROMPT_CHARACTERS = 120_000;
-/** L3. */
 export const MAX_PIECES = 16;
 
 const ASKED_AT_ONCE = 4;
@@ -85,7 +84,6 @@ interface SharedOut {
   readonly left: readonly string[];
 }
 
-/** L1 */
 function shareOut(texts: readonly string[], room: number): SharedOut {
   const most = Math.max(MIN_TEXT, levelOf(texts, room));
   const cuts = texts.map((text) => withoutMiddle(text, most));
@@ -125,7 +123,6 @@ function withoutMiddle(text: string, characters: number): { readonly shown: stri
   };
 }
 
-/** L2, L3 */
 function piecesOf(left: readonly string[], size: number): string[] {
   const step = Math.floor(size) - OVERLAP;
   const text = (lengthOf(left) <= MAX_PIECES * step ? left : shareOut(left, MAX_PIECES * step).shown).join('\n');

@@ -1,10 +1,9 @@
 /**
  * A conversation up to one of its turns: what a fork, a resumed conversation or a rewind begins with. Pure.
  *
- * P1  Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and what a
- *     turn has before it is its line in that tree.
- * P2  The context is of the turn's session alone, as after a compaction: where a summary that there was by then stands for turns, or
- *     for a part of one, whether a compaction or a trim made it, these are not in it.
+ * Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and before a turn
+ * stands its line in that tree. The context is of the turn's session alone, as after a compaction: it leaves out turns, or parts of one,
+ * that a summary of that time stands for, from a compaction or a trim.
  */
 import type { Cut, JoinedSessions } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
@@ -85,7 +84,7 @@ export function prefixBefore(past: Past, number: number): Beforehand | undefined
   const whole = prefixOf(past, number);
   if (!whole) return undefined;
   const turn = whole.line.at(-2);
-  // P2: the first turn of a session has none of another in its context.
+  // The first turn of a session has none of another in its context.
   const isFirst = !turn || !whole.session.includes(turn);
   if (!isFirst) return prefixOf(past, turn.number);
   return { ...(turn && { turn }), line: whole.line.slice(0, -1), session: [], context: [], episodes: [] };

@@ -1,13 +1,12 @@
 /**
  * Which messages fit into a prompt (seed 002, "Context Window"). Pure: the estimator is given.
  *
- * W1  What is selected fits, keeps its order, and has a person's newest message in it, and the newest answer with its results. What
- *     Perdura or an application says in a person's place is no question.
- * W2  It begins with a user's message: never with an answer, never with a result.
- * W3  A call and its results are both in it or both not. A result belongs to the nearest call of its id before it; one that
- *     belongs to none is never selected.
- * W4  Of what fits, as much as possible, from the newest back. Where what follows that message is too long for itself,
- *     its oldest tool rounds go.
+ * - The selection fits, keeps its order, and has a person's newest message in it, and the newest answer with its results. Words of Perdura
+ *   or an application in a person's place are no question.
+ * - It begins with a user's message: never with an answer, never with a result.
+ * - A call and its results are both in it or both not. A result belongs to the nearest call of its id before it; a result without a call is
+ *   never selected.
+ * - It takes as much as fits, from the newest back. If the messages after that one are too long by themselves, their oldest tool rounds go.
  */
 import { isFromPerson, type ConversationMessage } from '../records/message.js';
 

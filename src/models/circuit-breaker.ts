@@ -2,10 +2,10 @@
  * Which models cannot answer now, as one worker has seen it: a conversation whose agent names another model need not wait for them. Only
  * hastens: the last of a list is always asked, and so is the only one.
  *
- * Q1  Failures that speak of a model (a limit, an overload) count for that model, others for its whole provider. What a request is
- *     refused for says nothing of either.
- * Q2  After `FAILURES` in a row it is not asked for `REST_MS`, or for as long as it has said itself; then one call tries, and the others
- *     wait for what that one finds.
+ * @rule models/failure-of-model-or-provider: A limit or an overload counts for that model, another failure for its whole provider; a
+ *   refused request says nothing of either. (test: test/models/circuit-breaker.test.ts)
+ * @rule models/one-try-after-rest: After `FAILURES` in a row a model rests for `REST_MS`, or for as long as its provider wants; then one
+ *   call tries, and the others wait for its result. (test: test/models/circuit-breaker.test.ts)
  */
 import { beginningOf } from '../records/text.js';
 import { isModelAway } from '../records/failure-kinds.js';
@@ -17,7 +17,7 @@ const REST_MS = 30_000;
 const MAX_REST_MS = 10 * 60_000;
 const MAX_KNOWN = 200;
 const MAX_WORDS = 300;
-/** Q1 */
+/** (models/failure-of-model-or-provider) */
 const OF_MODEL: readonly string[] = ['rate-limit', 'overloaded'];
 
 export interface OpenCircuit {
@@ -30,7 +30,9 @@ export interface OpenCircuit {
 }
 
 export interface Circuits {
-  /** Why this model, as `provider/model`, is not to be asked now. Where its rest is over the answer is for one caller only (Q2). */
+  /**
+   * Why this model, as `provider/model`, is not to be asked now. If its rest is over, one caller alone may try (models/one-try-after-rest).
+   */
   refusal(
     name: string,
   ): { readonly type: string; readonly message: string; readonly transient: true; readonly retryAfterMs: number } | undefined;
@@ -66,7 +68,7 @@ export function createCircuits({
   };
 
   const failed = (name: string, { kind, message, options }: ModelFailure): void => {
-    if (!isModelAway(kind)) return succeeded(name); // Q1: it answers
+    if (!isModelAway(kind)) return succeeded(name); // it answers (models/failure-of-model-or-provider)
     const of = OF_MODEL.includes(kind) ? name : splitModel(name).provider;
     const failures = (circuits.get(of)?.failures ?? 0) + 1;
     const rest = Math.min(Math.max(REST_MS, options.retryAfterMs ?? 0), MAX_REST_MS);
@@ -91,7 +93,7 @@ export function createCircuits({
         if (!circuit || circuit.until === null) continue;
         const left = circuit.until - now();
         if (left <= 0) {
-          // Q2: the next call finds it shut until this call has ended.
+          // The next call finds it shut until this call has ended (models/one-try-after-rest).
           circuits.set(key, { ...circuit, until: now() + REST_MS });
           continue;
         }

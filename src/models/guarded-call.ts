@@ -1,11 +1,10 @@
 /**
  * One call of a model, whatever its SDK: what all providers have in common.
  *
- * C1  One call is one request: Temporal is the only layer that tries again.
- * C2  No call hangs: silence, a drip and a flood of bytes all end it.
- * C3  What is thrown is ModelFailure or ModelInterrupted, and never shows a key.
- * C4  What came over HTTP is judged here, before the SDK words it in its own way: its status, its headers, and whether
- *     anything came at all.
+ * - One call is one request: Temporal is the only layer that retries.
+ * - No call hangs: silence, a drip and a flood of bytes all end it.
+ * - It throws only ModelFailure or ModelInterrupted, and never shows a key.
+ * - An HTTP response is judged here, before the SDK words it in its own way: its status, its headers, and whether anything came at all.
  */
 import type { Answer } from './answer.js';
 import { type Provider, toModelFailure } from './failure.js';

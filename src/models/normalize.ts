@@ -2,16 +2,16 @@
  * Makes any list of messages one that a model API takes, so that no crash, interrupt or lost trace can brick a
  * conversation. A valid list comes out as it is, and what comes out is valid.
  *
- * N1  The first message is a user's; the last is a user's or a tool's.
- * N2  Each tool call is answered exactly once, directly after its message, in the order of the calls.
- *     A missing answer is made up, honestly; a second one, or one to no call, is dropped.
- * N3  No two calls share an id.
- * N4  No message is empty, no text is blank.
- * N5  A block of an assistant message is kept or dropped whole: thinking is signed by its maker. (A lone surrogate in text
- *     or input is the exception, as it cannot be sent at all.)
- * N6  Thinking and opaque blocks go back only to the provider that made them.
- * N7  An assistant message that calls no tool is followed by a user message; an interrupted one by a word that it was.
- * N8  All text is well-formed.
+ * - The first message is a user's; the last is a user's or a tool's.
+ * - Each tool call is answered exactly once, directly after its message, in the order of the calls. A missing answer is made up, honestly;
+ *   a second one, or one to no call, is dropped.
+ * - No two calls share an id.
+ * - No message is empty, no text is blank.
+ * - A block of an assistant message is kept or dropped whole: its maker signs thinking. (A lone surrogate in text or input is the
+ *   exception, as it cannot be sent at all.)
+ * - Thinking and opaque blocks go back only to the provider that made them.
+ * - An assistant message that calls no tool is followed by a user message; an interrupted one by a word that it was.
+ * - All text is well-formed.
  *
  * Two user messages in a row stay two: merging is the renderer's, as not every provider wants it.
  */

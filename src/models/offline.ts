@@ -1,9 +1,9 @@
 /**
  * The model for those who have none yet: a small script. Its models have no price, because they are none.
  *
- * O1. An answer follows from the request alone: after a restart, at whatever moment, it is the same.
- * O2. It calls a tool only when a person asked for it and it is offered, and says so when it is not.
- * O3. It never claims to be more than a script.
+ * - An answer follows from the request alone: after a restart, at whatever moment, it is the same.
+ * - It calls a tool only if a person wants it and it is offered, and says so if it is not.
+ * - It never claims to be more than a script.
  */
 import { counted } from '../records/text.js';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,11 +2,14 @@
  * A budget that holds for a tree: what a conversation and its sub-agents, theirs included, may use in all. Its ledger is with the
  * conversation that has the budget; each call of the tree takes room there before it is made, and settles afterwards.
  *
- * U1  A call is let through while what is settled, and what calls in flight are expected to take, stays below the limit. So the sum passes
- *     the limit by no more than the calls that were in flight then: one for each place where models are called at the same time.
- * U2  Each step counts once per id: another attempt, a duplicate or a late one changes nothing.
- * U3  What a ledger has lost comes back by itself: with each call its conversation says how much it has used in all (`own`), and what of
- *     that is missing is added.
+ * The sum passes the limit by no more than the calls in flight: one for each place that calls models at the same time.
+ *
+ * @rule records/budget-bounds-calls: The ledger lets a call through while the settled usage and the expected usage of calls in flight stay
+ *   below the limit. (test: test/stores/budgets-contract.ts)
+ * @rule records/budget-step-once: Each step counts once per id: another attempt, a duplicate or a late one changes nothing. (test:
+ *   test/stores/budgets-contract.ts)
+ * @rule records/budget-comes-back: A lost ledger comes back by itself: each call reports its conversation's total usage (`own`), and the
+ *   ledger adds what it lacks. (test: test/stores/budgets-contract.ts)
  */
 import type { Usage } from './message.js';
 

@@ -80,7 +80,7 @@ function nameIn(one: Spent, by: SpendingGroup): string {
 const costOf = ({ usage }: SpendingSum): number => usage.costUsd ?? 0;
 const tokensOf = ({ usage }: SpendingSum): number => usage.inputTokens + usage.outputTokens;
 
-/** What a store has may be from another program (S5). */
+/** A record of a store may be from another program (stores/foreign-is-skipped). */
 export function isSpending(value: unknown): value is Spending {
   const { at, kind, conversation, agent, scope, model, usage } = (value ?? {}) as { readonly [field: string]: unknown };
   const texts = [kind, conversation, agent, scope, model];

@@ -2,8 +2,8 @@
  * Which passages answer a question best: BM25 over passages, then what stands around them, the time and the speaker that it names.
  * One pass over each word's passages and one over all: no shape of a question makes it longer.
  *
- * K1  Several indexes that have no passage in common rank as one that has all, but for what stands beside each other at their borders: each
- *     counts first (scan.ts), and then ranks by the counts of all.
+ * @rule search/indexes-rank-as-one: Several indexes that have no passage in common rank as one that has all, except for neighbours at their
+ *   borders: each counts first (scan.ts), and then ranks by the counts of all. (test: test/search/rank.test.ts)
  */
 import { planOf, type Plan } from './question.js';
 import { addCounts, compareHits, countIn, rankIn, withoutDoubles, type Hit, type Query } from './scan.js';

@@ -1,6 +1,6 @@
 /**
  * What one index has for a question: first how often its words stand there, then which of its passages are best by the counts of all the
- * indexes that are asked together (rank.ts, K1).
+ * indexes that are asked together (search/indexes-rank-as-one).
  */
 import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
 import { rangesIn, type Plan } from './question.js';

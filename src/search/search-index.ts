@@ -2,10 +2,11 @@
  * The index of what one scope has said, in memory: passages by their words. It is derived and holds no text; what it finds is read where
  * it lies. Pure: the clock is an argument.
  *
- * X1  The same passage twice is one.
- * X2  An index from which passages were removed ranks as one to which they were never added; but a message whose language nothing tells
- *     keeps the guess that it was given by what stood before it.
- * X3  Work is bounded by the size of the index and the bounds of weights.ts, whatever the question and the texts are.
+ * The size of the index and the bounds of weights.ts bound the work, whatever the question and the texts are.
+ *
+ * @rule search/same-passage-once: The same passage twice is one. (test: test/search/rank.test.ts)
+ * @rule search/removal-leaves-nothing: After a removal the index ranks as if the passages had never been there; but a message whose
+ *   language is unclear keeps the guess from what stood before it. (test: test/search/rank.test.ts)
  */
 import { createAnalyzer, type Analyzer } from './analysis.js';
 import { LANGUAGES, type Language } from './languages.js';
@@ -63,7 +64,7 @@ export class SearchIndex {
     return this.table.count;
   }
 
-  /** How many passages were new (X1). */
+  /** How many passages were new (search/same-passage-once). */
   add({ line: name, at, session, ts, kind, text, speaker }: Text): number {
     const line = this.table.addLine(name);
     let added = 0;
@@ -163,7 +164,7 @@ export class SearchIndex {
     return most === 0 ? this.usual : LANGUAGES[this.#spoken.indexOf(most)];
   }
 
-  /** X2. */
+  /** (search/removal-leaves-nothing) */
   #without(gone: ReadonlySet<number>): void {
     const isKept = new Uint8Array(this.size).fill(1);
     for (const passage of gone) {

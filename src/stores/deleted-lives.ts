@@ -1,10 +1,10 @@
 /**
  * What is written to a deleted life does not stay: a worker may still be at work when a conversation is deleted.
  *
- * B1  The tombstone is written before anything is removed, and looked for after each write. So a late write is removed with the rest, or
- *     sees the tombstone and is removed here; there is no lock, and no write waits before it is made.
- * B2  A store that looks itself, in the step that writes, needs that only for what it writes seldom; its refusal is put into words here.
- * B3  Reads are as of any life that is not there.
+ * - The tombstone is written before anything is removed, and checked after each write. So a late write is removed with the rest, or sees
+ *   the tombstone and is removed here; there is no lock, and no write waits before it is made.
+ * - A store that checks by itself, in the step that writes, needs that only for rare writes; its refusal is put into words here.
+ * - Reads are as of any life that does not exist.
  */
 import { deletedAt } from './collections/lives.js';
 import { LifeDeleted, type ConversationKey, type Lives, type Store } from './store.js';
@@ -20,9 +20,7 @@ type Guard = <Args extends readonly unknown[], Result>(
 ) => (key: ConversationKey, ...args: Args) => Promise<Result>;
 
 export interface DeletedGuard {
-  /** B1. */
   readonly after: Guard;
-  /** B2. */
   readonly onFailure: Guard;
 }
 

@@ -1,12 +1,14 @@
 /**
  * Cursors of feeds, the same in every store: `<birth>-<n>`.
  *
- * C1  `birth` is the epoch milliseconds of the feed's first event; a feed that was lost and begun anew has another one.
- * C2  `n` is dense: after `b-n` comes `b-(n+1)`. Any other successor means that events between were trimmed or lost.
- * C3  A reader whose cursor lies beyond the feed's last event holds one of a feed that is gone.
- *
  * From these a reader knows without a look at what was deleted whether it missed something (`resync`), at its start and
  * also when it falls behind later.
+ *
+ * @rule stores/birth-names-the-feed: A cursor's `birth` is the epoch milliseconds of the feed's first event; a feed that was lost and begun
+ *   anew has another one. (test: test/stores/contract.ts)
+ * @rule stores/gaps-show: A cursor's `n` is dense: after `b-n` comes `b-(n+1)`. Any other successor means that events between were trimmed
+ *   or lost. (test: test/stores/contract.ts)
+ * @rule stores/cursor-of-a-lost-feed: A cursor beyond the feed's last event is of a feed that is gone. (test: test/stores/contract.ts)
  */
 interface Cursor {
   readonly birth: number;
@@ -32,9 +34,12 @@ export function parseCursor(text: string): Cursor | undefined {
 export interface FeedPosition {
   /** The cursor to read on from. */
   from(): string;
-  /** Compares itself with the feed's last event. True when what it held is gone (C3): it then starts at the oldest, after a resync. */
+  /**
+   * Compares itself with the feed's last event. True when what it held is gone (stores/cursor-of-a-lost-feed): it then starts at the
+   * oldest, after a resync.
+   */
   settle(last: string | undefined): boolean;
-  /** Goes on to the next event; `gap` means that a resync stands before it (C2), `seen` that it was delivered already. */
+  /** Goes on to the next event; `gap` means that a resync stands before it (stores/gaps-show), `seen` that it was delivered already. */
   step(cursor: string): 'next' | 'gap' | 'seen';
 }
 

@@ -2,9 +2,9 @@
  * One feed and all its readers in this process. Somebody reads the feed once and puts what comes into the tail (`add`); each reader takes
  * it from there at its own pace.
  *
- * L1  A reader holds its cursor and nothing else: a slow one keeps nothing in memory. What left the window it reads from the store.
- * L2  Events come in order and once. Lost or trimmed ones are replaced by one `resync` (feed-cursor.ts).
- * L3  Only the store says that a feed is gone: what a reader holds may be newer than what was looked up for all.
+ * - A reader holds its cursor and nothing else: a slow one keeps nothing in memory, and reads events that left the window from the store.
+ * - Events come in order and once. One `resync` replaces lost or trimmed ones (feed-cursor.ts).
+ * - Only the store says that a feed is gone: a reader's cursor may be newer than the shared look at the store.
  */
 import { createFeedPosition, cursorBefore, OLDEST, RESYNC } from './feed-cursor.js';
 import { createFeedWindow, type FeedEvent, type FeedWindow } from './feed-window.js';

@@ -1,9 +1,11 @@
 /**
  * Which lives of a scope were written to is noted beside the write, so that an index need not look at every life there is.
  *
- * C1  The note comes after its write, and before that is answered: who reads the notes and then the lives misses nothing that was answered.
- *     A write whose writer died before its note was never answered, and comes again with the note.
- * C2  Notes may be lost at any time; then all lives are looked at.
+ * @rule stores/note-after-write: The note comes after its write, and before the answer: a process that reads the notes and then the lives
+ *   misses no answered write. If a writer died before its note, its write was never answered, and comes again with the note. (test:
+ *   test/stores/scopes-contract.ts)
+ * @rule stores/lost-notes-cost-a-look: Notes may be lost at any time; then a search looks at all lives. (test:
+ *   test/stores/scopes-contract.ts)
  */
 import type { ConversationKey, Store } from './store.js';
 

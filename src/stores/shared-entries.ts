@@ -1,10 +1,9 @@
 /**
  * Reads of a life that stands on another one go on there (collections/lives.ts), whatever the store.
  *
- * F1  A life's own entries come first; only for what it does not have itself is its beginning looked at, so that a life with none
- *     pays for that only where something is missing.
- * F2  Of the other life only the slots that are shared are seen, whatever it has become since.
- * F3  Nothing is ever written there: an item that is removed here is hidden here alone.
+ * - A life's own entries come first; its beginning is read only for missing ones, so that a life without one pays only for those.
+ * - Of the other life only the shared slots are seen, whatever it has become since.
+ * - Nothing is ever written there: an item that is removed here is hidden here alone.
  */
 import type { Beginning, SharedSlots } from '../records/lives.js';
 import { byTime, type ItemRecord } from '../records/memory/agent-memory.js';

@@ -1,11 +1,15 @@
 /**
  * Where bytes live. Narrow ports; Redis and files implement them under one contract test (`test/stores/contract.ts`).
  *
- * S1  Every write is idempotent by its own id: the same write again, at any time, changes nothing.
- * S2  A rejected promise means *unknown outcome*: the write may have been applied. Callers write again.
- * S3  `commit` is one atomic write: result, entries and items are all there or all not.
- * S4  A fenced effect never gains entries.
- * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
+ * @rule stores/idempotent-writes: Every write is idempotent by its own id: the same write again, at any time, changes nothing. (test:
+ *   test/stores/contract.ts)
+ * @rule stores/rejected-is-unknown: A rejected promise means *unknown outcome*: the write may have been applied. Callers write again.
+ *   (test: test/stores/redis/redis.test.ts)
+ * @rule stores/commit-whole: `commit` is one atomic write: result, entries and items are all there or all not. (test:
+ *   test/stores/file/file.test.ts)
+ * @rule stores/fenced-gains-nothing: A fenced effect never gains entries. (test: test/stores/contract.ts)
+ * @rule stores/foreign-is-skipped: Foreign or damaged data is skipped and counted, and never fails a reader of something else. (test:
+ *   test/stores/file/file.test.ts)
  */
 import type { CompactionRecord, EpisodeLinks, Replacement } from '../records/episodes.js';
 import type { Beginning, Cut, LifeName } from '../records/lives.js';
@@ -177,7 +181,7 @@ export type Commitment =
 export interface CommitExtras {
   /** Kept also when fenced: it was paid for. */
   readonly spent?: Spending;
-  /** Written with the entries or not at all (S3). */
+  /** Written with the entries or not at all (stores/commit-whole). */
   readonly items?: readonly ItemRecord[];
   /** Published when the effect has committed, now or before; lost without a word where the feed cannot be written. */
   readonly publish?: readonly LiveEvent[];
@@ -207,15 +211,18 @@ export interface Effects {
 
 /** What was paid for: written with effects, gone with their life. */
 export interface Spendings {
-  /** Of all conversations, in no order; one that cannot be read is left out (S5). */
+  /** Of all conversations, in no order; one that cannot be read is left out (stores/foreign-is-skipped). */
   all(of: { readonly namespace: string }): AsyncIterable<Spent>;
 }
 
-/** Budgets that hold for a tree of conversations (U1–U3 in shared-budget.ts): `key` is of the one that has the budget. */
+/** Budgets that hold for a tree of conversations (records/shared-budget.ts): `key` is of the one that has the budget. */
 export interface Budgets {
   /** Room for one call: once per `claim.id`, however often it is asked for. */
   reserve(key: ConversationKey, claim: RoomClaim): Promise<Room>;
-  /** What a call has cost, once per id, and its reservation is gone. Without `member` no conversation reports it again (U3). */
+  /**
+   * Adds a call's cost, once per id, and frees its reservation. Without `member` no conversation reports it again
+   * (records/budget-comes-back).
+   */
   settle(key: ConversationKey, id: string, amount: Amount, member?: string): Promise<void>;
   /** Of a call that was not made, or failed. What is not there is no error. */
   release(key: ConversationKey, id: string): Promise<void>;

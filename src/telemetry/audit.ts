@@ -1,10 +1,10 @@
 /**
  * The audit file (PERDURA_AUDIT_FILE): one line of JSON for each event of each conversation that a worker runs.
  *
- * A1  No text: of what people, models and tools say there stand sizes. Who wants texts has `perdura export`.
- * A2  Ids, names and kinds are bounded, and secrets are taken out of them: tools' names are what a model has made up.
- * A3  Appended, the file opened anew for each batch: another program may move it away at any time, and several workers may share it.
- * A4  0600. That it cannot be written is logged, what is lost is counted and said, and nothing waits for it.
+ * - No text: of the words of people, models and tools only sizes stand there. For texts there is `perdura export`.
+ * - Ids, names and kinds are bounded, and secrets are taken out of them: a model has made up the names of tools.
+ * - Each batch opens the file anew to append to it: another program may move the file at any time, and several workers may share it.
+ * - Mode 0600. A failed write is logged, lost lines are counted and reported, and nothing waits for it.
  */
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -1,9 +1,9 @@
 /**
  * A queue between what happens and those who are notified of it.
  *
- * D1  Taking something in never waits and never throws.
- * D2  In order, one batch at a time; a batch that hangs is given up after `patienceMs` and the next one begins.
- * D3  Bounded in count and in characters: when it is full the oldest is dropped, counted and said, at most once a minute.
+ * - Taking something in never waits and never throws.
+ * - It delivers in order, one batch at a time, and gives up a batch that hangs after `patienceMs`.
+ * - It is bounded in count and in characters: when full it drops the oldest, counts it and says so, at most once a minute.
  */
 export interface DeliveryLog {
   warn(message: string, meta?: Readonly<Record<string, unknown>>): void;
@@ -90,7 +90,7 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
         size -= waiting.shift()?.size ?? 0;
         lose(1);
       }
-      // Not in the caller's own turn: D1.
+      // Not in the caller's turn of the event loop.
       working ??= Promise.resolve().then(work);
     },
     async close(ms) {

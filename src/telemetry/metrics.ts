@@ -2,8 +2,8 @@
  * Our counters, beside those of Temporal's SDK and on the same endpoint (PERDURA_METRICS_ADDRESS). Without that setting the
  * SDK's meter does nothing. To be called inside activities, which adds namespace, task queue and activity type.
  *
- * M1  No label has a value per conversation, per message or of a model's invention: that many series would be a leak.
- * M2  Counted is what was done, not what was asked for: an attempt that finds its work committed counts nothing.
+ * No label has a value per conversation, per message or of a model's invention: that many series would be a leak. A counter counts work
+ * that was done, not requests: an attempt that finds its work committed counts nothing.
  */
 import { metricMeter, type Info } from '@temporalio/activity';
 import type { Usage, ToolOutcome } from '../records/message.js';

@@ -3,10 +3,10 @@
  * of these arguments, then its own policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they
  * look at from a model.
  *
- * A1  Other spellings of one thing make no difference (canonical-forms.ts). A rule that allows must fit each spelling that counts; one
- *     that asks or denies need fit only one.
- * A2  A rule that allows some arguments does not allow what it does not speak of and what would make another call of it: another `cwd`
- *     than the workspace, or a `stdin`.
+ * @rule tools/spellings-are-one: Other spellings of one thing make no difference (canonical-forms.ts). A rule that allows must fit each
+ *   spelling that counts; a rule that asks or denies need fit only one. (test: test/tools/approval-rules.test.ts)
+ * @rule tools/allow-only-what-is-named: A rule that allows some arguments does not allow others that would make another call of it: another
+ *   `cwd` than the workspace, or a `stdin`. (test: test/tools/approval-rules.test.ts)
  */
 import type { JsonObject, JsonValue } from '../records/message.js';
 import { canonicalCall } from './call-identity.js';
@@ -74,7 +74,7 @@ function fitsRule(rule: ApprovalRule, name: string, input: JsonValue, real: Exam
 
 function fitsCall({ where = {}, policy }: ApprovalRule, input: JsonValue, real: Examined['real']): boolean {
   const wanted = Object.entries(where);
-  // A2
+  // (tools/allow-only-what-is-named)
   if (policy === 'allow' && wanted.length > 0) {
     const { cwd = '.', stdin = '' } = fieldsOf(input);
     const here = real?.['cwd'] ?? (typeof cwd === 'string' ? canonicalForms('cwd', cwd).strict[0] : undefined);
@@ -103,7 +103,7 @@ function fits(how: Compared, wanted: string | readonly string[], value: JsonValu
   return fixed.every((pattern, at) => fitsWord(how, pattern, parts[at] ?? null));
 }
 
-/** A1 */
+/** (tools/spellings-are-one) */
 function fitsWord({ field, policy, real }: Compared, wanted: string, value: JsonValue): boolean {
   const word = typeof value === 'string' ? value : JSON.stringify(value);
   const forms = canonicalForms(field, word);

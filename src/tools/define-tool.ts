@@ -1,9 +1,9 @@
 /**
  * From an author's definition to a tool that is safe to run on whatever a model sends.
  *
- * T1  A mistake of the author throws here, at definition, not in somebody's conversation.
- * T2  `run` never throws: a bad input, a thrown error and a strange result are all text that the model reads.
- * T3  Every text is bounded and well-formed Unicode, since it goes into history, into a store and to a provider.
+ * - A mistake of the author throws here, at definition, not in a conversation.
+ * - `run` never throws: a bad input, a thrown error and a strange result are all text that the model reads.
+ * - Every text is bounded and well-formed Unicode, since it goes into history, into a store and to a provider.
  */
 import { z } from 'zod';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';

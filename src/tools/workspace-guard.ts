@@ -1,6 +1,6 @@
 /**
- * What reading and writing in the workspace share: which paths are inside, which refusals there are, and how a file or folder
- * is opened so that it cannot be swapped (W1 to W5 in workspace.ts).
+ * What reading and writing in the workspace share: which paths are inside, which refusals there are, and how a file or folder is opened so
+ * that it cannot be swapped (workspace.ts).
  */
 import { constants, type BigIntStats } from 'node:fs';
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
@@ -36,7 +36,7 @@ export class WriteRefused extends Error {
   }
 }
 
-/** W1: by segments, so that neither `ws-evil` nor a file named `..notes` is misjudged. */
+/** By segments, so that neither `ws-evil` nor a file named `..notes` is misjudged (tools/real-path-decides). */
 export function isInside(root: string, real: string): boolean {
   const way = relative(root, real);
   const leaves = way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
@@ -89,7 +89,10 @@ export function refuseUnlessRegular(path: string, found: BigIntStats, verb: 'rea
   );
 }
 
-/** Opens without following a link at the end or waiting for a FIFO's other side; W2; closes the handle if `use` throws. */
+/**
+ * Opens without following a link at the end or waiting for a FIFO's other side (tools/opened-handle-checked); closes the handle if `use`
+ * throws.
+ */
 export async function opened<T>(
   root: string,
   real: string,

@@ -1,4 +1,7 @@
-/** How a file of the workspace is written (W5): every step through the handle of a folder, so that no swapped folder leads out. */
+/**
+ * How a file of the workspace is written (tools/written-whole): every step through the handle of a folder, so that no swapped folder leads
+ * out.
+ */
 import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { lstat, mkdir, open, readlink, rename, unlink, type FileHandle } from 'node:fs/promises';
@@ -105,7 +108,7 @@ function openFolder(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }
 
-/** Where the folder's files are reached: through its handle where that can be; W2 before each use. */
+/** The path to the folder's files, through its handle if possible; (tools/opened-handle-checked) before each use. */
 async function baseOf(root: string, folder: FileHandle, real: string, path: string): Promise<string> {
   if (!hasHandlePaths()) {
     await refuseUnlessSame(root, real, path, await folder.stat({ bigint: true }));

@@ -1,16 +1,21 @@
 /**
  * The guard of the workspace: from a path that a model gave to a file or folder inside the root, or a refusal.
  *
- * W1  What decides is the real path, after every symbolic link, compared by path segments: `ws-evil` is not inside `ws`.
- * W2  Between the check and the opening a folder can be swapped for a link. So the opened handle itself is asked where it
- *     lies, and nothing is read before it has answered. Linux can answer; elsewhere (macOS) the path is looked at again,
- *     which leaves a program that swaps folders in a tight loop a small chance.
- * W3  Only regular files are read. A FIFO, a socket or a device is never waited for, and never opened where that can be helped.
- * W4  A refusal reveals nothing about the outside: not whether a file is there, not where a link leads.
- * W5  A file is written beside and renamed, through the handle of its folder: there is the old file or the new one, never a
- *     part, and no link is written through. What runs by itself later is not written at all (protected-paths.ts).
- *
  * A hard link cannot be distinguished from a file of the workspace, and is read as one; writing parts it from what it was linked to.
+ *
+ * Linux can say where a handle is. Elsewhere (macOS) the path is checked again, which leaves a small chance to a program that swaps folders
+ * in a tight loop. Files that run by themselves later are not written at all (protected-paths.ts).
+ *
+ * @rule tools/real-path-decides: The real path decides, after every symbolic link, compared by path segments: `ws-evil` is not inside `ws`.
+ *   (test: test/tools/workspace.test.ts)
+ * @rule tools/opened-handle-checked: The tool asks the opened handle for its place, and reads nothing before the answer: a folder can be
+ *   swapped for a link after the check. (test: test/tools/workspace.test.ts)
+ * @rule tools/regular-files-only: Only regular files are read. A FIFO, a socket or a device is never waited for, and never opened if that
+ *   can be helped. (test: test/tools/workspace.test.ts)
+ * @rule tools/refusal-reveals-nothing: A refusal reveals nothing about the outside: not whether a file exists, not where a link leads.
+ *   (test: test/tools/workspace.test.ts)
+ * @rule tools/written-whole: A file is written beside and renamed, through the handle of its folder: there is the old file or the new one,
+ *   never a part, and no link is written through. (test: test/tools/builtin/files.test.ts)
  */
 import { constants } from 'node:fs';
 import { lstat, readdir, realpath, type FileHandle } from 'node:fs/promises';
@@ -63,7 +68,9 @@ export interface Workspace {
   readonly readFolder: (real: string, most: number) => Promise<Folder>;
   /** As `resolve`, of a file that need not be there yet, nor the folders above it. */
   readonly resolveNew: (path: string) => Promise<string>;
-  /** W5: the whole of a file, with the folders above it. With `seen`: refused if the file is not the one that was read. */
+  /**
+   * The whole of a file, with the folders above it. With `seen`: refused if the file is not the one that was read (tools/written-whole).
+   */
   readonly writeFile: (real: string, content: Buffer, seen?: Seen) => Promise<Written>;
   /** The path as the model should write it: relative to the root, on one line. */
   readonly shown: (real: string) => string;
@@ -97,7 +104,8 @@ async function resolveInside(root: string, path: string): Promise<string> {
   refuseMalformed(path);
   const asked = isAbsolute(path) ? resolve(path) : resolve(root, path);
   const real = await realpath(asked).catch(async (error: unknown) => {
-    // W4: `link/x` must sound the same whether or not x is there, so the nearest parent that exists decides first.
+    // `link/x` must sound the same whether or not x is there, so the nearest parent that exists decides first
+    // (tools/refusal-reveals-nothing).
     if (!isInside(root, (await nearestExisting(asked)).real)) throw outside(path);
     throw toRefusal(path, error);
   });
@@ -105,7 +113,7 @@ async function resolveInside(root: string, path: string): Promise<string> {
   return real;
 }
 
-/** W4: what leads out sounds the same whether or not it is there. */
+/** A path that leads out sounds the same whether or not it exists (tools/refusal-reveals-nothing). */
 async function resolveNew(root: string, path: string, protectedPlaces: readonly string[]): Promise<string> {
   refuseMalformed(path);
   if (/(^|\/)\.{0,2}$/.test(path)) {
@@ -130,7 +138,7 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
 
 async function openFile(root: string, real: string): Promise<OpenedFile> {
   const path = shownPath(relative(root, real) || '.');
-  // W3: opening a device can have effects of its own, so its kind is looked at before as well as after.
+  // Opening a device can have effects of its own, so its kind is looked at before as well as after (tools/regular-files-only).
   refuseUnlessRegular(path, await orRefuse(path, lstat(real, { bigint: true })));
   return opened(root, real, path, constants.O_RDONLY, async (handle, found) => {
     refuseUnlessRegular(path, found);

@@ -2,18 +2,21 @@
  * The workflow `conversation`: a loop that performs steps durably and feeds what came of them back as events. What to do is
  * decided by `nextStep`; this file starts it, waits, and hands over.
  *
- * W1  Handlers check and apply an event, synchronously; the loop does the work.
- * W2  A step is started and the loop goes on: what is in flight is in the state, and `nextStep` looks at it.
- * W3  Before a hand-over every waiting handler has answered, and nothing happens between that and continue-as-new.
+ * Handlers check and apply an event, synchronously; the loop does the work. It starts a step and goes on: the state has what is in flight,
+ * and `nextStep` looks at it.
  *
  * Why a replay decides alike, in whatever order the results and messages of one activation are applied:
- * D1  A workflow task is one activation, live and on replay: every job of it is an event of history (there are no local activities), in
- *     one order: signals and updates, then results. What could bring some of them earlier is refused or done
- *     again (early-questions.ts).
- * D2  Only a task without commands may be joined with the next on replay, and then has that one's time. In such a task nothing
- *     has happened, so the loop sleeps: the time is looked at only after an event of the same activation. How long history is, is
- *     counted from what the run has seen and done (measured-history.ts).
- * D3  Conditions look at the state alone, and what ends a wait for time is its timer.
+ * - Every job of a workflow task is an event of history (there are no local activities), in one order: signals and updates, then results.
+ *   If something could bring some of them earlier, it is refused or done again (early-questions.ts).
+ * - Only a task without commands may be joined with the next on replay, and then has that one's time. In such a task nothing has happened,
+ *   so the loop sleeps: it looks at the time only after an event of the same activation. It counts the length of history from what the run
+ *   has seen and done (measured-history.ts).
+ * - Conditions look at the state alone, and only its timer ends a wait for time.
+ *
+ * @rule workflows/handlers-answered: Before a hand-over every waiting handler has answered, and nothing happens between that and
+ *   continue-as-new. (test: test/temporal/hand-over.test.ts)
+ * @rule workflows/one-activation-one-task: A workflow task is one activation, live and on replay. (test:
+ *   test/determinism/asked-early.test.ts)
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { apply } from '../conversation/apply.js';

@@ -6,19 +6,23 @@
  * that then comes with an update finds it done already: live the signal came first and the update after its consequences, on replay
  * both come together and updates precede results. Order inside an activation cannot mend that; not to be activated early can.
  *
- * Q1  Where what is new in history has no task of its own yet, the query is refused. The worker forgets the run, and the next one
- *     begins from history (measured: 6 of 10 conversations did not replay, none since).
- * Q2  History may also end with a task that another worker has begun, or has let time out: nothing distinguishes that from a task of this worker
- *     until the next one comes. Each task leaves its completion and its commands in history, so where the next one begins too soon
- *     for ours, or with room for another task in between, ours was none. It is then done again from history: Temporal shows one
- *     failed task (measured with tasks that time out: 8 of 12 conversations did not replay, none since). Where that other worker has
- *     done the task, and it brought an update, Core finds in history what it did not see, and fails the task the same way.
- * Q3  A task that brings something and leads to no command leaves one that changes nothing. Core takes a completed task with nothing
- *     between it and the next for a heartbeat, and on replay brings what both brought in one activation: the update first, then the
- *     result that live came in the task before.
+ * History may also end with a task of another worker: nothing distinguishes it from a task of this worker until the next one comes. Each
+ * task leaves its completion and its commands in history, so if the next one begins too soon for ours, or with room for another task in
+ * between, ours was none. Temporal then shows one failed task (measured with tasks that time out: 8 of 12 conversations did not replay,
+ * none since). If that other worker has done the task, and it brought an update, Core finds in history what it did not see, and fails the
+ * task the same way.
  *
- * Where a task of Q2 brings nothing more, Core sends the commands without another activation. They were decided with the time and the
- * length of the task that timed out, which a replay never sees: so nothing is decided by Temporal's own length (measured-history.ts).
+ * If a task that is done again brings nothing more, Core sends the commands without another activation. They were decided with the time and
+ * the length of the task that timed out, which a replay never sees: so nothing is decided by Temporal's own length (measured-history.ts).
+ *
+ * A task that brings something and leads to no command leaves one that changes nothing. Core takes a completed task with nothing between it
+ * and the next for a heartbeat, and on replay brings both in one activation: the update first, then the result that live came in the task
+ * before.
+ *
+ * @rule workflows/early-query-refused: If new events in history have no task yet, the query is refused. The worker forgets the run, and the
+ *   next one begins from history (measured: 6 of 10 conversations did not replay, none since). (test: test/determinism/asked-early.test.ts)
+ * @rule workflows/foreign-task-done-again: A workflow task that another worker has begun, or has let time out, is done again from history.
+ *   (test: test/temporal/early-questions.test.ts)
  */
 import { ApplicationFailure, type ActivateInput, type WorkflowInterceptors } from '@temporalio/workflow';
 import { ASK_AGAIN } from '../records/failure-kinds.js';
@@ -89,13 +93,19 @@ export function interceptors(): WorkflowInterceptors {
   };
 }
 
-/** Q1. Each workflow task has a time of its own: with the same time there is none yet for what is new in history. */
+/**
+ * Each workflow task has a time of its own: with the same time there is none yet for what is new in history
+ * (workflows/early-query-refused).
+ */
 function isEarly({ timestamp, historyLength, jobs }: Activation, last: Last): boolean {
   const brings = jobs?.some((job) => job.signalWorkflow ?? job.fireTimer ?? job.doUpdate) ?? false;
   return isSame(last.time, timestamp) && (historyLength !== last.historyLength || brings);
 }
 
-/** Q2. Between two tasks are the end of the first, its commands, what has happened since, and the beginning of the second. */
+/**
+ * Between two tasks are the end of the first, its commands, what has happened since, and the beginning of the second
+ * (workflows/foreign-task-done-again).
+ */
 function follows({ historyLength, jobs }: Activation, { historyLength: before, added }: Last): boolean {
   if (added.most === 0) return true;
   const between = (historyLength ?? 0) - before - 3;

@@ -2,10 +2,14 @@
  * The workflow `memory:<scope>`: the only writer of a scope's MEMORY.md (design section 4). It takes consolidations from any number of
  * conversations, one at a time and in order, and reports to each how its own ended.
  *
- * M1  A request is kept until it is done, whatever dies meanwhile; a model that is away is asked again.
- * M2  One write at a time: what people decide waits for a write, never for a model.
- * M3  Asking a model writes nothing; what it answered is in history before anything is written.
- * M4  Of a conversation that was deleted nothing is asked or written any more.
+ * A call of the model writes nothing; history has its answer before anything is written.
+ *
+ * @rule workflows/kept-until-done: A request is kept until it is done, whatever dies meanwhile; the workflow retries a model that is away.
+ *   (test: test/workflows/remembering.test.ts)
+ * @rule workflows/one-memory-write: One write at a time: a person's decision waits for a write, never for a model. (test:
+ *   test/workflows/remembering.test.ts)
+ * @rule workflows/nothing-of-the-deleted: Of a deleted conversation nothing is sent to a model or written any more. (test:
+ *   test/workflows/deleting.test.ts)
  */
 import { counted } from '../records/text.js';
 import { ApplicationFailure } from '@temporalio/common';
@@ -183,14 +187,15 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
       const { written } = queue;
       const result = await activities.consolidate({ scope, request, ...(written && { written }) }, summary);
       ended = outcomeOf(result);
-      if (isDropped(queue, id)) return change(dropRequest(queue, id, host.now(), ended.usage)); // M4
+      if (isDropped(queue, id)) return change(dropRequest(queue, id, host.now(), ended.usage)); // (workflows/nothing-of-the-deleted)
       const input = toRemember(scope, id, result);
       if (input) await remember(activities, input);
     } catch (error) {
       if (cancelled !== undefined) throw cancelled;
       const failure = failureOf(error);
-      if (isDropped(queue, id) || failure.type === 'deleted') return change(dropRequest(queue, id, host.now())); // M4
-      return change(postponeRequest(queue, id, failure, host.now())); // M1
+      // (workflows/nothing-of-the-deleted)
+      if (isDropped(queue, id) || failure.type === 'deleted') return change(dropRequest(queue, id, host.now()));
+      return change(postponeRequest(queue, id, failure, host.now())); // (workflows/kept-until-done)
     }
     // Who is gone does not have to know; the news of another life is not this one's.
     await host.signal(conversation, consolidatedSignal, [{ requestId, life, ...ended }]).catch(() => undefined);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve, sep } from 'node:path';
 
 const root = resolve(__dirname, '../..');
-const files = ['src', 'test', 'scripts', 'bench', 'examples'].flatMap((folder) =>
+const files = ['src', 'web/src', 'test', 'scripts', 'bench', 'examples'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) => `/${folder}/${path.split(sep).join('/')}`),
 );
 const PAGES = ['docs/explanation/architecture.md', 'CONTRIBUTING.md'];

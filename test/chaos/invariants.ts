@@ -1,9 +1,8 @@
 /**
  * What must hold of a conversation whatever died meanwhile. Answers what does not, in words.
  *
- * I1  Every acknowledged message is there, once.        I2  Each has one answer, and its sender got that one.
- * I3  They stand in the order of their acknowledgements. I4  Each tool call has one result.
- * I6  Turns, slots and `seq` have no gaps and no repeats.
+ * Every acknowledged message is there, once, with one answer, which its sender got. Messages stand in the order of their acknowledgements.
+ * Each tool call has one result. Turns, slots and `seq` have no gaps and no repeats.
  */
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import type { Entry } from '../../src/records/message.js';
@@ -37,20 +36,20 @@ export function violations(
 function ofMessage(history: readonly Entry[], { messageId, result, expectedText }: Acknowledged): string[] {
   const found = history.filter((entry) => entry.messageId === messageId);
   const [message] = found;
-  if (!message || found.length > 1) return [`message ${messageId} is there ${found.length} times (I1)`];
+  if (!message || found.length > 1) return [`message ${messageId} is there ${found.length} times`];
   const answers = history.filter((entry) => entry.turn === message.turn && isFinal(entry)).map(textOf);
   return [
-    ...(answers.length === 1 ? [] : [`message ${messageId} has ${answers.length} answers (I2)`]),
-    ...(answers[0] === expectedText ? [] : [`message ${messageId} was answered ${JSON.stringify(answers[0])} (I2)`]),
-    ...(result.text === expectedText ? [] : [`the sender of ${messageId} got ${JSON.stringify(result.text)} (I2)`]),
-    ...(result.stopReason === 'end' && !result.error ? [] : [`message ${messageId} ended as ${result.stopReason} (I2)`]),
+    ...(answers.length === 1 ? [] : [`message ${messageId} has ${answers.length} answers`]),
+    ...(answers[0] === expectedText ? [] : [`message ${messageId} was answered ${JSON.stringify(answers[0])}`]),
+    ...(result.text === expectedText ? [] : [`the sender of ${messageId} got ${JSON.stringify(result.text)}`]),
+    ...(result.stopReason === 'end' && !result.error ? [] : [`message ${messageId} ended as ${result.stopReason}`]),
   ];
 }
 
 function ofOrder(history: readonly Entry[], acknowledged: readonly Acknowledged[]): string[] {
   const wanted = acknowledged.map(({ messageId }) => messageId);
   const found = history.flatMap(({ messageId }) => (messageId !== undefined && wanted.includes(messageId) ? [messageId] : []));
-  return found.join() === wanted.join() ? [] : [`acknowledged as ${wanted.join()}, recorded as ${found.join()} (I3)`];
+  return found.join() === wanted.join() ? [] : [`acknowledged as ${wanted.join()}, recorded as ${found.join()}`];
 }
 
 function ofTools(history: readonly Entry[]): string[] {
@@ -61,8 +60,8 @@ function ofTools(history: readonly Entry[]): string[] {
   const counts = new Map([...asked, ...answered].map((callId) => [callId, 0]));
   for (const callId of answered) counts.set(callId, (counts.get(callId) ?? 0) + 1);
   return [
-    ...[...counts].flatMap(([callId, count]) => (count === 1 ? [] : [`tool call ${callId} has ${count} results (I4)`])),
-    ...(new Set(asked).size === asked.length ? [] : ['a call id was given twice (I4)']),
+    ...[...counts].flatMap(([callId, count]) => (count === 1 ? [] : [`tool call ${callId} has ${count} results`])),
+    ...(new Set(asked).size === asked.length ? [] : ['a call id was given twice']),
   ];
 }
 
@@ -70,15 +69,15 @@ function ofNumbers(history: readonly Entry[]): string[] {
   const problems: string[] = [];
   const slots = history.map((entry) => entry.slot).sort((a, b) => a - b);
   slots.forEach((slot, i) => {
-    if (slot !== i + 1) problems.push(`slot ${slot} stands where ${i + 1} should (I6)`);
+    if (slot !== i + 1) problems.push(`slot ${slot} stands where ${i + 1} should`);
   });
   const turns = [...new Set(history.map((entry) => turnNumber(entry.turn)))].sort((a, b) => a - b);
   turns.forEach((turn, i) => {
-    if (turn !== i + 1) problems.push(`turn ${turn} stands where ${i + 1} should (I6)`);
+    if (turn !== i + 1) problems.push(`turn ${turn} stands where ${i + 1} should`);
   });
   for (const turn of turns) {
     const seqs = history.filter((entry) => turnNumber(entry.turn) === turn).flatMap((entry) => toTraces(entry, 'c').map(({ seq }) => seq));
-    if (seqs.some((seq, i) => seq !== i + 1)) problems.push(`turn ${turn} has the sequence ${seqs.join()} (I6)`);
+    if (seqs.some((seq, i) => seq !== i + 1)) problems.push(`turn ${turn} has the sequence ${seqs.join()}`);
   }
   return problems.slice(0, 10);
 }

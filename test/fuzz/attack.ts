@@ -17,7 +17,7 @@ const AT_ONCE = 6;
 /** The long form is for a machine that does other work beside it: what counts is that there is an answer. */
 const ANSWER_MS = LONG ? 180_000 : 40_000;
 
-/** A query that came before its workflow task: the workflow itself has that task done again (early-questions.ts, Q2). */
+/** A query that came before its workflow task: the workflow itself has that task done again (workflows/foreign-task-done-again). */
 const DONE_AGAIN = 'a question came before this workflow task';
 
 export interface Attack {

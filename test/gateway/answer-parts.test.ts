@@ -19,7 +19,7 @@ const said = (kind: 'text' | 'thinking', call: string, attempt: number, text: st
   text,
 });
 
-/** What a client that can only append has at the end; it refuses what breaks A1 and A2. */
+/** What a client that can only append has at the end; it refuses events that break (turns/parts-one-by-one, turns/failed-attempt-void). */
 function read(events: readonly TurnEvent[]): { readonly answer: string; readonly drawn: readonly AnswerEvent[] } {
   const parts = createAnswerParts();
   const drawn = events.flatMap((event) => [...parts.take(event)]);

@@ -1,4 +1,4 @@
-/** What happened in a turn and when (H1–H4 of src/insight/timeline/timeline.ts), from histories made by hand and from those recorded. */
+/** What happened in a turn and when (src/insight/timeline/timeline.ts), from histories made by hand and from those recorded. */
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { turnsNamedIn } from '../../src/insight/timeline/read-run.js';
 import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type UnderWay } from '../../src/insight/timeline/shape.js';
@@ -56,7 +56,7 @@ test('a turn with a tool: each step on its lane, with who worked it, what it cos
     started(10),
     completed(10, {}),
   ]);
-  // H4: what the store does after the end of the turn is not of it.
+  // The store's work after the end of the turn is not of it (timeline/lane-of-its-time).
   expect(lines(found)).toEqual(['1–3 model call 1: asks for look (ok)', '4–6 tool look: at c1 (ok)', '7–9 model call 2: end (ok)']);
   expect(found).toMatchObject({
     turn: 'turn_0001',
@@ -80,7 +80,7 @@ test.each<[name: string, lane: string]>([
   ['look-after', 'healing'],
   ['store-step', 'store'],
   ['something-of-a-later-version', 'store'],
-])('H4: %s is of no turn, and is shown on the lane %s of the one in whose time it was', (name, lane) => {
+])('(timeline/lane-of-its-time) %s is of no turn, and is shown on the lane %s of the one in whose time it was', (name, lane) => {
   const events = [
     scheduled('model-step', step(1)),
     completed(1, answered([['c1', 'look']])),
@@ -129,7 +129,7 @@ test.each<[what: string, output: object, expected: object]>([
   expect(timeline([scheduled('model-step', step(1)), completed(1, output)]).bars).toMatchObject([{ label: 'call 1', ...expected }]);
 });
 
-test('H1: what is under way has its attempt and its worker from Temporal, not from an event, and the turn goes on', () => {
+test('(timeline/lost-or-waiting) what is under way has its attempt and its worker from Temporal, not from an event, and the turn goes on', () => {
   const way = { id: 'a7', attempt: 3, startedAt: new Date(1_500_000), lastFailure: 'activity Heartbeat timeout', worker: 'w9' };
   const found = timeline([scheduled('model-step', step(1), 'a7')], { pending: [way], ended: false });
   expect(found.bars).toMatchObject([
@@ -150,7 +150,7 @@ test.each<[what: string, attempt: number, failure: string | undefined, marks: st
   expect(found.bars).toMatchObject([{ attempt, failure: failure ?? null }]);
 });
 
-describe('H3: who is waited for', () => {
+describe('(timeline/wait-between-steps) who is waited for', () => {
   const ask = (plan: object, ...then: readonly object[]): object[] => [
     scheduled('model-step', step(1)),
     completed(1, answered([['c1', 'pay', plan]])),

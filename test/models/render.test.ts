@@ -275,7 +275,7 @@ test('a longer conversation begins with the same bytes', () => {
   expect(bytes(6).startsWith(bytes(4))).toBe(true);
 });
 
-describe('a cache mark stands before results that are shown whole only once (R5)', () => {
+describe('a cache mark stands before results that are shown whole only once (anthropic/cached-never-rewritten)', () => {
   const kept = (callId: string): ConversationMessage => ({ ...result(callId, 'Action results: …'), item: { id: 'mem_1', citation: '{}' } });
   /** Role and block, of each that is marked. */
   const marks = (...messages: ConversationMessage[]): string[] =>

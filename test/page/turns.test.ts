@@ -1,4 +1,4 @@
-/** How the page makes turns of what is recorded and of live events (T1 to T3 of turns.ts). */
+/** How the page makes turns of what is recorded and of live events (turns.ts). */
 import type { Entry } from '../../web/src/api/entries.js';
 import type { TurnEvent } from '../../web/src/api/events.js';
 import { emptyTurn, toTurns, withEvent, type Turn } from '../../web/src/conversation/turns.js';

@@ -1,4 +1,4 @@
-/** Shared budgets, in every store (U1–U3 in records/shared-budget.ts): children that draw from one limit, killed and repeated at random. */
+/** Shared budgets, in every store (records/shared-budget.ts): children that draw from one limit, killed and repeated at random. */
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import type { Budget } from '../../src/records/identity.js';

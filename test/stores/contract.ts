@@ -1,4 +1,4 @@
-/** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
+/** What every store must do: the ports' contract (store.ts), as facts. */
 import type { JsonValue } from '../../src/records/message.js';
 import { StoreUnavailable, type AgentKey, type FactRecord, type ScopeKey, type Store, type ToolPin } from '../../src/stores/store.js';
 import {

@@ -192,7 +192,7 @@ describe('a folder that is swapped for a link to the outside', () => {
     }
   });
 
-  // W2: only Linux closes the race altogether.
+  // Only Linux closes the race altogether (tools/opened-handle-checked).
   (process.platform === 'linux' ? it : it.skip)('lets nothing out in thousands of swaps, while some reads succeed', async () => {
     place.write('d/x', 'inside');
     symlinkSync(join(place.outside, 'ws-evil'), join(place.workspace, 'l'));

@@ -1,8 +1,7 @@
 /**
  * What `open-origin` and `rewind` share: a life's past, healed where it is not whole, and what goes on from one of its turns.
  *
- * P1  What the store has lost comes back first: nothing begins with half of a past.
- * P2  What is to be forgotten is in no text that is made here.
+ * Lost entries are healed first: nothing begins with half of a past. Forgotten text is in no text that is made here.
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
@@ -74,7 +73,7 @@ export interface Read<P> {
   readonly shows: Shows;
 }
 
-/** P1. Refuses a turn that there is not, in words that say which there are. */
+/** Refuses a turn that there is not, in words that say which there are. */
 export function readPrefix(dependencies: ConversationDependencies, wanted: Wanted): Promise<Read<Prefix>> {
   const { turn } = wanted;
   const find = (past: Past): Prefix | undefined =>
@@ -140,7 +139,7 @@ async function lineOf({ models, defaultModel }: ConversationDependencies, agentC
 export async function resume({ store, key }: ConversationDependencies, prefix: Beforehand, shows: Shows): Promise<Resumption> {
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
-  const redact = redactor(tombstones, key.scope); // P2
+  const redact = redactor(tombstones, key.scope);
   const said = entriesOf(session).map(({ message }) => message);
   const task = taskIn(said);
   const redacted = episodes.map(({ fold, ...episode }) => ({

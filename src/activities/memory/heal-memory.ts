@@ -2,9 +2,9 @@
  * A store that has lost a scope's memory gets it back from the history of its one writer: what was written is written again, in its
  * order and with its time, each once per id. What people wrote by hand was in the store alone, and so were raw fallbacks.
  *
- * H1  What is to stay forgotten comes first, so that nothing brings it back on the way.
- * H2  Written again until all of it is there: a healing that was cut off is gone on with, and one write that fails keeps no other back.
- * H3  A decision counts for the line that it was about, whatever number that has now.
+ * - Tombstones come first, so that no text returns on the way.
+ * - Healing writes until all of it is there: it goes on after an interruption, and one failed write keeps no other back.
+ * - A decision counts for its line, whatever number that line has now.
  */
 import { log } from '@temporalio/activity';
 import type { RememberInput, WrittenMemory } from '../../conversation/activity-io/memory-effects.js';

@@ -1,12 +1,16 @@
 /**
  * The `model-step`: write, run the tools that ride, decide, call; each part looks first whether a person has stopped the turn.
  *
- * M1  Each part stands in the ledger under its own id: another attempt repeats nothing that was committed, and pays no call twice.
- * M2  A store that is away when the step begins fails it; after that nothing expected is thrown, or finished tools would never enter
- *     history. A model that fails for a passing reason is tried again by Temporal first: what was done by then is in the ledger.
- * M3  What the step finds is in its result, and in the ledger with the answer.
- * M4  A model reads results where they lie: while the store does not have one of them it is not called, and the next step writes it.
- * M5  A budget that is shared gives room before the call, and is settled after the commit: by this attempt, or by one that finds it.
+ * The step's result has what it found, and so has the ledger, with the answer. A shared budget gives room before the call, and is settled
+ * after the commit: by this attempt, or by a later one.
+ *
+ * @rule model-step/parts-in-ledger: Each part is in the ledger under its own id: another attempt repeats nothing that was committed, and
+ *   pays no call twice. (test: test/workflows/model-step.test.ts)
+ * @rule model-step/failure-is-data: A store that is away at the beginning fails the step; later no expected failure is thrown, or finished
+ *   tools would never enter history. Temporal first retries a model's passing failure: the ledger has what was done by then. (test:
+ *   test/workflows/model-step.test.ts)
+ * @rule model-step/results-stored-first: A model reads results from the store: until the store has all of them the step calls no model, and
+ *   the next step writes them. (test: test/workflows/model-step.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import { Context, log } from '@temporalio/activity';
@@ -104,7 +108,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   });
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
-    // M1. The tools that rode had committed before it.
+    // The tools that rode had committed before it (model-step/parts-in-ledger).
     const tools = await runTools(dependencies, input, activity);
     const committed = reservation.result as unknown as CommittedCall;
     await sharedBudgets(dependencies, input.shares, call.id).settle(committed.answer.usage);
@@ -123,7 +127,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (isStopped()) return deferred('stopped');
   const tools = await runTools(dependencies, input, activity);
   if (isStopped()) return deferred('stopped', tools);
-  if (tools.some(({ persisted }) => !persisted)) return { ...result, ...found, tools, kind: 'failed', failure: NOT_TAKEN }; // M4
+  // (model-step/results-stored-first)
+  if (tools.some(({ persisted }) => !persisted)) return { ...result, ...found, tools, kind: 'failed', failure: NOT_TAKEN };
 
   // Recall.
   const recalled = await recallForTurn(dependencies, input, { agentHash: settings.agentHash, stop: activity.cancellationSignal });
@@ -222,7 +227,7 @@ function throwOnShutdown(activity: Context): void {
     throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }
 
-/** M2. Thrown where Temporal will try again soon, which costs no history; data where it would not. */
+/** Thrown where Temporal will try again soon, which costs no history; data where it would not (model-step/failure-is-data). */
 function failureOf(error: unknown, activity: Context, tries = ATTEMPTS): StepFailure {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure)) throw failure;

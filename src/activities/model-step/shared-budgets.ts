@@ -15,7 +15,9 @@ import { insist } from '../effect.js';
 
 /** Tokens of an answer before it is there. */
 const EXPECTED_ANSWER = 1_000;
-/** Milliseconds that a call waits for others to settle; after that it goes as far as the limit itself lets it (U1). */
+/**
+ * Milliseconds that a call waits for others to settle; after that it goes as far as the limit itself lets it (records/budget-bounds-calls).
+ */
 const WAITS_MS = 20_000;
 const [FIRST_PAUSE_MS, LAST_PAUSE_MS] = [50, 500];
 
@@ -28,7 +30,7 @@ export type TakenRoom =
 export interface ReservedBudgets {
   /** Throws StoreUnavailable. */
   reserve(expected: { readonly model: string; readonly promptTokens: number }, signal: AbortSignal): Promise<TakenRoom>;
-  /** Never throws: what a ledger misses comes back with the next call (U3). */
+  /** Never throws: the next call brings back a missing amount (records/budget-comes-back). */
   settle(usage: Usage): Promise<void>;
   /** What an attempt has cost that brought no answer; `attempt`: an id that no other attempt has. Never throws. */
   settleFailed(attempt: string, usage: Usage): Promise<void>;

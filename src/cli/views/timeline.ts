@@ -1,11 +1,11 @@
 /**
  * `perdura watch`: turns on a line of time, from the feed's events and the moments at which they came.
  *
- * T1. One event is at most one line, printed when it comes; at the end of a turn its spans are drawn on one scale.
- * T2. The feed does not say when a model call begins: it is where the thing before it ended.
- * T3. A quick tool rides on the step that calls the model, and may be reported late: how long it ran it says itself.
- * T4. A person's decision is reported with the next step, after the tool has begun: the wait ends where the tool begins.
- * T5. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
+ * - One event is at most one line, printed when it comes; at the end of a turn its spans are drawn on one scale.
+ * - The feed does not say when a model call begins: it begins where the thing before it ended.
+ * - A quick tool rides on the step that calls the model, and may be reported late: its report says how long it ran.
+ * - A person's decision is reported with the next step, after the tool has begun: the wait ends where the tool begins.
+ * - The view knows nothing from before it began: a running turn counts from its first event that it saw.
  */
 import type { PendingActivity } from '../../client.js';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
@@ -110,7 +110,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       case 'tool-started': {
         const wait = turn.spans.find(({ callId, kind, to }) => callId === event.callId && kind === 'wait' && to === undefined);
         endModel(turn, at);
-        if (wait !== undefined) wait.to = at; // T4
+        if (wait !== undefined) wait.to = at;
         turn.spans.push({ label: event.name, kind: 'tool', from: at, callId: event.callId, attempts: 1 });
         return line(turn, at, `→ ${event.name}`, event.input, 'cyan');
       }
@@ -256,7 +256,7 @@ function controlInWords({ mode, stepLock, pausedBy, nextStep }: Parameters<Timel
   return `stepping${stopped} · next: ${nextStep ?? 'nothing, it waits for a message'}`;
 }
 
-/** T2: whatever the call was, it is over when its tools begin or the turn ends. */
+/** Whatever the call was, it is over when its tools begin or the turn ends. */
 function endModel(turn: WatchedTurn, at: number): void {
   const open = turn.spans.find(({ kind, to }) => kind === 'model' && to === undefined);
   if (open !== undefined) open.to = at;
@@ -269,12 +269,12 @@ function endModel(turn: WatchedTurn, at: number): void {
   turn.anchor = at;
 }
 
-/** T3. Undefined: the worker does not say. */
+/** Undefined: the worker does not say. */
 function ranFor(event: Extract<FeedEvent, { kind: 'tool-finished' }>): number | undefined {
   return 'ms' in event && typeof event.ms === 'number' ? event.ms : undefined;
 }
 
-/** T3: what was taken for the model's time up to now was this tool's. */
+/** The time that counted as the model's up to now was this tool's. */
 function beginEarlier(turn: WatchedTurn, span: Span, from: number): void {
   const before = span.from;
   const begin = Math.max(turn.begin, from);

@@ -28,7 +28,7 @@ export interface CompactInput {
   readonly line: number;
   /** Tokens: where the older turns free as many, all else stays. 0: they are all that is wanted. */
   readonly enough: number;
-  /** Tokens to free where they do not: it goes deeper (window.ts, C2). */
+  /** Tokens to free where they do not: it goes deeper (compaction/deeper-if-too-little). */
   readonly free: number;
   /** Less than this is not worth a summary. */
   readonly atLeast: number;

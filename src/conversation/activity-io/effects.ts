@@ -82,7 +82,7 @@ export interface StoreStepInput {
   /** Slots of queued messages to read again (spill.ts). */
   readonly rehydrate: readonly number[];
   readonly asksAttributes?: true;
-  /** A piece of a message that is too large for one input (pending-writes.ts, R5). */
+  /** A piece of a message that is too large for one input (outbox/large-message-in-parts). */
   readonly part?: { readonly slot: number; readonly text: string };
 }
 

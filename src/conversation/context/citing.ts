@@ -2,11 +2,13 @@
  * Which long tool results a model call shows whole, and which it cites (seed 003, "First-Use Optimization"), as a function of the
  * context alone, so that every attempt at a call, and a worker of tomorrow, writes the same bytes.
  *
- * C1  A result is new as long as no assistant message stands after it. A new one is shown whole, an older one is cited.
- * C2  A new one that takes more than WHOLE_SHARE of the prompt's budget, or with the new ones before it more than TOGETHER_SHARE, is
- *     cited at once, with its beginning and its end.
- * C3  So what stands before the newest results changes seldom: each message is rewritten right after it was new, and once more when
- *     citations have become too much together: then many of the oldest are shortened to a line at once (memory/channel/cite-results.ts).
+ * The prompt before the newest results seldom changes: each message is rewritten right after it was new, and once more when the citations
+ * together are too large. Then many of the oldest become one line each (memory/channel/cite-results.ts).
+ *
+ * @rule context/new-result-whole: A result is new until an assistant message stands after it; a model call shows it whole, and cites an
+ *   older one. (test: test/memory/channel/citing.test.ts)
+ * @rule context/large-result-cited: A new result is cited at once, with its beginning and its end, if it takes more than WHOLE_SHARE of the
+ *   prompt's budget, or more than TOGETHER_SHARE with the new ones before it. (test: test/memory/channel/citing.test.ts)
  */
 import type { CallNumbers } from '../activity-io/call-gate.js';
 import type { ToolFinished } from '../activity-io/tool-effects.js';
@@ -37,12 +39,12 @@ export function isKept(message: ConversationMessage): message is KeptResult {
   return message.role === 'tool' && message.item !== undefined;
 }
 
-/** C1: the place from which on results are new. */
+/** The place from which on results are new (context/new-result-whole). */
 export function newFrom(messages: readonly ConversationMessage[]): number {
   return messages.findLastIndex(({ role }) => role === 'assistant') + 1;
 }
 
-/** C2, for the new ones in their order: tokens of each, and of the prompt's budget. */
+/** For the new ones in their order: tokens of each, and of the prompt's budget (context/large-result-cited). */
 export function shownWhole(tokens: readonly number[], budget: number): boolean[] {
   let together = 0;
   return tokens.map((each) => {

@@ -2,16 +2,22 @@
  * When older turns become memory, and what that does to the context (seed 000, section 10; design section 4). The provider's
  * own count of the last prompt drives; the estimate of what came since only guards.
  *
- * K1  Between two borders of a model call the context only grows; a compaction replaces its beginning, and nothing that was
- *     added while it ran is lost.
- * K2  A compaction that fails, or finds nothing, leaves the conversation as it was. After one, however it ended, the next comes by
- *     itself only once the context has grown by a part of the line: in tokens, so that long turns have several and short ones few.
- *     Where the context is still over the line, the next turn tries again: what could not be taken while it ran can be then.
- * K3  A late result of a session or an epoch that has passed changes nothing but the cost.
- * K4  Undone, the context is what it was before, with all that came since.
- * K5  One that comes by itself frees at least FREES of the line, or all that it may. Where that is less, it waits until the prompt
- *     is full: a summary of little is not worth its price, and would push better ones out.
- * K6  A model that says that it was given too much has shown its size, which holds for the conversation from then on.
+ * The growth between two compactions counts in tokens, so that long turns have several compactions and short ones few. If the context is
+ * still over the threshold, the next turn tries again.
+ *
+ * @rule context/compaction-keeps-later: Between two model calls the context only grows; a compaction replaces its beginning and keeps
+ *   everything that was added while it ran. (test: test/conversation/context/compaction.test.ts)
+ * @rule context/compaction-rests: A compaction that fails or finds nothing leaves the conversation as it was; after any compaction the next
+ *   automatic one waits until the context has grown by a part of the threshold. (test: test/conversation/context/compaction.test.ts)
+ * @rule context/late-result-only-costs: A result of an earlier session or epoch changes nothing but the cost. (test:
+ *   test/conversation/context/compaction.test.ts)
+ * @rule context/undo-restores: An undo restores the context from before the compaction, with everything that came since. (test:
+ *   test/conversation/context/compaction.test.ts)
+ * @rule context/compaction-worth-it: An automatic compaction frees at least FREES of the threshold, or all that it may take. If that is
+ *   less, it waits until the prompt is full: a summary of little is not worth its price, and would push better ones out. (test:
+ *   test/conversation/context/thrash.test.ts)
+ * @rule context/overflow-sets-size: A model that refuses a prompt as too long has shown its size; the size holds for the conversation from
+ *   then on. (test: test/conversation/context/thrash.test.ts)
  */
 import { scaledTo, type AgentSettings } from '../activity-io/settings.js';
 import type { Chosen, CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
@@ -32,14 +38,17 @@ import { addUsage } from '../../records/message.js';
 export const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 /** How often in one turn a model that says its context is full may be helped. */
 export const MAX_RECOVERIES = 2;
-/** Of the line at which a compaction is due (K5). */
+/** Of the line at which a compaction is due (context/compaction-worth-it). */
 const FREES = 0.25;
 /** The same, where it goes deeper, so that it need not soon again; and where the model has said that it is full. */
 const FREES_DEEP = 0.5;
-/** By how much of the line the context grows before another is tried, after one that was done and after one that did nothing (K2). */
+/**
+ * By how much of the line the context grows before another is tried, after one that was done and after one that did nothing
+ * (context/compaction-rests).
+ */
 const RESTS = 0.25;
 const RESTS_IN_VAIN = 0.05;
-/** Of a request that was too much for a model: what it is taken to read from then on (K6). */
+/** The share of a refused request that the model counts as able to read from then on (context/overflow-sets-size). */
 const LEARNED_SHARE = 0.75;
 /** Tokens for messages beside the system prompt and the tools, however small the model has shown itself to be. */
 const LEAST_ROOM = 1_000;
@@ -58,7 +67,7 @@ export function numbersOf(state: ConversationState): CallNumbers {
   };
 }
 
-/** Tokens that the context keeps from which a compaction is worth a try; null between turns. K2 */
+/** Tokens that the context keeps from which a compaction is worth a try; null between turns (context/compaction-rests). */
 function compactsFrom({ turn, compaction: { rest } }: ConversationState): number | null {
   if (!turn || !rest) return turn && 0;
   return rest.turn === undefined || rest.turn === turn.number ? rest.tokens : 0;
@@ -112,7 +121,7 @@ function askersOf({ compaction }: ConversationState, { chosen }: CompactInput): 
   return chosen ? [chosen.requestId] : compaction.asked;
 }
 
-/** How deep a compaction goes, in tokens (K5). What a person asks for below the line is the older turns alone. */
+/** How deep a compaction goes, in tokens (context/compaction-worth-it). A person's request below the line takes the older turns alone. */
 function depthOf({ contextTokens, compaction }: ConversationState, settings: AgentSettings, cause: CompactionCause) {
   const line = compactsAt(settings);
   if (cause === 'asked' && contextTokens <= line) return { line, enough: 0, free: 0, atLeast: 0 };
@@ -178,7 +187,7 @@ export function nextMove(state: ConversationState): ConversationState {
 
 export function acceptCompacted(state: ConversationState, { input, output: result }: Completed<'compact'>): ConversationState {
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
-  if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // K3
+  if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // (context/late-result-only-costs)
   if (result.kind === 'nothing-to-compact')
     return restedAfter(input, answer(paid, askersOf(paid, input), { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
   if (result.kind === 'cited') return acceptCited(paid, input, result);
@@ -202,7 +211,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
     {
       ...answered,
       epoch: result.epoch,
-      context: withAdded(kept, addedSince(context, input.context)), // K1
+      context: withAdded(kept, addedSince(context, input.context)), // (context/compaction-keeps-later)
       contextTokens: fixedTokens(paid) + tokensAfter + Math.max(0, contextTokens - input.contextTokens),
     },
     () => ({
@@ -250,7 +259,7 @@ export function citeTurn(state: ConversationState, { firstSlot, messageIds, mess
 }
 
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
-  if (input.session !== state.session || state.epoch >= input.epoch) return state; // K3
+  if (input.session !== state.session || state.epoch >= input.epoch) return state; // (context/late-result-only-costs)
   const failed = answer(state, askersOf(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
   return restedAfter(input, failed, RESTS_IN_VAIN);
 }
@@ -262,7 +271,7 @@ export function requestUndo(state: ConversationState, { requestId }: EventOf<'un
 
 export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
   const { before, undoAsked } = state.compaction;
-  if (before?.epoch !== input.epoch) return state; // K3
+  if (before?.epoch !== input.epoch) return state; // (context/late-result-only-costs)
   const there = new Set(slotsOf([...before.context, ...(before.leftOut ?? [])]));
   const isSince = (slot: number): boolean => !there.has(slot);
   const now = slotsOf(state.context);
@@ -279,7 +288,8 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
   return withCompaction(
     {
       ...answer(state, undoAsked, { kind: 'undone', epoch: state.epoch + 1 }),
-      // The counter goes on (C1): it is a new epoch, with the context of the one before. K4
+      // The counter goes on (conversation/counters-never-back): it is a new epoch, with the context of the one before
+      // (context/undo-restores).
       epoch: state.epoch + 1,
       context: withAdded(toRanges([...notices, ...slotsOf(before.context)]), since),
       contextTokens: before.contextTokens,
@@ -348,7 +358,7 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
   }));
 }
 
-/** K6: the request that was too much is of about the size that the context has now. */
+/** The request that was too much is of about the size that the context has now (context/overflow-sets-size). */
 export function learnSize(state: ConversationState): ConversationState {
   const { settings, compaction, contextTokens } = state;
   if (!settings) return state;
@@ -372,7 +382,7 @@ function restedAfter({ chosen }: CompactInput, state: ConversationState, share: 
   return chosen ? state : rested(state, share);
 }
 
-/** K2. Beyond what a prompt may have, what is left out of it would have no summary: there it rests for less. */
+/** A message beyond the prompt's budget would be left out without a summary: there it rests for less (context/compaction-rests). */
 function rested(state: ConversationState, share: number): ConversationState {
   const { settings, turn } = state;
   if (!settings) return withCompaction(state, () => ({ forced: null }));

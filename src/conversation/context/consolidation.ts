@@ -2,10 +2,12 @@
  * What of a conversation long-term memory does not have yet (seed 001): when it is asked for, and who waits for it. A message here is a
  * user message or a final answer (design section 4, Window). When messages leave the context is in trimming.ts.
  *
- * L1  Each message of a session is asked for once: its turn is in one request, and a request is pending until the memory workflow has it.
- * L2  No caller waits longer than the timeout. What comes later changes nothing here but the cost.
- * L3  A turn is covered once it is consolidated or that has timed out. What is asked for next begins after the covered ones, whether they
- *     have left the context or not.
+ * @rule context/consolidated-once: Each message of a session is in one request, and a request is pending until the memory workflow has it.
+ *   (test: test/conversation/context/consolidation.test.ts)
+ * @rule context/bounded-wait: No caller waits longer than the timeout; a later answer changes nothing here but the cost. (test:
+ *   test/conversation/context/consolidation.test.ts)
+ * @rule context/covered-turns: A turn is covered once it is consolidated or its consolidation has timed out; the next request begins after
+ *   the covered turns, whether they have left the context or not. (test: test/conversation/context/trimming.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
@@ -32,7 +34,7 @@ export function noteTurn(state: ConversationState, turn: Turn): ConversationStat
   const inContext = slotsOf(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
-  // Of another type they stay until a reducer removes them (app-events.ts, V2).
+  // Of another type they stay until a reducer removes them (inbox/chunk-is-entry).
   const pinned = new Set(state.appEvents?.chunks.flatMap(({ type, slot }) => (type === 'WORKING_FLOW' ? [] : [slot])));
   const slots = inContext.slice(from).filter((slot) => !pinned.has(slot));
   const messages = turn.messageIds.length + (turn.answerSlot === null ? 0 : 1);
@@ -155,7 +157,7 @@ export function failAsking(state: ConversationState, { id, failure, at }: Failed
   return withRetry(state, id, retryAfter(failure, (state.retries[id]?.attempts ?? 0) + 1, at));
 }
 
-/** The memory workflow has an answer. One that is not waited for any more only costs (L2). */
+/** The memory workflow has an answer. One that is not waited for any more only costs (context/bounded-wait). */
 export function acceptConsolidation(
   state: ConversationState,
   { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
@@ -174,7 +176,7 @@ export function acceptConsolidation(
   return coverPending(answered, requestId);
 }
 
-/** L3. Any other request changes nothing. */
+/** Any other request changes nothing (context/covered-turns). */
 export function coverPending(state: ConversationState, requestId: string | undefined): ConversationState {
   const { pending, turns } = state.consolidation;
   if (pending?.requestId !== requestId || !pending) return state;
@@ -223,7 +225,7 @@ export function failEviction(state: ConversationState, { failure, at }: Failed<'
   return withRetry(state, 'evict', storeRetryAfter(failure, (state.retries['evict']?.attempts ?? 0) + 1, at));
 }
 
-/** A new session: nothing of the old one is in the window, but pending requests stay pending (L1). */
+/** A new session: nothing of the old one is in the window, but pending requests stay pending (context/consolidated-once). */
 export function freshConsolidation(state: ConversationState): ConversationState {
   const { pendingRequests, unbilled, trims } = state.consolidation;
   return { ...state, consolidation: { ...openConsolidation(state.now), pendingRequests, unbilled, trims } };

@@ -2,10 +2,11 @@
  * What is asked of the context from outside, and waits for its answer. Chunks that a program names by id leave the prompt, or become
  * memory, whatever the thresholds say (seed 004: executeTruncation, triggerCompaction).
  *
- * H1  Only the working flow is chosen from, calls go with their results, and what the running turn needs stays, as in every truncation
- *     and compaction.
- * H2  One such request is done at a time, in their order. Of what has left the context before, nothing is done; where that is all of
- *     it, the request is answered.
+ * Only the working flow is chosen from, calls go with their results, and what the running turn needs stays, as in every truncation and
+ * compaction.
+ *
+ * @rule context/requests-in-order: The conversation does one request at a time, in order; a request whose chunks have all left the context
+ *   is answered at once. (test: test/conversation/context/requests.test.ts)
  */
 import type { CompactionOutcome } from '../protocol/contract.js';
 import { LIMITS } from '../protocol/limits.js';
@@ -58,13 +59,13 @@ export function choiceRefusal({ context, appEvents, compaction }: ConversationSt
   return undefined;
 }
 
-/** The request that is next, where it is one of this kind. H2 */
+/** The request that is next, where it is one of this kind (context/requests-in-order). */
 export function nextChosen({ compaction }: ConversationState, what: ChosenChunks['what']): ChosenChunks | undefined {
   const [first] = compaction.chosen ?? [];
   return first?.what === what ? first : undefined;
 }
 
-/** H2 */
+/** (context/requests-in-order) */
 export function answerGone(state: ConversationState): ConversationState {
   const { chosen = [], leftOut = [] } = state.compaction;
   if (chosen.length === 0) return state;

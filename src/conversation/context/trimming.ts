@@ -1,10 +1,12 @@
 /**
  * When what long-term memory has leaves the prompt, and what stands for it (seed 001, `trimBefore`; design section 4, Window).
  *
- * W1  Only covered turns leave (consolidation.ts, L3), whole ones but for the application's chunks that stay, and at a turn boundary.
- * W2  They become an episode of this session, whose summary is what their consolidation has put into HISTORY, or shortened lines where no
- *     model summarized. The goal and the open tasks stand beside it, as after a compaction.
- * W3  A trim that would not make the prompt smaller changes nothing, and is not tried again until more is covered.
+ * @rule context/only-covered-leaves: Only covered turns leave (context/covered-turns): whole turns, at a turn boundary, without the
+ *   application's chunks that stay. (test: test/conversation/context/trimming.test.ts)
+ * @rule context/trimmed-as-episode: Trimmed turns become an episode of this session. Its summary is their entry in HISTORY, or shortened
+ *   lines if no model summarized; the goal and the open tasks stand beside it, as after a compaction. (test: test/activities/trim.test.ts)
+ * @rule context/useless-trim-rests: A trim that would not make the prompt smaller changes nothing, and waits until more is covered. (test:
+ *   test/conversation/context/trimming.test.ts)
  */
 import { usageOf } from '../activity-io/call-gate.js';
 import type { Evicted, TrimInput } from '../activity-io/memory-effects.js';
@@ -22,13 +24,14 @@ export function trimInput(state: ConversationState): TrimInput | undefined {
   const { covered, trimRest, since } = consolidation;
   if (covered.length === 0 || !isTrimDue(state)) return undefined;
   const there = slotsAtHand(state);
-  for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') there.delete(slot); // W1
+  // (context/only-covered-leaves)
+  for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') there.delete(slot);
   const atHand = covered.flatMap(({ requestId, turns }) => {
     const slots = turns.flatMap((turn) => slotsOf(turn.slots)).filter((slot) => there.has(slot));
     return slots.length === 0 ? [] : [{ requestId, slots: toRanges(slots) }];
   });
   const newest = newestOf(atHand);
-  if (newest === undefined || newest === trimRest) return undefined; // W3
+  if (newest === undefined || newest === trimRest) return undefined; // (context/useless-trim-rests)
   const leaving = new Set(atHand.flatMap(({ slots }) => slotsOf(slots)));
   return {
     covered: atHand,
@@ -70,7 +73,8 @@ export function startTrim(state: ConversationState): ConversationState {
 export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed }: Evicted): ConversationState {
   const { compaction, consolidation, contextTokens } = state;
   const newest = newestOf(input.covered);
-  if (!trimmed) return { ...state, consolidation: { ...consolidation, ...(newest !== undefined && { trimRest: newest }) } }; // W3
+  // (context/useless-trim-rests)
+  if (!trimmed) return { ...state, consolidation: { ...consolidation, ...(newest !== undefined && { trimRest: newest }) } };
   const left = new Set(input.covered.map(({ requestId }) => requestId));
   const { archived, messages, unsummarized, tokens, base, task } = trimmed;
   const gone = new Set(slotsOf(archived));

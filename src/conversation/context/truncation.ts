@@ -1,12 +1,12 @@
 /**
  * The oldest leaves the prompt when there is too much of it (seed 004, Truncation Strategy; design section 4).
  *
- * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so, with
- *     what was pinned in it.
- * U2  Whole calls with their results, and never the message that the current turn began with. Where long messages of earlier turns can
- *     be cited, that comes first: a chunk stays, its rendering changes (design section 4).
- * U3  Within a turn it is tried again once the context has grown by a part of the line: where there was nothing to leave out, there
- *     would be nothing again. The next turn tries anew.
+ * A truncated message leaves only the prompt: its traces stay, the next compaction takes them up, and a notice says so, with what was
+ * pinned in it. A truncation takes whole calls with their results, and never the message that began the current turn. It first cites long
+ * messages of earlier turns, where it can: such a chunk stays, its rendering changes (design section 4).
+ *
+ * @rule context/truncation-rests: Within a turn a truncation waits until the context has grown by a part of the threshold: earlier there
+ *   would again be nothing to leave out. The next turn tries anew. (test: test/conversation/context/compaction.test.ts)
  */
 import { stayingTokens } from './citing.js';
 import { answer, nextChosen } from './requests.js';
@@ -17,7 +17,7 @@ import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 
-/** Of the truncation line (U3). */
+/** Of the truncation line (context/truncation-rests). */
 const WORTH_ANOTHER = 0.05;
 /** Of a turn that has ended: after all that it can have. */
 const MAX_SEQ = 1_000_000;
@@ -43,7 +43,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
   };
 }
 
-/** Tokens that the context keeps from which a truncation is worth a try; null between turns. U3 */
+/** Tokens that the context keeps from which a truncation is worth a try; null between turns (context/truncation-rests). */
 export function truncatesFrom({ turn, settings, compaction }: ConversationState): number | null {
   if (!turn || !settings) return null;
   const rest = compaction.truncationRest;

@@ -2,13 +2,18 @@
  * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn: between turns, and while one
  * runs between its effects.
  *
- * V1  An event is reduced once. One without a reducer, and one on which a reducer failed, is kept, counted and named; the conversation goes on.
- * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is reported, never dropped silently.
- * V2  A chunk is an entry of the conversation: it is recorded and healed like any other. Of type WORKING_FLOW it is compacted and truncated
- *     like any other, too; one of another type stays until a reducer removes it, or the session ends.
- * V5  Nothing is added to a context that a model call is looking at, or that is being changed. Within a turn messages that wait for a turn
- *     of their own are passed; a reset is not, since each session keeps its own.
- * V4  What a chunk takes of the context is what it gives back.
+ * A removed chunk gives back exactly the tokens that it took.
+ *
+ * @rule inbox/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted and
+ *   named, and the conversation goes on. (test: test/conversation/stepping/control.test.ts)
+ * @rule inbox/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is reported,
+ *   never dropped silently. (test: test/conversation/stepping/control.test.ts)
+ * @rule inbox/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
+ *   WORKING_FLOW chunk is compacted and truncated too; a chunk of another type stays until a reducer removes it or the session ends. (test:
+ *   test/conversation/inbox/app-events.test.ts)
+ * @rule inbox/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
+ *   Within a turn an event passes messages that wait for their own turn, but no reset, since each session has its own events. (test:
+ *   test/conversation/inbox/app-events.test.ts)
  */
 import { rejectInput } from './arrivals.js';
 import { isChangingContext } from '../context/compaction.js';
@@ -36,7 +41,10 @@ const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
 /** After all that a turn can have of its own. */
 const FIRST_SEQ = 2_000_000;
 
-/** The same id twice is one event (V1). A signal cannot be refused: what is too much is listed among the rejected inputs (V3). */
+/**
+ * The same id twice is one event (inbox/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
+ * (inbox/events-bounded).
+ */
 export function receiveAppEvent(
   state: ConversationState,
   { id, type, payload, isAwaited, at }: EventOf<'app-event-received'>,
@@ -86,7 +94,7 @@ function payloadBytes(payload: JsonValue): number {
   return utf8Length(JSON.stringify(payload) ?? '');
 }
 
-/** Undefined while what it may change is looked at (V5). */
+/** Undefined while what it may change is looked at (inbox/events-between-effects). */
 export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
   const next = nextAppEvent(state);
   if (!next || isRunning(state, 'model-step') || isChangingContext(state) || isHeld(state, 'event', queuedId(next))) return undefined;

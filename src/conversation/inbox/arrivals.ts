@@ -1,10 +1,11 @@
 /**
  * What comes from outside and where it stands in the queue.
  *
- * A1  A message id is one message, a reset id one reset: the second arrival changes nothing.
- * A2  A message has its turn, slot and session from its arrival on, but for a steering one, which gets its turn when
- *     it joins a running one or becomes the next.
- * A3  Adjacent resets are one. A reset of a session in which nothing was said is answered at once.
+ * A message gets its turn, slot and session on arrival. A steering message gets its turn when it joins a running one or becomes the next.
+ * Adjacent resets are one, and a reset of an empty session is answered at once.
+ *
+ * @rule inbox/id-once: A message id is one message and a reset id one reset: the second arrival changes nothing. (test:
+ *   test/conversation/lives/own.test.ts)
  */
 import type { EventOf } from '../event.js';
 import { LIMITS, type Consolidation } from '../protocol/contract.js';

@@ -2,8 +2,8 @@
  * A long queue is kept in the store: past `MAX_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
  * so that state stays small whatever is queued. Before the head runs out, the next ones are read back.
  *
- * S1  Spilling and reading back keep the order, and lose and double nothing.
- * S2  Only recorded messages spill; steering ones stay at hand, since a running turn may want them.
+ * Spilling and reading back keep the order, and lose and double nothing. Only recorded messages spill; steering ones stay in the state,
+ * since a running turn may want them.
  */
 import type { QueuedAgain } from '../activity-io/effects.js';
 import { countSlots, slotsOf, withSlot } from '../../records/slots.js';

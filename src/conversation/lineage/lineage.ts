@@ -1,9 +1,10 @@
 /**
  * A life that begins with turns of another one: a fork, or what is resumed (design section 2, Lives).
  *
- * O1  Nothing is numbered before it is open: turn, slot and session go on from those that it shares, so that no two things have one name.
- * O2  What comes before that waits in its order, and is lost as little as anything else.
- * O3  Once it is open it is a conversation as any other.
+ * @rule lineage/numbered-after-opening: Nothing is numbered before the life is open: turn, slot and session continue those that it shares,
+ *   so that no two things have one name. (test: test/conversation/lineage/lineage.test.ts)
+ * @rule lineage/early-events-wait: Events that come before the life is open wait in order, and are as safe as any other. (test:
+ *   test/conversation/lineage/lineage.test.ts)
  */
 import type { Origin } from '../protocol/lineage.js';
 import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects.js';
@@ -32,7 +33,7 @@ export function withOrigin(state: ConversationState, origin: Origin): Conversati
   return { ...state, lineage: { origin, isOpen: false, held: [], refused: null, opened: null } };
 }
 
-/** O2. Undefined for what need not wait. */
+/** Undefined for what need not wait (lineage/early-events-wait). */
 export function holdEvent(state: ConversationState, event: ConversationEvent): ConversationState | undefined {
   const { lineage } = state;
   if (!lineage || lineage.isOpen || !HELD.includes(event.kind)) return undefined;
@@ -55,7 +56,7 @@ export function openingOf(state: ConversationState): Opening | undefined {
   return handOver === null ? { kind: 'open', input: { identity, origin: lineage.origin } } : undefined;
 }
 
-/** O1. What was held is the caller's to apply. */
+/** The caller applies the events that waited (lineage/numbered-after-opening). */
 export function acceptOrigin(state: ConversationState, { output: result }: Completed<'open-origin'>): ConversationState {
   const { lineage } = state;
   if (!lineage || lineage.isOpen) return state;

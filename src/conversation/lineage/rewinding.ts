@@ -1,10 +1,12 @@
 /**
  * Turns taken back in place: the context becomes what it was at the end of an earlier turn, and goes on from there.
  *
- * W1  Between turns only: the running one is stopped first. Messages that wait stay, and are answered after it.
- * W2  Counters go on: no turn and no slot is given twice. Usage stays paid.
- * W3  What was cut stays in the store as a branch, from which it can be forked.
- * W4  One that fails changes nothing: what was said with it is taken back.
+ * Counters go on: no turn and no slot is given twice. Usage stays paid. The store keeps the cut turns as a branch, which can be forked.
+ *
+ * @rule lineage/rewind-between-turns: A rewind happens between turns: it stops the running one first. Waiting messages stay, and are
+ *   answered after it. (test: test/workflows/lineage.test.ts)
+ * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
+ *   test/conversation/lineage/lineage.test.ts)
  */
 import type { RewindInput } from '../activity-io/lineage-effects.js';
 import { compactsAt, nextMove } from '../context/compaction.js';
@@ -82,7 +84,8 @@ export function acceptRewound(state: ConversationState, { input: { requestId }, 
 export function failRewind(state: ConversationState, { input: { requestId }, failure }: Failed<'rewind'>): ConversationState {
   const said = state.rewinds?.asked.find((one) => one.requestId === requestId)?.messageId;
   const unsaid = said === undefined ? state : withdraw(state, { kind: 'withdraw-requested', messageId: said, at: state.now });
-  return answer(unsaid, requestId, { kind: 'failed', type: failure.type, message: failure.message }); // W4
+  // (lineage/failed-rewind-changes-nothing)
+  return answer(unsaid, requestId, { kind: 'failed', type: failure.type, message: failure.message });
 }
 
 export function rewindOutcome({ rewinds }: ConversationState, requestId: string): RewindOutcome | undefined {
@@ -102,7 +105,7 @@ function toOf({ rewinds }: ConversationState, requestId: string): string {
   return turnId(turnNumber(to));
 }
 
-/** W1. */
+/** (lineage/rewind-between-turns) */
 function waitingSlots({ queue }: ConversationState): readonly SlotRange[] {
   const slots = queue.flatMap((item) => (item.kind === 'message' ? [item.slot] : item.kind === 'spilled' ? slotsOf(item.slots) : []));
   return slots.sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, []);

@@ -1,8 +1,10 @@
 /**
  * What the workflow `memory:<scope>` has to do, as a value: pure, plain JSON, carried through continue-as-new.
  *
- * Q1  A request is done once: its id is remembered after it is done, and the store knows it for longer.
- * Q2  One at a time, in the order of their arrival; one that failed rests, and those behind it go on.
+ * @rule memory-workflow/request-once: A request is done once: the queue remembers its id afterwards, and the store knows it for longer.
+ *   (test: test/conversation/memory-workflow/memory-queue.test.ts)
+ * @rule memory-workflow/failure-blocks-none: The workflow does one request at a time, in order of arrival; a failed one rests, and those
+ *   behind it go on. (test: test/conversation/memory-workflow/memory-queue.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
 import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
@@ -77,7 +79,10 @@ function sizeOf({ request, retry }: QueuedRequest): number {
   return texts.reduce((sum, text) => sum + text.length, 200 + 20 * slots.length);
 }
 
-/** Of those that do not rest the one that has failed least often, and of these the first: what fails for long holds no other request up (Q2). */
+/**
+ * Of those that do not rest the one that has failed least often, and of these the first: a request that fails for long holds no other up
+ * (memory-workflow/failure-blocks-none).
+ */
 export function nextRequest(queue: MemoryQueue, now: number): QueuedRequest | undefined {
   const ready = queue.requests.filter(({ running, retry }) => !running && (retry === null || retry.until <= now));
   const attemptsOf = ({ retry }: QueuedRequest): number => retry?.attempts ?? 0;

@@ -2,10 +2,14 @@
  * Events that webhooks are to get: noted when they happen, handed to deliveries of their own (workflows/webhook.ts), which try for hours
  * while the conversation goes on.
  *
- * H1  An event is noted once, at the change of state that it is about, and only where the settings that the turn began with ask for it.
- * H2  It leaves state when its delivery has begun. Until then it is tried again and again, and a hand-over carries it.
- * H3  They go out in their order. A wait that is over by then is left out; an answer is in the store before its event goes out.
- * H4  A sub-agent's waits are events, its turn is not: its parent's is.
+ * @rule outbox/event-noted-once: An event is noted once, at its change of state, and only if the turn's settings ask for it. (test:
+ *   test/conversation/outbox/deliveries.test.ts)
+ * @rule outbox/event-until-delivery: An event leaves the state when its delivery has begun. Until then the conversation retries, and a
+ *   hand-over carries the event. (test: test/workflows/webhooks.test.ts)
+ * @rule outbox/events-in-order: Events go out in order. A wait that is over by then is left out; the store has an answer before its event
+ *   goes out. (test: test/conversation/outbox/deliveries.test.ts)
+ * @rule outbox/no-turn-of-sub-agent: A sub-agent's waits are events, its turns are not: its parent reports the turn. (test:
+ *   test/conversation/outbox/deliveries.test.ts)
  */
 import type { DeliverInput, DueEvent } from '../activity-io/webhook-effects.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
@@ -30,7 +34,7 @@ type News =
 
 /** `wanted`: for where the agent cannot be used, and no settings are known. */
 export function noteTurnEnd(state: ConversationState, ended: EndedTurn, wanted = state.settings?.webhooks): ConversationState {
-  if (state.parent) return state; // H4
+  if (state.parent) return state; // (outbox/no-turn-of-sub-agent)
   return note(state, { kind: 'turn-ended', turn: turnId(ended.number), ended }, wanted);
 }
 
@@ -45,7 +49,7 @@ export function noteWait(state: ConversationState, { id: callId, name: tool, ask
 
 type Asked = NonNullable<ToolCall['asked']>;
 
-/** H1. */
+/** (outbox/event-noted-once) */
 function note(state: ConversationState, news: News, wanted: readonly WebhookEventType[] = []): ConversationState {
   if (!wanted.includes(webhookTypeOf(news))) return state;
   const { count, due } = state.deliveries ?? { count: 0, due: [] };
@@ -73,7 +77,7 @@ export function acceptDelivering(state: ConversationState, { input }: Completed<
   return withoutEvents(state, input);
 }
 
-/** H2. Of a conversation that is deleted nothing goes out any more. */
+/** Of a conversation that is deleted nothing goes out any more (outbox/event-until-delivery). */
 export function failDelivering(state: ConversationState, { input, failure, at }: Failed<'deliver'>): ConversationState {
   if (failure.type === 'deleted') return withoutRetry(withoutEvents(state, input), DELIVER_RETRY);
   return withRetry(state, DELIVER_RETRY, retryAfter(failure, (state.retries[DELIVER_RETRY]?.attempts ?? 0) + 1, at));
@@ -92,13 +96,13 @@ function withoutEvents(state: ConversationState, { events }: DeliverInput): Conv
   return { ...state, deliveries: { count, due: due.filter(({ number }) => number > last.number) } };
 }
 
-/** H3. */
+/** (outbox/events-in-order) */
 function liveEvents({ deliveries, turn }: ConversationState): readonly DueEvent[] {
   const asking = turn?.phase.kind === 'tools' ? turn.phase.calls.filter(({ status }) => status === 'asking') : [];
   return (deliveries?.due ?? []).filter((event) => event.kind === 'turn-ended' || asking.some(({ id }) => id === event.callId));
 }
 
-/** H3. */
+/** (outbox/events-in-order) */
 function isStored({ outbox }: ConversationState, event: DueEvent): boolean {
   const slot = event.kind === 'waiting' ? event.askedIn : event.ended.answerSlot;
   return !outbox.entries.some((entry) => entry.slot === slot);

@@ -1,12 +1,15 @@
 /**
  * Pending writes: what the store does not have yet, and what it has taken.
  *
- * R1  A message leaves its text behind once it is written; until then state has it.
- * R2  A pending write stays in state until a step says that it is written: after a step that failed, or never started, it is pending still.
- *     While the store is down it is tried again and again, at most fifteen seconds apart (state/retry.ts), and the turn waits.
- * R3  What a running step carries, no other step carries beside it.
- * R4  A message that the store remembers for longer than state does is the earlier one: its slot stays empty, its sender gets that turn.
- * R5  A message that is too large for one activity input is stored in parts, each by a step of its own.
+ * @rule outbox/text-until-written: The state has a message's text until the store has it. (test: test/conversation/turn/turns.test.ts)
+ * @rule outbox/pending-until-receipt: A write is pending until a step reports it: a step that failed, or never started, changes nothing.
+ *   While the store is down, steps repeat at most fifteen seconds apart (state/retry.ts), and the turn waits. (test:
+ *   test/conversation/turn/turns.test.ts)
+ * @rule outbox/no-write-twice-at-once: No two running steps carry the same write. (test: test/conversation/outbox/pending-writes.test.ts)
+ * @rule outbox/earlier-message-wins: If the store remembers a message that the state has forgotten, the earlier one counts: the new slot
+ *   stays empty, and the sender gets the earlier turn. (test: test/conversation/turn/turns.test.ts)
+ * @rule outbox/large-message-in-parts: A message that is too large for one activity input is stored in parts, each by its own step. (test:
+ *   test/conversation/outbox/pending-writes.test.ts)
  */
 import { rejectInput, remember } from '../inbox/arrivals.js';
 import { payOnce } from '../turn/budget.js';
@@ -99,7 +102,7 @@ export function failStoreStep(state: ConversationState, { failure, at }: Failed<
   return withRetry(state, 'store', storeRetryAfter(failure, (state.retries['store']?.attempts ?? 0) + 1, at));
 }
 
-/** R1, R2: what the receipt names is pending no longer. */
+/** Takes the writes of the receipt out of the pending ones (outbox/text-until-written, outbox/pending-until-receipt). */
 export function acceptWritten(state: ConversationState, write: Writes, written: Written): ConversationState {
   const { attributes, startContext } = written;
   const { startContext: _stored, ...rest } = state;
@@ -139,7 +142,7 @@ function refsOf({ output, tools }: Pick<Written['messages'][number], 'output' | 
   return { ...(output !== undefined && { outputRef: output }), ...(tools !== undefined && { toolsRef: tools }) };
 }
 
-/** R4. A turn that was its alone never was; one that others have joined goes on with these. */
+/** A turn that was its alone never was; one that others have joined goes on with these (outbox/earlier-message-wins). */
 function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessage | undefined, turn: string): ConversationState {
   if (!item) return state;
   const { messageId } = item;
@@ -178,7 +181,7 @@ interface Sent {
   readonly limitAt: number | undefined;
 }
 
-/** R3. */
+/** (outbox/no-write-twice-at-once) */
 function sentBy({ inFlight }: ConversationState): Sent {
   const writes = inFlight.flatMap(({ input }) => ('write' in input ? [input.write] : []));
   return {
@@ -262,7 +265,7 @@ function messageInParts(messages: readonly QueuedMessage[]): QueuedMessage | und
   return messages.find(needsParts);
 }
 
-/** R5. Its text leaves state with the last part. */
+/** Its text leaves state with the last part (outbox/large-message-in-parts). */
 function needsParts(item: QueuedMessage): boolean {
   return item.text !== undefined && weightOf(item) > STEP_BYTES;
 }

@@ -2,7 +2,8 @@
  * Pending writes beside messages: the ends of effects that are not waited for any more, and events for watchers. The next step
  * takes them along.
  *
- * T4  A call that is not waited for any more is settled: fenced, and for a tool call answered in words that say whether it ran.
+ * @rule outbox/every-call-settled: A call that the turn stops waiting for is settled: fenced, and a tool call is answered with whether it
+ *   ran. (test: test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Settlement, StepFailure } from '../activity-io/effects.js';

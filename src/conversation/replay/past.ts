@@ -1,8 +1,8 @@
 /**
  * A conversation's past: since state is a fold of events, every state that it was ever in can be had again, forwards and backwards.
  *
- * L1  Position 0 is the state that the first run began with; each event, and each later run's beginning, is one further.
- * L2  A state is kept every so many events: going back costs at most so many.
+ * Position 0 is the state that the first run began with; each event, and each later run's beginning, is one further. Every so many events a
+ * state is kept, so going back applies at most so many.
  */
 import { apply } from '../apply.js';
 import type { ConversationEvent } from '../event.js';

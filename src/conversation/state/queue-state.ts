@@ -35,7 +35,7 @@ export type QueueItem =
       readonly stopped?: boolean;
       /** Trace of its turn that it is; 1 unless it joined a running one. */
       readonly seq?: number;
-      /** Of a message that is too large for one input: what of it is stored so far (pending-writes.ts, R5). */
+      /** Of a message that is too large for one input: its stored parts so far (outbox/large-message-in-parts). */
       readonly parts?: readonly string[];
     }
   /** An event of the application's own; `payload` stays in the queue until its reducer has seen it. */
@@ -80,7 +80,7 @@ export function isStoreUpToDate({ outbox }: { readonly outbox: Outbox }): boolea
 
 export type QueuedAppEvent = Extract<QueueItem, { kind: 'app' }>;
 
-/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (app-events.ts, V5). */
+/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (inbox/events-between-effects). */
 export function nextAppEvent({
   turn,
   queue,

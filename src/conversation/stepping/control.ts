@@ -1,11 +1,14 @@
 /**
  * Stepping (seed 004): in that mode each thing that the conversation does by itself is done when somebody asks for it, one at a time.
  *
- * G1  One step at a time: `lock` is set from the request until the one thing is done, and is part of the state, so that no crash holds it.
- * G2  What is done is what auto would have done next: the same `nextStep`, held back where a step begins.
- * G3  While a turn runs no further message is taken, but events of the application's own are (app-events.ts, V5); then comes truncation, then compaction, then the model or a tool (design section 4).
- *     Between turns events come first, then truncation, then compaction.
- * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
+ * A step does what auto would do next: the same `nextStep`, held back where a step begins. While a turn runs the conversation takes no
+ * further message, but events of the application (inbox/events-between-effects); then comes truncation, then compaction, then the model or
+ * a tool (design section 4). Between turns events come first, then truncation, then compaction.
+ *
+ * @rule stepping/one-step-at-a-time: A conversation does one step at a time: `lock` is set from the request until the one thing is done,
+ *   and is part of the state, so that no crash holds it. (test: test/conversation/stepping/control.test.ts)
+ * @rule stepping/breakpoint-before: A breakpoint stops before the thing that it names; the next step, or going on, passes it. (test:
+ *   test/conversation/stepping/control.test.ts)
  */
 import type { ControlMode, StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
 import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';

@@ -1,4 +1,4 @@
-/** How a sub-agent follows its parent's orders, and what it reports of itself (G5–G7, sub-agents.ts). */
+/** How a sub-agent follows its parent's orders, and what it reports of itself (sub-agents.ts). */
 import type { ChildControl } from '../protocol/stepping.js';
 import { MAX_REPORTED, shortened } from '../protocol/child-control.js';
 import { AUTO, breakpointsLeft, type ConversationState } from '../state.js';

@@ -2,11 +2,15 @@
  * A tree that is stepped: mode and breakpoints go down it, what holds and why comes up. This is the parent's side; the sub-agent's is
  * orders.ts.
  *
- * G5  A sub-agent starts with its parent's mode and breakpoints and follows each change of them. What it is to do is derived from the
- *     state and sent whole, once for each difference, so that a hand-over in between or signals that overtake each other change nothing.
- * G6  One that stops at a breakpoint stops its parent, and so the whole tree. What it reports before it has heard the parent's latest
- *     decision stops nothing.
- * G7  `into` is one step of one sub-agent; `over` lets them go on until they have reported, wait for a person or stop at a breakpoint.
+ * A parent derives its orders from the state and sends them whole, once for each difference, so that hand-overs and overtaking signals
+ * change nothing.
+ *
+ * @rule stepping/tree-follows-parent: A sub-agent starts with its parent's mode and breakpoints and follows each change. (test:
+ *   test/conversation/stepping/tree.test.ts)
+ * @rule stepping/breakpoint-stops-tree: A sub-agent that stops at a breakpoint stops its parent, and so the whole tree; a report from
+ *   before the parent's latest order stops nothing. (test: test/conversation/stepping/tree.test.ts)
+ * @rule stepping/into-and-over: `into` is one step of one sub-agent; `over` lets the sub-agents go on until they report, wait for a person
+ *   or stop at a breakpoint. (test: test/conversation/stepping/tree.test.ts)
  */
 import type { ControlOrder, SubAgent } from '../protocol/stepping.js';
 import type { EventOf } from '../event.js';
@@ -90,7 +94,7 @@ export function holdingChild(state: ConversationState): { readonly callId: strin
   return undefined;
 }
 
-/** G6: where a breakpoint has stopped one of them, and why. */
+/** The place of a breakpoint that has stopped one of them, and why (stepping/breakpoint-stops-tree). */
 export function pausedChild(
   state: ConversationState,
   callId?: string,
@@ -108,7 +112,7 @@ function hasHeard({ control }: ConversationState, child: Delegated['child']): bo
   return child.control?.changes === (control?.changes ?? 0);
 }
 
-/** G7: nothing that was let go goes on by itself any more. */
+/** Nothing that was let go goes on by itself any more (stepping/into-and-over). */
 export function isOverDone(state: ConversationState, callId?: string): boolean {
   const calls = delegatedCalls(state).filter(({ id }) => callId === undefined || id === callId);
   return pausedChild(state, callId) !== undefined || calls.every(({ child }) => child.asks.length > 0);

@@ -1,9 +1,12 @@
 /**
  * Calls that are not run at once: what a person must allow or answer, what the client runs, what waits for a time, what a sub-agent does.
  *
- * P1  A call that needs a person's approval does not start before a person has given it, for these very arguments; a decision counts once.
- * P2  A person is waited for no longer than the plan says: a call without a decision is not run, and the model reads so.
- * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
+ * @rule turn/approved-before-run: A call that needs approval starts only after a person has approved these very arguments; a decision
+ *   counts once. (test: test/conversation/turn/approvals.test.ts)
+ * @rule turn/approval-expires: An approval waits no longer than the plan says; then the call does not run, and the model reads so. (test:
+ *   test/conversation/turn/approvals.test.ts)
+ * @rule turn/repeated-call-stops: The same call in `MAX_REPEATS` rounds in a row does not run again; one more round of it ends the turn.
+ *   (test: test/conversation/turn/approvals.test.ts)
  */
 import { chosenOption } from './chosen-option.js';
 import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
@@ -191,7 +194,7 @@ export function nextWait({ turn }: ConversationState): { readonly until: number;
     .sort((a, b) => a.until - b.until)[0];
 }
 
-/** P2, and what has slept long enough. */
+/** (turn/approval-expires), and what has slept long enough. */
 export function endWaits(state: ConversationState): ConversationState {
   const { turn, now } = state;
   if (turn?.phase.kind !== 'tools') return state;
@@ -324,7 +327,7 @@ function nameOf({ conversation }: ConversationState): string {
   return conversation;
 }
 
-/** P3. Calls that are the same in one round count as one. */
+/** Calls that are the same in one round count as one (turn/repeated-call-stops). */
 function countRepeats(state: ConversationState, calls: readonly ToolCall[]): ConversationState {
   const before = new Map(state.turn?.repeats);
   const fingerprints = new Set(calls.flatMap(({ plan }) => plan.fingerprint ?? []));

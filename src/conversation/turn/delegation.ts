@@ -1,10 +1,14 @@
 /**
  * Sub-agents: conversations of their own, started by a call of this one (design section 3, Children).
  *
- * D1  A sub-agent's end is reported once to the call that waits for it; what comes later is dropped.
- * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole, while it runs by their ledger (shared-budget.ts).
- * D5  What comes in the name of a sub-agent counts only when it shows the capability that the sub-agent alone was given at its start.
- * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
+ * @rule turn/report-once: A sub-agent's end is reported once, to the call that waits for it; a later report is dropped. (test:
+ *   test/conversation/turn/approvals.test.ts)
+ * @rule turn/usage-counts-for-parent: A sub-agent's usage counts for its parent too: budgets hold for the whole tree, while it runs by
+ *   their ledger (shared-budget.ts). (test: test/workflows/shared-budget.test.ts)
+ * @rule turn/report-shows-capability: A message in a sub-agent's name counts only with the capability that the parent gave that sub-agent
+ *   at its start. (test: test/workflows/sub-agents.test.ts)
+ * @rule turn/stop-reaches-sub-agents: A stop of this conversation stops its sub-agents; a person sees their waits here. (test:
+ *   test/workflows/sub-agents.test.ts)
  */
 import { acceptChildUsage, budgetsForChildren, delegationLimits } from './budget.js';
 import { isHeld } from '../stepping/control.js';
@@ -111,7 +115,10 @@ function withoutSecrets({ capability: _, ...action }: Delegating): Delegating {
   return { ...action, task: '' };
 }
 
-/** D5: why news count for nothing; undefined when they come from the sub-agent that was started. One that cannot show it is looked after (D4). */
+/**
+ * Why a report counts for nothing (turn/report-shows-capability); undefined when it comes from the sub-agent that was started. A sub-agent
+ * that cannot show its capability is looked after (turn/ended-sub-agent-noticed).
+ */
 export function newsRefusal(state: ConversationState, { callId, capability }: ChildNews): string | undefined {
   const known = state.subAgents?.find(([id]) => id === callId);
   if (known) return isSame(known[1], capability ?? '') ? undefined : `child.capability is not the one that ${callId} was started with`;
@@ -127,7 +134,10 @@ function isSame(a: string, b: string): boolean {
   return differences === 0;
 }
 
-/** D3: a stop that was sent while one was being started has reached no workflow. Its turn may have ended since, after the grace. */
+/**
+ * A stop that was sent while one was being started has reached no workflow. Its turn may have ended since, after the grace
+ * (turn/stop-reaches-sub-agents).
+ */
 export function noteChildStarted(state: ConversationState, { input: { callId, child } }: Completed<'start-child'>): ConversationState {
   const { turn, ended, lateChildren = [] } = state;
   const isOf = ({ number }: { readonly number: number }): boolean => callId.startsWith(`${turnId(number)}/`);
@@ -146,7 +156,7 @@ export function noteChildAsks(state: ConversationState, { callId, asks }: EventO
   return withToolCalls(state, (call) => (call.id === callId && call.child ? { ...call, child: { ...call.child, asks } } : call));
 }
 
-/** D1, D2. The caller ends the round when this was its last call. */
+/** The caller ends the round when this was its last call (turn/report-once, turn/usage-counts-for-parent). */
 export function acceptReport(state: ConversationState, { callId, report }: EventOf<'child-ended'>): ConversationState {
   const call = delegatedCall(state, callId);
   if (!call) return state;
@@ -202,7 +212,8 @@ function textOf({ text, stopReason, error }: ChildReport): string {
  * Sub-agents after a hand-over. The run that started one learns from Temporal when it ends; later runs know its report alone, and one
  * that was terminated reports nothing. So it is asked after, less and less often.
  *
- * D4  No call waits for ever for a sub-agent that has ended.
+ * @rule turn/ended-sub-agent-noticed: No call waits for ever for a sub-agent that has ended. (test:
+ *   test/conversation/turn/approvals.test.ts)
  */
 
 const FIRST_LOOK_MS = 60_000;

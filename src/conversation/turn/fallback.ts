@@ -3,12 +3,15 @@
  * takes the next step; that a model is known to be away, and is not asked at all, is a worker's own knowledge (circuit-breaker.ts) and only
  * hastens.
  *
- * B1  A failure that another model would meet too (a refused request, a key, a prompt that is too long) changes no model.
- * B2  The next model's call is an effect of its own: the call before it is fenced, and what it drew is taken back.
- * B3  Within a turn the model that answered stays; the next turn begins with the first of the list again.
- * B4  Once all have failed, the conversation waits as it does with one model, until the first of them may be asked again, and begins the
- *     list anew; after as many rounds the turn fails.
- * B5  A model that a person has chosen answers alone: the choice may be about where the words go.
+ * A failure that another model would meet too (a refused request, a key, a prompt that is too long) changes no model. Within a turn the
+ * model that answered stays; the next turn begins with the first of the list again.
+ *
+ * @rule turn/fallback-fences-first: The next model's call is an effect of its own: the call before it is fenced, and its streamed text is
+ *   taken back. (test: test/conversation/turn/fallback.test.ts)
+ * @rule turn/all-models-failed: Once all models have failed, the conversation waits, as it does with one model, until the first of them may
+ *   be called again, and begins the list anew; after as many rounds the turn fails. (test: test/conversation/turn/fallback.test.ts)
+ * @rule turn/chosen-model-alone: A model that a person has chosen answers alone: the choice may be about where the words go. (test:
+ *   test/conversation/turn/fallback.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { StepFailure } from '../activity-io/effects.js';
@@ -34,7 +37,7 @@ export function askNextModel(
 ): ConversationState | undefined {
   const { turn, settings, now } = state;
   const list = settings?.fallback;
-  // Settings that are not this turn's any more: a person has chosen a model meanwhile (B5).
+  // Settings that are not this turn's any more: a person has chosen a model meanwhile (turn/chosen-model-alone).
   if (!turn?.isConfigured || !list || !isModelAway(failure.type)) return undefined;
   const rounds = turn.fallback?.rounds ?? 0;
   const own = retryAfter(failure, rounds + 1, now);
@@ -50,7 +53,7 @@ export function askNextModel(
       { kind: 'fallback', ...placeOf(turn, call), for: inWords(failure), ...fallback },
     );
   }
-  // B4
+  // (turn/all-models-failed)
   if (rounds + 1 >= maxRounds) return endWithOpenCalls(state, 'failed', { type: reason, message: failure.message });
   const again = { model: null, insteadOf: list.first, reason, rounds: rounds + 1 };
   const asked = ask(state, call, again, { kind: 'reset', ...placeOf(turn, call), attempt: `${call.id}/left` });
@@ -61,7 +64,7 @@ export function askNextModel(
   return withRetry(announced, id, { until, attempts: rounds + 1, failure });
 }
 
-/** B2 */
+/** (turn/fallback-fences-first) */
 function ask(state: ConversationState, call: ModelCall, fallback: NonNullable<Turn['fallback']>, news: FeedEvent): ConversationState {
   const left = abandon(settle(state, [{ effect: call.id, entry: null }]), [call.id]);
   const moved = withTurn(announce(left, news), (turn) => ({ ...turn, isConfigured: false, deferred: [], fallback }));

@@ -1,9 +1,10 @@
 /**
  * The step that calls the model: what it is given, and what becomes of it.
  *
- * T2  A result counts only for the call that is in flight; what comes later is dropped, and only its cost counts.
- * T6  A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason defers twice without an
- *     answer between.
+ * @rule turn/result-of-flight-counts: A result counts only for the call that is in flight; a later one is dropped, and only its cost
+ *   counts. (test: test/conversation/turn/turns.test.ts)
+ * @rule turn/no-reason-defers-twice: A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason
+ *   defers twice without an answer between. (test: test/conversation/turn/riding.test.ts)
  */
 import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
@@ -139,7 +140,7 @@ function payMade(
 
 export function failModelStep(state: ConversationState, { input, failure, at }: Failed<'model-step'>): ConversationState {
   const call = currentModelCall(state);
-  if (!state.turn || call?.id !== input.call.id) return state; // T2
+  if (!state.turn || call?.id !== input.call.id) return state; // (turn/result-of-flight-counts)
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
   if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure, 'Temporal');
   // The message is safe in history, and the model was not asked: there is no end to trying.
@@ -179,7 +180,7 @@ function acceptFound(
   }));
 }
 
-/** T6. */
+/** (turn/no-reason-defers-twice) */
 function acceptDeferral(
   state: ConversationState,
   { reason, configured, usedUp, recalled }: Extract<Completed<'model-step'>['output'], { readonly kind: 'deferred' }>,
@@ -211,7 +212,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const call = currentModelCall(given);
   const { turn } = given;
   const paid: ConversationState = { ...given, usage: addUsage(given.usage, answer.usage) };
-  if (!turn || call?.id !== answer.call) return paid; // T2
+  if (!turn || call?.id !== answer.call) return paid; // (turn/result-of-flight-counts)
   const state = withoutRetry(paid, call.id);
   if (answer.fenced) return endTurn(spend(state, answer.usage), 'interrupted');
 
@@ -278,7 +279,7 @@ function cutInWords(
 function failCall(state: ConversationState, id: string, failure: StepFailure, says: 'the model' | 'Temporal'): ConversationState {
   const call = currentModelCall(state);
   const { turn } = state;
-  if (!turn || call?.id !== id) return state; // T2
+  if (!turn || call?.id !== id) return state; // (turn/result-of-flight-counts)
   const failures = call.failures + 1;
   const failed = countFailure(state, call);
   if (turn.stopping) return endWithOpenCalls(failed, 'interrupted');

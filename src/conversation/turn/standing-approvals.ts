@@ -2,9 +2,13 @@
  * What a person has allowed for good, in this conversation: calls that are the same as one that the person has seen (the worker says which
  * are, by `plan.approval.same`).
  *
- * P4  It counts for what was shown: a call that differs in any argument, or whose path leads elsewhere, is asked about.
- * P5  What the agent's rules deny is not run, and what is asked about each time (no `same`) cannot be allowed for good.
- * P6  It ends with the session, and no fork, resumed life or sub-agent inherits it.
+ * An approval for good covers the call that the person saw: a call that differs in any argument, or whose path leads elsewhere, needs
+ * its own approval.
+ *
+ * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot be allowed for good.
+ *   (test: test/conversation/turn/standing-approvals.test.ts)
+ * @rule turn/approval-ends-with-session: An approval for good ends with the session, and no fork, resumed life or sub-agent inherits it.
+ *   (test: test/conversation/turn/standing-approvals.test.ts)
  */
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
@@ -12,7 +16,7 @@ import type { ToolCall } from '../state/turn-state.js';
 /** As many as are remembered: beyond it the oldest is asked about again. */
 const MAX_ALLOWED = 100;
 
-/** P5 */
+/** (turn/denied-stays-denied) */
 export function sameOf({ plan: { approval } }: Pick<ToolCall, 'plan'>): string | undefined {
   return approval?.policy === 'ask' ? approval.same : undefined;
 }
@@ -29,7 +33,7 @@ export function allowAlways(state: ConversationState, call: ToolCall): Conversat
   return { ...state, allowedCalls: [...(state.allowedCalls ?? []), { same, tool, target, callId }].slice(-MAX_ALLOWED) };
 }
 
-/** P6 */
+/** (turn/approval-ends-with-session) */
 export function forgetAllowed({ allowedCalls: _, ...state }: ConversationState): ConversationState {
   return state;
 }

@@ -1,8 +1,8 @@
 /**
  * The tool calls of one answer: run together, and answered together.
  *
- * T2  A result counts only for the call that is in flight; what comes later is dropped.
- * T3  Before the next model call, every tool call of an answer in the context has its result in the context.
+ * @rule turn/results-before-next-call: Before the next model call, every tool call of an answer in the context has its result in the
+ *   context. (test: test/conversation/turn/turns.test.ts)
  */
 import { abandon } from './budget.js';
 import { toolEntry } from '../activity-io/entries.js';
@@ -108,7 +108,7 @@ export function acceptTool(state: ConversationState, { output }: Completed<'run-
 /** Of a call that ran by itself, or rode. The caller ends the round when this was its last. */
 export function acceptToolResult(state: ConversationState, result: ToolFinished): ConversationState {
   const call = openToolCalls(state).find(({ id }) => id === result.callId);
-  if (!state.turn || !call) return state; // T2
+  if (!state.turn || !call) return state; // (turn/result-of-flight-counts)
   const paid = result.usage ? spend({ ...state, usage: addUsage(state.usage, result.usage) }, result.usage) : state;
   const counted = countResult(paid, result);
   const done: ConversationState = {
@@ -130,7 +130,7 @@ function contextAfter(now: AppContextRef | undefined, whole: AppContextRef, chan
 
 export function failTool(state: ConversationState, { id, failure }: Failed<'run-tool'>): ConversationState {
   const call = openToolCalls(state).find((one) => one.id === id);
-  if (!call || !state.turn) return state; // T2
+  if (!call || !state.turn) return state; // (turn/result-of-flight-counts)
   const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
   // It may have committed before it was lost: then its fence returns what it cost.
   const given = abandon(settled, [id]);

@@ -66,7 +66,7 @@ export function withToolCalls(state: ConversationState, change: (call: ToolCall)
   );
 }
 
-/** T3: results enter the context together and in the order of their calls, once. */
+/** Results enter the context together and in the order of their calls, once (turn/results-before-next-call). */
 export function closeRound(state: ConversationState, calls: readonly ToolCall[]): ConversationState {
   const there = new Set(slotsOf(state.context));
   const missing = calls.filter(({ slot }) => !there.has(slot));

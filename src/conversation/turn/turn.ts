@@ -1,8 +1,10 @@
 /**
  * One turn: begin, call the model, run tools, end. The model's part is in model-step.ts, the tools' in tool-round.ts.
  *
- * T1  A turn that began ends exactly once, and every message that became or joined it is answered by that end.
- * T5  A slot is given once; one whose effect failed stays empty and out of the context.
+ * A slot is given once; if its effect failed, it stays empty and out of the context.
+ *
+ * @rule turn/ends-once: A turn that began ends exactly once, and its end answers every message that became or joined it. (test:
+ *   test/conversation/lives/own.test.ts)
  */
 import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
 import { budgetOf, abandon } from './budget.js';
@@ -145,12 +147,14 @@ export function endIfStopped(state: ConversationState): ConversationState {
   return state.turn?.stopping && callsInFlight(state).length + runningChildren(state).length === 0 ? endStopped(state) : state;
 }
 
-/** T4: everything open is settled, whatever became of it, and the turn ends. */
+/** Everything open is settled, whatever became of it, and the turn ends (outbox/every-call-settled). */
 export function endStopped(state: ConversationState): ConversationState {
   return endWithOpenCalls(state, 'interrupted');
 }
 
-/** The turn ends in the middle: each tool call is answered all the same (T4), and what runs is given up and fenced. */
+/**
+ * The turn ends in the middle: each tool call is answered all the same (outbox/every-call-settled), and what runs is given up and fenced.
+ */
 export function endWithOpenCalls(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
   const { turn } = state;
   if (!turn) return state;

@@ -1,9 +1,9 @@
 /**
  * What a message decides that answers a task which waits for a person. Pure.
  *
- * D1  Nothing is allowed by a word alone: an approval names the hash of the call as it was shown, or its first characters.
- * D2  A refusal needs no hash where one call alone waits. A question is answered by any text.
- * D3  What a tool of another client answers is no matter of words: a data part that names the call gives it.
+ * - No word alone allows a call: an approval names the hash of the call as it was shown, or its first characters.
+ * - A refusal needs no hash if one call alone waits; any text answers a question.
+ * - Words cannot answer for another client's tool: a data part that names the call does.
  */
 import { z } from 'zod';
 import type { Pending } from '../../client.js';

@@ -1,8 +1,10 @@
 /**
  * The operations of A2A on conversations. A task is a turn, and nothing of it is kept here: any gateway answers for it.
  *
- * T1  The same message is one task: within its context by its id, without a context by its words too.
- * T2  A message with a task's id answers what that task asks a person; while the task works, it reaches the model in the same turn.
+ * @rule a2a/same-message-same-task: The same message is one task: within its context by its id, without a context by its words too. (test:
+ *   test/gateway/a2a/a2a.slow.test.ts)
+ * @rule a2a/message-to-its-task: A message with a task's id answers the task's question to a person; while the task works, the message
+ *   reaches the model in the same turn. (test: test/gateway/a2a/a2a.slow.test.ts)
  */
 import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk' with {
   'resolution-mode': 'import',
@@ -116,7 +118,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     return { name, updates: followSubmitted(core, submitted, own, { name, signal, untilAsked }) };
   };
 
-  /** T1. */
+  /** (a2a/same-message-same-task) */
   const beginTask = async (said: Said, untilAsked: boolean): Promise<Begun> => {
     const agent = await agentOf(said);
     const own = [principal.name, agent, said.messageId, said.text, JSON.stringify(said.data)];
@@ -124,7 +126,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     return submit(said.context === '' ? `a2a-${shortHash(own)}` : said.context, said, { start: { agent } }, untilAsked);
   };
 
-  /** T2. */
+  /** (a2a/message-to-its-task) */
   const goOn = async (name: TaskName, said: Said, untilAsked: boolean): Promise<Begun> => {
     if (said.context !== '' && said.context !== name.context)
       throw invalid('message.contextId is not that of the task', 'message.contextId');

@@ -1,10 +1,9 @@
 /**
  * A turn's live events as the updates of a task. Pure.
  *
- * E1  Each text that the model says is an artifact, in chunks that are appended.
- * E2  What a failed attempt had said is taken back: its artifact is replaced by nothing, and the next attempt is appended to that.
- * E3  At the end every artifact is what is recorded: what streaming had missed is appended, what it had otherwise is replaced.
- * E4  The last update has the final state.
+ * - Each text of the model is an artifact, in appended chunks.
+ * - The text of a failed attempt is taken back: nothing replaces its artifact, and the next attempt is appended to that.
+ * - At the end every artifact is as recorded: missing text is appended, different text is replaced. The last update has the final state.
  */
 import type { AnswerEvent } from '../core/turns/answer-parts.js';
 import type { CallEvent } from '../core/calls/tool-calls.js';

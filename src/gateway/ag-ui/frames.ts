@@ -1,14 +1,16 @@
 /**
  * A turn as AG-UI events (protocol 1.0). Pure: events in, frames out.
  *
- * G1  All that a run opens is closed before it ends: clients check that.
- * G2  A text is ended once its model call has committed. One that turns out void is ended with `metadata.perdura.void`, and a snapshot of
- *     the messages takes it away: a client ends with the messages that stand.
- * G3  Ids begin with their turn. A client that has a part of a turn and gets it from its beginning loses that part first: it would add
- *     the same text to what it has.
- * G4  A run ends where nothing but a person is waited for, with an interrupt for each call; the run that answers them goes on from there.
- * G5  It ends, too, where the client's own tools are waited for: a success that names their calls. Before a call is the client's to run, the
- *     client does not have it, since it would run one that a person must allow first.
+ * A run closes everything that it opens before it ends: clients check that. Ids begin with their turn. If a client has a part of a turn and
+ * gets the turn from its beginning, it loses that part first: it would add the same text to what it has.
+ *
+ * @rule ag-ui/text-ends-committed: A text ends once its model call has committed. A void text ends with `metadata.perdura.void`, and a
+ *   snapshot of the messages removes it: a client ends with the messages that stand. (test: test/gateway/ag-ui/frames.test.ts)
+ * @rule ag-ui/waiting-ends-the-run: A run ends when it waits only for a person, with an interrupt for each call; the run that answers them
+ *   goes on from there. (test: test/gateway/ag-ui/frames.test.ts)
+ * @rule ag-ui/client-runs-allowed-calls: A run ends when it waits for the client's own tools, with a success that names their calls. The
+ *   client gets a call only once it may run it, since it would run a call that a person must allow first. (test:
+ *   test/gateway/ag-ui/client-tools.slow.test.ts)
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
@@ -37,7 +39,7 @@ export interface Interrupt {
   readonly toolCallId: string;
   readonly responseSchema: Json;
   readonly expiresAt: string;
-  /** Of a call that the client does not have (G5). */
+  /** Of a call that the client does not have (ag-ui/client-runs-allowed-calls). */
   readonly metadata?: { readonly perdura: Json };
 }
 
@@ -96,7 +98,7 @@ export interface FramesOptions extends Run {
 export interface Frames {
   start(): readonly Frame[];
   take(event: CallEvent): readonly Frame[];
-  /** Ends the run while its turn waits (G4). */
+  /** Ends the run while its turn waits (ag-ui/waiting-ends-the-run). */
   pause(waiting: readonly AskedCall[]): readonly Frame[];
 }
 
@@ -107,11 +109,11 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   const known = continues ? messages : [];
   const knownCalls = new Set(callsOf(known).map(({ id }) => id));
   const knownResults = new Set(known.map(({ toolCallId }) => toolCallId));
-  /** Texts of the call at hand (G2). */
+  /** Texts of the call at hand (ag-ui/text-ends-committed). */
   let texts: string[] = [];
   /** The message that carries the tool calls of the model call at hand. */
   let parent: string | undefined;
-  /** Of the client's tools, until they are the client's to run (G5). */
+  /** Of the client's tools, until they are the client's to run (ag-ui/client-runs-allowed-calls). */
   const held = new Map<string, Extract<CallEvent, { readonly kind: 'tool-called' }>>();
 
   const settle = (): Frame[] => {

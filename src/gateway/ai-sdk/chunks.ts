@@ -1,12 +1,14 @@
 /**
  * A turn as the AI SDK's UI message stream, version 1. Pure: events in, chunks out.
  *
- * U1  Clients can only append. A text is ended once its model call has committed; one that turns out void is ended with
- *     `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own.
- * U2  A client answers an approval or a question with a new request, which it sends when the stream has ended: so the stream ends where
- *     nothing but a person is waited for.
- * U3  Tools run here (`providerExecuted`): a client is never asked to run one, and never sends the end of one as news. Questions and tools
- *     that the page has brought are its to answer, until they have been.
+ * A client answers an approval or a question with a new request, after the stream has ended: so the stream ends when it waits only for a
+ * person.
+ *
+ * @rule ai-sdk/void-text-marked: Clients can only append. A text ends once its model call has committed; a void text ends with
+ *   `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own. (test:
+ *   test/gateway/ai-sdk/chunks.test.ts)
+ * @rule ai-sdk/tools-run-here: Tools run here (`providerExecuted`): a client never runs one, and never reports its end as news. Questions
+ *   and the page's own tools are the client's to answer, until it has answered. (test: test/gateway/ai-sdk/chunks.test.ts)
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
@@ -68,7 +70,7 @@ export interface ChunksOptions {
 }
 
 export function createChunks({ turn, messageId, given = new Set() }: ChunksOptions): Chunks {
-  /** Texts of the call at hand (U1). */
+  /** Texts of the call at hand (ai-sdk/void-text-marked). */
   let texts: string[] = [];
   let isInStep = false;
   const names = new Map<string, { readonly name: string; readonly input: JsonValue }>();

@@ -120,7 +120,7 @@ function answersIn({ parts }: UiMessage): Answer[] {
       const note = approval.reason === undefined ? {} : { note: approval.reason };
       return [{ callId, to: 'approval', decision: approval.approved ? 'approve' : 'deny', ...note, ...shownCall(tool) }];
     }
-    // U3: what ran here is no answer.
+    // A tool that ran here is no answer (ai-sdk/tools-run-here).
     if (tool.providerExecuted === true) return [];
     if (state === 'output-available') {
       const json = (output ?? null) as JsonValue;

@@ -2,8 +2,8 @@
  * Files of a message, sent with it or named by a reference (`att_…`): before it is handed over pictures and documents are the
  * conversation's, and texts stand in its text.
  *
- * R1  An unknown reference refuses the message before a conversation is begun for it. Another tenant's is unknown (client/uploads.ts).
- * R2  What the file is says its content, not who names it.
+ * An unknown reference refuses the message before a conversation begins for it; another tenant's reference is unknown (client/uploads.ts).
+ * The content decides what a file is, not its sender.
  */
 import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
@@ -44,7 +44,7 @@ export type NamedSource = MediaSource & { readonly name?: string | undefined };
 type Client = Pick<PerduraClient, 'uploaded' | 'uploadedBytes' | 'attachUploaded' | 'attach'>;
 type WithFiles = Media & { readonly text: string };
 
-/** R1, R2: the same message with each file under what it is. */
+/** The same message with each file under what it is. */
 export async function checkAttachments<M extends WithFiles>(client: Client, message: M): Promise<M> {
   const files = sourcesIn(message);
   if (!files.some(({ kind, source }) => kind === 'documents' || isUpload(source))) return message;

@@ -50,7 +50,7 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
   return submitted(await core.submit(own, message, { start, signal }));
 }
 
-/** H4. The ids of the calls say which conversation it would be; that it is the asker's, its family says. */
+/** The ids of the calls say which conversation it would be, its family whether it is of this client (core/calls-are-history). */
 async function answerWaiting(
   core: Conversations,
   family: string,

@@ -2,14 +2,14 @@
  * Clients of stateless protocols send all that was said with each request. Which conversation such a request goes on with follows from
  * its messages alone, and so any gateway finds it.
  *
- * H1  A conversation that was made for such a request has an id that begins with its family: a hash of who asks, the `user` value, the
- *     agent, the instructions and the first thing that was said.
- * H2  A request goes on with a conversation of its family where its messages, without the newest, are exactly the turns of that
- *     conversation: no turn more, none less, no other word.
- * H4  Calls of the client's tools and what these answered are a part of what was said. A request that answers such calls goes on with the turn
- *     that made them, where all before it is as H2 says.
- * H3  Where there is none, the first message of a new one carries what the client has supplied, marked as that. The next request finds it
- *     by H2: what it compares is the message that it would have begun with.
+ * @rule core/family-in-the-id: A conversation of a stateless request has an id that begins with its family: a hash of the token, the `user`
+ *   value, the agent, the instructions and the first message. (test: test/gateway/supplied-history.test.ts)
+ * @rule core/exactly-the-turns: A request continues a conversation of its family if its messages, without the newest, are exactly the turns
+ *   of that conversation: no turn more, none less, no other word. (test: test/gateway/supplied-history.test.ts)
+ * @rule core/calls-are-history: Calls of the client's tools and their results are part of the history. A request that answers such calls
+ *   continues their turn, if everything before it matches (core/exactly-the-turns). (test: test/gateway/client-tools.slow.test.ts)
+ * @rule core/history-in-first-message: If no conversation matches, the first message of a new one carries the client's history, marked as
+ *   that. The next request finds the conversation by its first message. (test: test/gateway/supplied-history.test.ts)
  */
 import { createHash } from 'node:crypto';
 import { partSchema } from '../../conversation/protocol/input.js';
@@ -55,7 +55,7 @@ export interface Asking {
   readonly agent: string;
 }
 
-/** H1: what the ids of its conversations begin with. */
+/** The beginning of its conversations' ids (core/family-in-the-id). */
 export function familyOf({ principal, user, agent }: Asking, { instructions = '', said }: Supplied): string {
   return `api-${shortHash([principal, user, agent, instructions, said[0]?.text ?? ''])}`;
 }
@@ -115,7 +115,7 @@ const MARK = '[Supplied by the client, one message a line; none of it was said h
 const INSTRUCTIONS = "[The client's instructions:]";
 const ANSWERED = '[The tools that were called last have answered, as it says above: go on from there.]';
 
-/** H3: what a conversation begins with that starts at this request. */
+/** The beginning of a conversation that starts at this request (core/history-in-first-message). */
 export function firstMessage({ instructions, said, answers, beside = '' }: Supplied): string {
   const before = answers === undefined ? said.slice(0, -1) : said;
   const newest = answers === undefined ? (said.at(-1)?.text ?? '') : joined([ANSWERED, beside]);
@@ -131,7 +131,9 @@ function lineOf({ role, text, joined: words, calls }: Said): string {
   return JSON.stringify({ role, text: joined([text, ...(words ?? [])]), ...(made && { calls: made }) });
 }
 
-/** H2, of everything that is recorded of a conversation; `upTo`: up to the slot of the calls that the request answers. */
+/**
+ * (core/exactly-the-turns), of everything that is recorded of a conversation; `upTo`: up to the slot of the calls that the request answers.
+ */
 export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo = Infinity): boolean {
   const { said, answers } = supplied;
   const known = entries.filter(({ slot, message }) => slot <= upTo || message.role === 'tool');

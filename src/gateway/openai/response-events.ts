@@ -2,9 +2,10 @@
  * A turn as the events of a response. Pure: the same live events give the same numbers, in any gateway, and so a client that comes back
  * goes on after the number that it has.
  *
- * R1  The last event has the whole response, as it is recorded.
- * R2  What a failed attempt said is taken back: its item ends without content, and the next attempt has an item with an id of its own.
- * R3  Where live events were lost, nothing more is shown until the last event.
+ * The text of a failed attempt is taken back: its item ends without content, and the next attempt has an item with an id of its own. If
+ * live events were lost, the stream shows nothing more until the last event.
+ *
+ * @rule openai/whole-response-last: The last event has the whole response, as it is recorded. (test: test/gateway/texts-of-a-turn.test.ts)
  */
 import type { TurnPiece, Whole } from '../core/turns/turn-texts.js';
 import {
@@ -102,7 +103,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
       ];
     });
 
-  /** R1. What streaming has missed comes as items of its own. */
+  /** Text that streaming missed comes as items of its own (openai/whole-response-last). */
   const finish = (ended: Whole): ResponseEvent[] => {
     const { result, texts: whole } = ended;
     const shown = [...texts, ...(open ? [open.text] : [])];

@@ -1,9 +1,12 @@
 /**
  * Conversations as one tenant has them: the client of the installation, with ids of the tenant's own (ids.ts).
  *
- * Q1  Each method is here by name: one that the client gets later does not compile until it is decided what a tenant sees of it.
- * Q2  An id that comes in is looked up under its hash, whatever it is; one that goes out is the public one.
- * Q3  What a start may say is named here: nothing that another conversation could be reached by.
+ * Each method is here by name: a new method of the client does not compile until its view for a tenant is decided.
+ *
+ * @rule tenants/public-ids: An incoming id is looked up under its hash, whatever it is; an outgoing id is the public one. (test:
+ *   test/gateway/tenants/every-route.test.ts)
+ * @rule tenants/start-reaches-no-other: The fields of a start are named here: none of them reaches another conversation. (test:
+ *   test/gateway/tenants/every-route.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import type { PerduraClient } from '../../client.js';
@@ -49,7 +52,10 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
   const owned = (publicId: string): Pick<StartOptions, 'tenant' | 'publicId'> =>
     tenant === null ? {} : { ...owner, publicId: basePart(publicId) };
 
-  /** Q2: `own` are the ids that the request names, as Temporal has them; its answer, or what is wrong, names them as the request does. */
+  /**
+   * `own` are the ids that the request names, as Temporal has them; its answer, or what is wrong, names them as the request does
+   * (tenants/public-ids).
+   */
   const asked = async <T>(named: readonly string[], work: (show: Show, ...own: readonly string[]) => Promise<T>): Promise<T> => {
     const own = await Promise.all(named.map(async (id) => ids.toWorkflowId(id)));
     const names: Asked = new Map(named.map((id, at) => [basePart(own[at] ?? ''), basePart(id)]));
@@ -70,7 +76,7 @@ function createOwnClient(client: PerduraClient, ids: Own): PerduraClient {
 
   const isOwn = ids.isOwn ?? ((id: string) => Promise.resolve(id.startsWith(ids.prefix)));
 
-  /** Q3. */
+  /** (tenants/start-reaches-no-other) */
   const startOf = (publicId: string, start: StartOptions = {}): StartOptions => {
     const { agent, scope, title, autoTitle, model, mode, budget, context } = start;
     return { agent, scope, title, autoTitle, model, mode, budget, context, ...owned(publicId) };

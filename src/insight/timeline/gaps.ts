@@ -3,7 +3,7 @@ import { words } from './payloads.js';
 import type { ReadRun } from './read-run.js';
 import type { TimelineBar, TimelineMark } from './shape.js';
 
-/** H3. */
+/** (timeline/wait-between-steps) */
 export function peopleIn(turn: string, runs: readonly ReadRun[]): TimelineBar[] {
   const decided = new Map(runs.flatMap((run) => [...run.decided]));
   const all = runs.flatMap(({ bars }) => bars);

@@ -63,7 +63,7 @@ export interface RunHistory {
   readonly events: readonly HistoryEvent[];
 }
 
-/** What Temporal says is under way; its start and attempts stand in no event yet (H1). */
+/** A running activity, by Temporal's word: no event has its start and attempts yet (timeline/lost-or-waiting). */
 export interface UnderWay {
   readonly id: string;
   readonly attempt: number;

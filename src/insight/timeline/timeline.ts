@@ -1,11 +1,15 @@
 /**
  * What happened in one turn and when, as Temporal's history has it: bars on lanes, and marks where something broke or moved.
  *
- * H1. Temporal writes the start of an activity with its end, for the last attempt alone: what lies between scheduling and that start is
- *     lost time where there was an attempt before, and waiting for a worker where there was none.
- * H2. A quick tool rides on a model step: when it ran follows from how long it says it took.
- * H3. That a person is waited for is no event of Temporal's: it begins where the step ends that asked, and ends with the decision.
- * H4. What is of no turn (the store, compaction, healing) is of the one in whose time it was.
+ * A quick tool rides on a model step: when it ran follows from how long it says it took.
+ *
+ * @rule timeline/lost-or-waiting: Temporal writes the start of an activity with its end, for the last attempt alone: the time between
+ *   scheduling and that start is lost time after an earlier attempt, and otherwise a wait for a worker. (test:
+ *   test/insight/timeline.test.ts)
+ * @rule timeline/wait-between-steps: Temporal has no event for a wait for a person: it begins where the step ends that caused it, and ends
+ *   with the decision. (test: test/insight/timeline.test.ts)
+ * @rule timeline/lane-of-its-time: Work of no turn (the store, compaction, healing) belongs to the turn in whose time it was. (test:
+ *   test/insight/timeline.test.ts)
  */
 import type { Usage } from '../../records/message.js';
 import { deathOf, peopleIn, retriesBetween } from './gaps.js';
@@ -28,7 +32,7 @@ export function timelineOf(
   const isOpen = !ended || own.some(({ bar }) => bar.to === null);
   const lastEnd = Math.max(from ?? 0, ...own.map(({ bar }) => bar.to ?? bar.from));
   const to = isOpen ? Infinity : lastEnd;
-  // H4
+  // (timeline/lane-of-its-time)
   const within = (start: number, end: number | null): boolean => from !== null && start <= to && (end ?? Infinity) >= from;
   const beside = read.flatMap(({ bars }) => bars).filter(({ bar, turn: of }) => of === undefined && within(bar.from, bar.to));
   const found = [...own, ...beside].map(({ bar }) => bar);

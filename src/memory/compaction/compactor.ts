@@ -1,9 +1,9 @@
 /**
  * Who makes memory of older turns (seed 004, CompactionManager): a registry with `WorkingFlowCompactor`, and custom compactors.
  *
- * K1  One that throws, hangs or answers what cannot be used costs no turn: the default does it, and it is said.
- * K2  What it answers is checked and cut to the same bounds as a model's answer.
- * K3  Being stopped is no failure (S3 in summary.ts).
+ * - A compactor that throws, hangs or gives an unusable answer costs no turn: the default does the work, and the result says so.
+ * - Its answer is checked and cut to the same bounds as a model's answer.
+ * - An interrupt is no failure (compaction/interrupt-passes).
  */
 import { z } from 'zod';
 import type { Entry } from '../../records/message.js';
@@ -114,7 +114,7 @@ const PATIENCE_MS = 90_000;
 const TURN_CHARACTERS = 8_000;
 const FAILURE_CHARACTERS = 500;
 
-/** Throws only what says that the work was stopped (K3), and what `throws` names. */
+/** Throws only what says that the work was stopped (compaction/interrupt-passes), and what `throws` names. */
 export async function compactWith(compactor: Compactor | undefined, work: CompactionWork): Promise<Made> {
   const own = compactor && (await askOwn(compactor, work));
   if (compactor && own?.ok)

@@ -2,10 +2,12 @@
  * From a window of turns to memory (seed 000, "Summarizer"): by a model, and where that does not work, by rule. A bad answer never
  * fails a turn.
  *
- * S1  The model is asked once, and once more when its answer was not usable, with the reason. What is too long to be shown whole is
- *     read in pieces before (long-record.ts).
- * S2  File operations and tool failures are facts: they come into every summary by themselves, also into one that a model writes.
- * S3  Being stopped is no failure: an interrupt goes through.
+ * The model gets one call, and a second one with the reason if its answer was not usable. A record that is too long is read in pieces
+ * before (long-record.ts).
+ *
+ * @rule compaction/facts-in-every-summary: File operations and tool failures are facts: every summary has them, also one that a model
+ *   writes. (test: test/memory/summary.test.ts)
+ * @rule compaction/interrupt-passes: An interrupt is no failure: it passes through. (test: test/memory/summary.test.ts)
  */
 import { isNotice, type Entry, shownText } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
@@ -34,7 +36,7 @@ export interface SummarizeOptions extends Omit<SummaryRequest, 'entries' | 'note
   readonly throws?: (error: unknown) => boolean;
 }
 
-/** Throws only what says that the work was stopped (S3), and what `throws` names. */
+/** Throws only what says that the work was stopped (compaction/interrupt-passes), and what `throws` names. */
 export async function summarize(
   ask: Ask,
   entries: readonly Entry[],
@@ -74,7 +76,7 @@ async function wholePrompt(ask: Ask, request: SummaryRequest): Promise<SummaryPr
   return summaryPrompt({ ...request, notes: await readPieces(ask, prompt.pieces) });
 }
 
-/** S2. */
+/** (compaction/facts-in-every-summary) */
 export function withNotes(
   { episodic, ...facts }: Summary,
   entries: readonly Entry[],

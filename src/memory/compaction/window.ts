@@ -1,12 +1,17 @@
 /**
  * What a compaction takes (seed 000, sections 10.1A and 19), and how deep it goes where that is too little.
  *
- * C1  First whole turns that have ended: the newest `tailTurns` of them stay, and so does the current one, which does not count among
- *     them. What truncation left out of the prompt is taken with them, from whichever turn.
- * C2  Where these do not free enough, the turns of the tail go too, oldest first; after them the oldest tool rounds of the current turn.
- *     Its last round stays, which the model may not have read yet, and so does all that a person said in it.
- * C3  A call and its results go together, in whichever turns they stand: where one stays, so does the other.
- * C4  What comes after the current turn (messages that wait) stays, and so do the application's chunks that are not WORKING_FLOW.
+ * The last round of the current turn stays, since the model may not have read it yet, and so do all words of a person in that turn.
+ *
+ * @rule compaction/older-turns-first: A compaction first takes whole turns that have ended: the newest `tailTurns` of them stay, and so
+ *   does the current turn, which does not count among them. Messages that truncation left out of the prompt go too, from whichever turn.
+ *   (test: test/memory/window.test.ts)
+ * @rule compaction/deeper-if-too-little: If the older turns do not free enough, the turns of the tail go too, oldest first; after them the
+ *   oldest tool rounds of the current turn. (test: test/memory/window-depth.test.ts)
+ * @rule compaction/pairs-stay-together: A call and its results go together, in whichever turns they stand: if one stays, so does the other.
+ *   (test: test/memory/window.test.ts)
+ * @rule compaction/waiting-messages-stay: Messages after the current turn stay, and so do the application's chunks that are not
+ *   WORKING_FLOW. (test: test/memory/window.test.ts)
  */
 import { isNotice, isPinned, type Entry } from '../../records/message.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
@@ -33,9 +38,9 @@ export interface WindowOptions {
   readonly tailTurns?: number;
   /** Slots that are out of the prompt already. */
   readonly leftOut?: ReadonlySet<number>;
-  /** Slots: of what C1 and C2 may take these are taken, however deep, and nothing else but what was left out. Absent: as C1 and C2 have it. */
+  /** Slots: of the messages that may go these go, however deep, and nothing else but what was left out. Absent: oldest first. */
   readonly chosen?: ReadonlySet<number>;
-  /** Tokens: where what C1 names frees as many, the rest stays; without it C2 does not apply. */
+  /** Tokens: if the older turns free as many, the rest stays; without it only they go (compaction/deeper-if-too-little). */
   readonly enough?: number;
   /** Tokens that are to be freed where it does not: once the tail is touched, it is for a while. */
   readonly free?: number;
@@ -89,7 +94,7 @@ export function compactionWindow(
   };
 }
 
-/** C1, C2, C4. */
+/** (compaction/older-turns-first, compaction/deeper-if-too-little, compaction/waiting-messages-stay) */
 function depthsOf(
   entries: readonly Entry[],
   { currentTurn, tailTurns, leftOut }: Required<Pick<WindowOptions, 'tailTurns' | 'leftOut'>> & Pick<WindowOptions, 'currentTurn'>,
@@ -132,7 +137,7 @@ function roundsIn(current: readonly Entry[]): ReadonlyMap<Entry, number> {
   return round === 0 ? new Map() : rounds;
 }
 
-/** C3: what one pair ties together is one part, and goes with the last of it. */
+/** Turns that a pair ties together are one part, and go with the last of it (compaction/pairs-stay-together). */
 function partsOf(entries: readonly Entry[], placeOf: ReturnType<typeof depthsOf>): ReadonlySet<Part> {
   const byName = new Map<string, Part>();
   const callers = new Map<string, string>();

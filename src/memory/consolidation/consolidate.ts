@@ -1,10 +1,10 @@
 /**
  * From a conversation to a history entry and a memory (seed 001, ConsolidationService).
  *
- * C1  The model is asked once, and once more when something in its answer was not usable, with the reason. What is too long to be
- *     shown whole is read in pieces before (long-record.ts).
- * C2  After that a field that is fit is taken, be it from the first answer; a bad field does not cost the good one.
- * C3  What the model throws goes through: its caller retries a provider's failure, and never an interrupt.
+ * - The model gets one call, and a second one with the reason if something in its answer was not usable. A record that is too long is read
+ *   in pieces before (long-record.ts).
+ * - After that a usable field is taken, also from the first answer; a bad field does not cost the good one.
+ * - An error of the model passes through: the caller retries a provider's failure, and never an interrupt.
  */
 import { readPieces, type Ask } from '../long-record.js';
 import { cut, oneLine, beginningOf, utf8Length } from '../../records/text.js';
@@ -34,7 +34,7 @@ export type Consolidated =
 
 const REASON_CHARACTERS = 500;
 
-/** `askForNotes` reads what is too long. Throws only what one of the two throws (C3). */
+/** `askForNotes` reads what is too long. Throws only what one of the two throws. */
 export async function consolidate(ask: Ask, request: ConsolidationRequest, askForNotes = ask): Promise<Consolidated> {
   const prompt = consolidationPrompt(request);
   const { pieces } = prompt;
@@ -42,7 +42,7 @@ export async function consolidate(ask: Ask, request: ConsolidationRequest, askFo
   return askTwice(ask, whole, (result) => checkResult(result, request));
 }
 
-/** Memory put in order without a conversation; `unusable` when it should stay as it is. Throws only what `ask` throws (C3). */
+/** Memory put in order without a conversation; `unusable` when it should stay as it is. Throws only what `ask` throws. */
 export async function tendMemory(
   ask: Ask,
   { currentMemory, maxMemorySize }: Pick<ConsolidationRequest, 'currentMemory' | 'maxMemorySize'>,
@@ -81,14 +81,14 @@ function reasonOf({ problems }: CheckedResult): string {
  * What of a model's answer is fit to be remembered (seed 001, "On success"). MEMORY.md is overwritten by it, so what looks like an
  * accident is refused, field by field, with a reason that the model gets.
  *
- * R1  Memory does not vanish: of more than 200 bytes at least a fifth stays. Where compression was asked for, a twentieth, or
- *     half of the limit if that is less.
- * R2  Neither field repeats the question: our headings and instructions, labelled messages, or 1,000 characters of one message.
- *     (Shorter runs are how a person's dictated text is kept.)
- * R3  Memory has at most 64 KiB; a history entry is cut at 4,000 characters.
- * R4  A refusal to answer is no memory.
- * R6  It is this memory: of three lines or more, one in five is still to be recognized. (Compression may say all in other words.)
- * R5  Memory that changes nothing is not written; with no history entry beside it the answer says nothing.
+ * - Memory does not vanish: of more than 200 bytes at least a fifth stays. For a compression it is a twentieth, or half of the limit if
+ *   that is less.
+ * - Neither field repeats the question: our headings and instructions, labelled messages, or 1,000 characters of one message. (Shorter runs
+ *   are how a person's dictated text is kept.)
+ * - Memory has at most 64 KiB; a history entry is cut at 4,000 characters.
+ * - A refusal to answer is no memory.
+ * - It is this memory: of three lines or more, one in five is still recognizable. (A compression may use other words for all.)
+ * - Memory that changes nothing is not written; with no history entry beside it the answer says nothing.
  */
 interface CheckedResult {
   /** The fields that are fit. */
@@ -145,7 +145,7 @@ export function checkResult(
   return { result, problems: ['it has no "history_entry", and its "memory_update" changes nothing'] };
 }
 
-/** R5. A model that has nothing to say may repeat the prompt's word for nothing. */
+/** A model that has nothing to say may repeat the prompt's word for nothing. */
 function isUnchanged(update: string, current: string): boolean {
   const text = update.trim();
   return text === '' || text === EMPTY_MEMORY || text === current.trim();
@@ -162,7 +162,7 @@ function problemOfMemory(
     return `"memory_update" has ${bytes} bytes where memory has ${before}: give the whole memory, with all that is still true, not only what is new`;
   }
   if (before <= maxMemorySize && isForeign(update, currentMemory)) {
-    return '"memory_update" keeps next to nothing of what memory says now: give the whole memory, with all that is still true'; // R6
+    return '"memory_update" keeps next to nothing of what memory says now: give the whole memory, with all that is still true';
   }
   if (isRefusal(update)) return '"memory_update" declines the task: it must be the memory itself';
   const flatMemory = flat(currentMemory);
@@ -170,7 +170,7 @@ function problemOfMemory(
   return echo === undefined ? undefined : `"memory_update" repeats ${echo}`;
 }
 
-/** R6. A line is recognized by four in ten of its words. */
+/** A line is recognized by four in ten of its words. */
 function isForeign(update: string, currentMemory: string): boolean {
   const lines = linesOf(currentMemory)
     .map((line) => wordsSaid(line))
@@ -181,7 +181,6 @@ function isForeign(update: string, currentMemory: string): boolean {
   return known.length < lines.length * MIN_SHARE;
 }
 
-/** R1 */
 function leastBytes(before: number, maxMemorySize: number): number {
   return before > maxMemorySize ? Math.min(before * MIN_SHARE_COMPRESSED, maxMemorySize / 2) : before * MIN_SHARE;
 }
@@ -192,19 +191,19 @@ function problemOfHistory(entry: string, entries: readonly ConversationEntry[]):
   return echo === undefined ? undefined : `"history_entry" repeats ${echo}`;
 }
 
-/** R3. Headings are moved off the margin: in HISTORY they begin the next entry. */
+/** Headings are moved off the margin: in HISTORY they begin the next entry. */
 function fitHistory(entry: string): string {
   const text = entry.replace(/^(?=#)/gm, '  ').trim();
   return text.length <= MAX_HISTORY_ENTRY ? text : `${beginningOf(text, MAX_HISTORY_ENTRY - 1)}…`;
 }
 
-/** R4. Only what is short: a long memory may well begin with these words. */
+/** Only what is short: a long memory may well begin with these words. */
 function isRefusal(text: string): boolean {
   const beginning = text.replace(/^[\s#*>-]+/, '');
   return text.length <= REFUSAL_CHARACTERS && REFUSALS.some((pattern) => pattern.test(beginning));
 }
 
-/** R2. What memory has already is no echo, whatever its source. */
+/** Text that memory has already is no echo, whatever its source. */
 function echoIn(text: string, known: string): string | undefined {
   const seen = flat(text);
   if (ECHOES.some((echo) => seen.includes(echo) && !known.includes(echo))) return 'the headings or the instructions of the question';

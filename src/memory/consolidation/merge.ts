@@ -1,9 +1,10 @@
 /**
  * An update of MEMORY.md that a person's edit overtook (design section 4: edits by hand are never overwritten).
  *
- * M1  What only one side changed is taken from that side.
- * M2  Where both changed, the person's lines stay, and ours that are not there yet come after them.
- * M3  What the person deleted or rewrote does not come back: not in its place, not in another, not in other words.
+ * A change of one side alone is taken from that side. If both changed, the person's lines stay, and our new ones come after them.
+ *
+ * @rule consolidation/deleted-stays-deleted: A line that the person deleted or rewrote does not come back: not in its place, not in
+ *   another, not in other words. (test: test/memory/consolidation-merge.test.ts)
  */
 import { diff3Merge } from 'node-diff3';
 import { foldedLine, lineCounts, linesOf } from '../../records/memory/memory-lines.js';
@@ -29,7 +30,8 @@ export function mergeMemory({ base, theirs, ours }: MemoryVersions): string {
   const [a, o, b] = [linesOf(theirs), linesOf(base), linesOf(ours)];
   const theirLines = lineCounts(a);
   const isBack = comesBack(o, theirLines);
-  // M3 holds for every line of `ours`, also for one that was moved to a place where nothing else was changed.
+  // (consolidation/deleted-stays-deleted) holds for every line of `ours`, also for one that was moved to a place where nothing else was
+  // changed.
   const fits = (line: string): boolean => theirLines.has(foldedLine(line)) || !isBack(line);
   const isLong = Math.max(pairsIn(o, a), pairsIn(o, b)) > MAX_PAIRS;
   const regions = isLong ? [{ conflict: { a, o, b } }] : diff3Merge(a, o, b, { excludeFalseConflicts: true });
@@ -55,7 +57,7 @@ function notYet(lines: readonly string[], stands: Map<string, number>): string[]
   });
 }
 
-/** M3: whether a line is one that the person took out, or says it again. */
+/** Whether a line is one that the person took out, or says it again (consolidation/deleted-stays-deleted). */
 function comesBack(base: readonly string[], theirs: ReadonlyMap<string, number>): (line: string) => boolean {
   const deleted = [...lineCounts(base).keys()].filter((line) => !theirs.has(line));
   const exactly = new Set(deleted);

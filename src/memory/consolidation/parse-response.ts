@@ -1,11 +1,13 @@
 /**
  * The reading of what a model answered: any text at all (seed 001, "3-tier JSON parsing").
  *
- * T1  Without its code fence, the whole text is the JSON object.
- * T2  The one balanced `{…}` that it says in its own words (`ownObjects`) and that has a field, or whose only field is such an object.
- *     Two that differ are none: one of them may be somebody else's.
- * T3  Each field by itself. Only a string that is closed, and behind which the object goes on or ends, is a value: half of a
- *     memory would replace the whole. One that stood in the question is not the model's.
+ * @rule consolidation/whole-text-first: The reader first takes the whole text, without its code fence, as the JSON object. (test:
+ *   test/memory/consolidation-answer.test.ts)
+ * @rule consolidation/one-object: Then it takes the one balanced `{…}` in the model's words (`ownObjects`) that has a field, or whose only
+ *   field is such an object. Two that differ are none: one of them may be a quotation. (test: test/memory/consolidation-answer.test.ts)
+ * @rule consolidation/closed-fields-only: Then it takes each field by itself. Only a string that is closed, and behind which the object
+ *   goes on or ends, is a value: half of a memory would replace the whole. A string from the question is not the model's. (test:
+ *   test/memory/consolidation-answer.test.ts)
  */
 import { utf8Length, cleanText } from '../../records/text.js';
 import { ownObjects, squeezed, type FoundObject } from '../../records/balanced-json.js';
@@ -44,7 +46,7 @@ export function parseResponse(answer: string, question = ''): ParsedResponse {
   return result ? { ok: true, result } : { ok: false, reason: reasonFor(answer) };
 }
 
-/** T1 */
+/** (consolidation/whole-text-first) */
 function fromWhole(answer: string, question: string): ConsolidationResult | undefined {
   const text = withoutFence(answer.trim());
   try {
@@ -62,7 +64,7 @@ function withoutFence(text: string): string {
   return begin > 0 && end >= begin ? text.slice(begin, end) : text;
 }
 
-/** T2. All that differ. */
+/** All that differ (consolidation/one-object). */
 function fromBalanced(found: readonly FoundObject[]): ConsolidationResult[] {
   const own = found.map(({ value }) => value);
   const outer = own.flatMap((value) => resultOf(value) ?? []);
@@ -75,7 +77,7 @@ function onlyField(value: object): unknown {
   return fields.length === 1 ? fields[0] : undefined;
 }
 
-/** T3, of the object that is broken. A field that stands twice with another text is none. */
+/** Of the object that is broken. A field that stands twice with another text is none (consolidation/closed-fields-only). */
 function fromFields(answer: string, question: string): ConsolidationResult | undefined {
   const asked = squeezed(question);
   const field = (name: string): string | undefined => stringField(answer, name, asked);

@@ -2,9 +2,9 @@
  * What a consolidation asks (seed 001, "Consolidation prompt structure"): its lines and headings are the seed's, literally; what we
  * add stands behind them. The same request gives the same text.
  *
- * P1  Memory is shown whole, whatever its size: an update by one who saw half of it would lose the other half.
- * P2  The conversation is data. Nothing in it begins at the margin but our own labels, so it cannot pass for a heading. Memory is
- *     shown as it is, since its lines are to be given back so, but for those that would pass for ours.
+ * The prompt shows memory whole, whatever its size: a model that saw half of it would lose the other half. The conversation is data.
+ * Nothing in it begins at the margin but our own labels, so it cannot pass for a heading. Memory is shown as it is, since the model gives
+ * its lines back so, except for lines that would pass for ours.
  */
 import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
 import type { ConversationEntry } from './conversation-entries.js';
@@ -33,7 +33,7 @@ export interface ConsolidationRequest {
   readonly currentMemory: string;
   /** Bytes above which the model is asked to compress. */
   readonly maxMemorySize?: number;
-  /** Of the whole text, as far as memory leaves room (P1). */
+  /** Of the whole text, as far as memory leaves room. */
   readonly maxCharacters?: number;
   /** On the pieces that the prompt without them has. */
   readonly notes?: readonly string[];
@@ -132,7 +132,7 @@ function compression(bytes: number, maxMemorySize: number): string {
   return `The long-term memory has ${bytes} bytes, more than its limit of ${maxMemorySize}: compress it. Prune stale and low-value facts and merge what belongs together, until it fits; what the user asked to remember stays.`;
 }
 
-/** One of the prompt's own lines that is in memory is moved off the margin (P2). */
+/** One of the prompt's own lines that is in memory is moved off the margin. */
 function shownMemory(memory: string): string {
   const text = cleanText(memory).trim();
   return text === '' ? EMPTY_MEMORY : text.replace(OWN_LINES, '  ');

@@ -3,19 +3,24 @@
  * memory carries where it came from). The evidence is lexical: the same conversation gives the same answer, and no model can be
  * talked out of it.
  *
- * V1  New is a line that does not stand in the current memory; moved, indented or numbered anew it is the same line.
- * V2  `user`: up to three of his messages have 60 % of its words and everything hard in it (`significant-words.ts`, W2). A page with
- *     every common word says nothing against that; one passage of a tool that is not trusted does, when it has all that he did
- *     not say, and as much of the line as he: then the line was his until the tool added to it.
- * V3  Where half of a line or more stands in memory, only the rest of it is judged; without a rest it is the model's rewriting.
- * V4  `tool:<name>`: a result supports it better than the user does. Words of an assistant's answer count as the tool's when the
- *     tool's result, in the same turn, has them too: the model only passed them on. A trusted tool goes before another one.
- * V5  Else the model concluded it: `model`.
- * V6  What comes from a tool that is not trusted does not enter the text; what it would have replaced stays, in its place. So it is with
- *     what the model concluded where such a tool spoke in the range, as far as it is to be reviewed (`review.ts`).
+ * A line is new if the current memory does not have it; moved, indented or numbered anew it is the same line. A line without such a source
+ * is the model's conclusion: `model`.
  *
- * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's own conclusion, which is what
- * V6 is for. What a tool said in an earlier range, and the model says again in this one, counts as the model's own too.
+ * A page with every common word does not take a line from the user. One passage of an untrusted tool does, if it has every word that the
+ * user did not use, and as much of the line as they: then the line was the user's until the tool added to it. Words of an assistant's
+ * answer count as the tool's if the tool's result, in the same turn, has them too: the model only passed them on.
+ *
+ * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's conclusion, which
+ * then waits (consolidation/untrusted-waits). So does what a tool said in an earlier range, if the model says it again in this one.
+ *
+ * @rule consolidation/said-by-the-user: A line is the user's if up to three of their messages have 60 % of its words and everything hard in
+ *   it (documents/hard-words-exact). (test: test/memory/consolidation-provenance.test.ts)
+ * @rule consolidation/only-the-rest-judged: If half of a line or more stands in memory, only the rest of it is judged; without a rest it is
+ *   the model's rewriting. (test: test/memory/consolidation-provenance.test.ts)
+ * @rule consolidation/brought-by-a-tool: A line is a tool's (`tool:<name>`) if a result supports it better than the user does; a trusted
+ *   tool goes before another one. (test: test/memory/consolidation-provenance.test.ts)
+ * @rule consolidation/untrusted-waits: A line from an untrusted tool, or a model's conclusion after such a tool spoke (review.ts), waits
+ *   for a person; the line that it would have replaced stays. (test: test/memory/consolidation-provenance.test.ts)
  */
 import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
@@ -81,7 +86,6 @@ export function toolsThatSpoke(entries: readonly Entry[], trusted: ReadonlySet<s
   return [...new Set(names)].filter((name) => !trusted.has(name) && !OWN_TOOLS.has(name)).sort();
 }
 
-/** V1 */
 function newIn(before: readonly string[], after: readonly string[]): boolean[] {
   const known = lineCounts(before);
   return after.map((line) => !takeLine(known, line));
@@ -142,7 +146,7 @@ function sourceOf(line: string, evidence: Evidence, conversation: string): LineS
     const adder = passageBeyond(words, user, evidence);
     return adder ? by(`tool:${adder.name}`, [adder.turn]) : by('user', user.turns);
   }
-  // V3. The same holds for a line without a word: there is nothing that anybody could have said.
+  // The same holds for a line without a word (consolidation/only-the-rest-judged).
   const memory = bestOf(words, evidence.memory);
   const rest = memory.share >= REWRITTEN_SHARE ? without(words, memory.found) : words;
   const hardRest = without(hard, without(hard, rest));
@@ -158,7 +162,10 @@ interface Support {
   readonly turns: readonly string[];
 }
 
-/** V2: what the few that say most of it have together. All of a long conversation has every common word. */
+/**
+ * The words of the few messages that have most of the line. All of a long conversation has every common word
+ * (consolidation/said-by-the-user).
+ */
 function bestOf(words: ReadonlySet<string>, statements: readonly Statement[]): Support {
   const found = new Set<string>();
   const turns: string[] = [];
@@ -190,14 +197,14 @@ function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean 
   return share >= USER_SHARE && [...hard].every((word) => found.has(word));
 }
 
-/** V2 */
+/** (consolidation/said-by-the-user) */
 function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToolStatement | undefined {
   const unsaid = without(words, user.found);
   if (unsaid.size === 0) return undefined;
   return tools.find(({ passages }) => passages.some((said) => shareIn(unsaid, said) === 1 && shareOf(words, said) >= user.share));
 }
 
-/** V4 */
+/** (consolidation/brought-by-a-tool) */
 function toolBehind(
   words: ReadonlySet<string>,
   hard: ReadonlySet<string>,
@@ -222,7 +229,7 @@ function isSignificant(word: string): boolean {
   return /[@./\\]/.test(word) || /\d.*\d.*\d.*\d/.test(word);
 }
 
-/** V6. Removed lines go back to where the proposed line stands that replaced them. */
+/** Removed lines go back to where the proposed line stands that replaced them (consolidation/untrusted-waits). */
 function withoutProposed(
   before: readonly string[],
   after: readonly string[],

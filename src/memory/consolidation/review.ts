@@ -2,10 +2,10 @@
  * Which lines that a model concluded wait for a person, when a tool that is not trusted spoke in the range: words in another language, or
  * in other words, leave no trace in the evidence (`provenance.ts`), and stand in every later system prompt.
  *
- * W1  `strict`: every line that says something. Otherwise what would do harm by being believed: instructions, and addresses.
- * W2  An instruction is known by its first word (imperative), by whom it speaks to (second person) and by the words of rules and of
- *     sending in the commonest languages; a line in letters that these lists are not written in waits.
- * W3  An address (mail, URL, path, IP, account number) waits unless a person has said it, or memory has it already.
+ * - `strict`: every line that says something. Otherwise lines that do harm if they are believed: instructions, and addresses.
+ * - An instruction is known by its first word (imperative), by its second person, and by the words of rules and of sending in the commonest
+ *   languages; a line in letters that these lists do not use waits.
+ * - An address (mail, URL, path, IP, account number) waits unless a person has written it, or memory has it already.
  */
 import { oneLine } from '../../records/text.js';
 
@@ -23,7 +23,6 @@ export function waitsForReview(line: string, how: ReviewWhenToolsSpoke, known: (
   return how === 'strict' || isInstruction(text) || addressesIn(text).some((address) => !known(address));
 }
 
-/** W2 */
 function isInstruction(text: string): boolean {
   const words = text.toLowerCase().match(/[\p{L}\p{M}]+(?:['’]\p{L}+)?/gu) ?? [];
   // After "Note:", "Mail:" or a bold label a sentence begins anew.
@@ -65,7 +64,6 @@ const RULES = wordsOf(
   'altijd nooit moet moeten jij jouw instructies sturen gestuurd doorsturen wachtwoord',
 );
 
-/** W3 */
 function addressesIn(text: string): string[] {
   return (text.match(/[\p{L}\p{N}@._:/\\~#&=?%+-]{3,}/gu) ?? []).flatMap((token) => {
     const word = token.replace(/^[._:#&=?%+-]+|[._:#&=?%+\\-]+$/g, '');

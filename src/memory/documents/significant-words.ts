@@ -2,15 +2,17 @@
  * The words that make a sentence this one and no other, folded so that the same thing said twice has the same words. Lexical and
  * deterministic: no model and no dictionary is asked.
  *
- * W1  Case, width and accents do not count, nor do the commonest endings.
- * W2  What has digits, `@`, a path's slashes or a name's dots is hard: it is said exactly or not at all. So is a negation.
- * W3  Scripts without spaces between words, and Korean with its particles, are taken as pairs of characters.
- * W4  What memory says of everyone ("the user prefers …") says nothing.
+ * - Case, width and accents do not count, nor do the commonest endings.
+ * - Scripts without spaces between words, and Korean with its particles, are taken as pairs of characters.
+ * - Phrases that memory uses of everyone ("the user prefers …") say nothing.
+ *
+ * @rule documents/hard-words-exact: A word with digits, `@`, a path's slashes or a name's dots is hard: a text has it exactly or not at
+ *   all. So is a negation. (test: test/memory/consolidation-words.test.ts)
  */
 
 export interface SignificantWords {
   readonly soft: ReadonlySet<string>;
-  /** Addresses, paths, numbers, names with dots, and NEGATION (W2). */
+  /** Addresses, paths, numbers, names with dots, and NEGATION (documents/hard-words-exact). */
   readonly hard: ReadonlySet<string>;
 }
 
@@ -23,7 +25,7 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
     'and or but if then else so as at by for from in into of off on onto out over to up with about than too very just also only',
     'when where why how all any each few more most other some such own same can could will would shall should may might must',
     'please thanks thank ok okay yes hi hello like now etc via per',
-    // What memory says of everyone (W4).
+    // Phrases that memory uses of everyone.
     'user users person assistant agent prefer prefers preferred want wants wanted like likes liked said says say tell told asked asks ask',
     'remember remembers remembered note noted fact facts memory preference preferences mention mentioned mentions states stated',
     'der die das den dem des ein eine einen einem einer eines und oder aber wenn dann als wie auch nur noch schon sehr mehr mal',
@@ -45,9 +47,9 @@ const NEGATIONS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** "The user" where no space parts it from the rest (W4). */
+/** "The user" where no space parts it from the rest. */
 const MEANS_USER = /ユーザー|利用者|用户|用戶|사용자|ผู้ใช้/gu;
-/** Scripts that put no space between words, and Hangul (W3). */
+/** Scripts that put no space between words, and Hangul. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
 /** Grammar for the most part, beside other characters. */

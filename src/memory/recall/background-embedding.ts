@@ -2,8 +2,8 @@
  * Vectors are made beside the work of a worker, after the steps that have written something: a turn never waits for them. What a step's
  * conversation may no longer spend it spends on no vectors either, since it has no more steps; what they cost its next step reports.
  *
- * E1  One part at a time, in the whole worker; each is bounded in texts and in time (fill-vectors.ts).
- * E2  What fails is tried again with what is said next, after a pause that doubles. Nothing is lost: what has no vector is found by words.
+ * One part at a time, in the whole worker; each is bounded in texts and in time (fill-vectors.ts). A failed part is retried after the next
+ * write, after a pause that doubles. Nothing is lost: words find a text without a vector.
  */
 import type { ConversationKey } from '../../stores/store.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';

@@ -2,8 +2,8 @@
  * Vectors of what people and agents have said, made where there are none yet: what one conversation has said first, then what is older. A
  * bounded part each time, and what it brings is written before anything is made of it.
  *
- * V1  Only texts that are found are sent: none that was forgotten, rewound or deleted, and nothing that only a tool said.
- * V2  What is forgotten while its vector is made does not keep one: tombstones come first, and are looked for again after the write.
+ * Only texts that a search finds go to the embedder: no forgotten, rewound or deleted text, and no words of a tool. A text that is
+ * forgotten while its vector is made keeps none: tombstones come first, and are checked again after the write.
  */
 import type { Entry } from '../../records/message.js';
 import { toBytes } from '../../search/meanings.js';
@@ -39,7 +39,7 @@ export interface Lacking {
   readonly lacking: Set<string>;
 }
 
-/** V1. At most `most`, those of the life `first` before others, each text once. */
+/** At most `most`, those of the life `first` before others, each text once. */
 export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, lacking }: Lacking): Unfilled[] {
   const { at, start, end, hash, kind } = table.columns;
   const own = lineOf(first);
@@ -107,7 +107,7 @@ export async function fillVectors(
   return filled;
 }
 
-/** V2. Also what a rewind has cut keeps its vector, as it keeps its entry. */
+/** Also what a rewind has cut keeps its vector, as it keeps its entry. */
 export async function keepVectorsOf(store: Store, key: ConversationKey): Promise<void> {
   await store.vectors.keep(key, async () => {
     const redact = redactor(await store.documents.forgotten(key), key.scope);

@@ -2,10 +2,13 @@
  * The index of one scope, brought up to date from the store before each search. The store is the record; the index may be lost at any time.
  * What is new goes into its head; when that has many messages, they are sealed as a part of their own (segments.ts).
  *
- * I1  What was written before a search began is found by it: each life's mark is compared, and those that changed are read from where they
- *     were read last. A slot that was empty then is looked at again, since writes may come out of order.
- * I2  What a rewind has cut, what was deleted, and MEMORY.md's and the facts' old words go out of the index in the same step.
- * I3  With another set of tombstones the index is made anew, without what they forget: it keeps no trace of it, not even as a hash.
+ * @rule recall/finds-all-written-before: A search finds everything that was written before it began: it compares each life's mark, and
+ *   reads on in those that changed. It checks an empty slot again, since writes may come out of order. (test:
+ *   test/memory/recall/recall.test.ts)
+ * @rule recall/cut-text-leaves: Rewound and deleted text, and old words of MEMORY.md and the facts, leave the index in the same step.
+ *   (test: test/memory/recall/recall.test.ts)
+ * @rule recall/forgotten-leaves-no-trace: With another set of tombstones the index is made anew, without the forgotten text: it keeps no
+ *   trace of it, not even as a hash. (test: test/memory/recall/recall.test.ts)
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { slotsIn, currentLine } from '../prefix.js';
@@ -178,7 +181,7 @@ export class ScopeIndex {
     return searchParts(this.#head, this.#segments, asking, this.options.cacheBytes * HELD);
   }
 
-  /** I1–I3. Throws PartLost where another process has replaced a part: then a new one begins from what is written. */
+  /** Throws PartLost where another process has replaced a part: then a new one begins from what is written. */
   async update(): Promise<void> {
     const [tombstones, name] = await Promise.all([this.options.store.documents.forgotten(this.options.key), this.#name()]);
     const forgotten = tombstones.map(({ id }) => id).join(' ');
@@ -248,7 +251,7 @@ export class ScopeIndex {
         for (const line of this.#lives.keys()) this.#lacking.add(line);
         return;
       }
-      // Another process may have written a head of its own meanwhile, and taken away the parts of this one (G4).
+      // Another process may have written a head of its own meanwhile, and taken away the parts of this one (recall/last-head-counts).
       const now = await read();
       if (now === undefined || Buffer.compare(now, bytes) === 0) break;
       bytes = now;
@@ -367,7 +370,7 @@ export class ScopeIndex {
     this.#replace(DOCUMENTS, await documentTexts(this.options.store, this.options.key), redact);
   }
 
-  /** I2. */
+  /** (recall/cut-text-leaves) */
   #replace(lines: readonly string[], texts: readonly Text[], redact: (text: string) => string): void {
     for (const line of lines) {
       const now = new Set(texts.flatMap((text) => (text.line === line ? [text.at] : [])));

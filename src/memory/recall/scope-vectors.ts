@@ -1,8 +1,8 @@
 /**
  * What an embedder has made of the texts of one scope, in memory, beside the index of its words.
  *
- * I4  Vectors of the embedder's model alone are read, and of the size that it gives now.
- * I5  Where they take more memory than all indexes may, there are none: the search goes by words.
+ * Only vectors of the embedder's model are read, and only of its present size. If they take more memory than all indexes may, there are
+ * none: the search goes by words.
  */
 import { Meanings, type Likeness } from '../../search/meanings.js';
 import type { MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
@@ -26,7 +26,6 @@ export class ScopeVectors {
 
   constructor(readonly options: ScopeVectorsOptions) {}
 
-  /** I5. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -35,7 +34,7 @@ export class ScopeVectors {
     return this.#meanings?.bytes() ?? 0;
   }
 
-  /** How many numbers a vector has now. True: it was another number, and all are to be read again (I4). */
+  /** How many numbers a vector has now. True: it was another number, and all are to be read again. */
   expectSize(dimensions: number): boolean {
     if (this.#isOver || this.#meanings?.dimensions === dimensions) return false;
     this.#meanings = new Meanings(dimensions);

@@ -1,4 +1,7 @@
-/** A search through the head of a scope's index and its sealed parts, which need not fit into memory: each counts first, then each ranks (K1). */
+/**
+ * A search through the head of a scope's index and its sealed parts, which need not fit into memory: each counts first, then each ranks
+ * (search/indexes-rank-as-one).
+ */
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { bestOf, planFor, search } from '../../search/rank.js';
 import { addCounts, countIn, rankIn, type Counts, type Hit, type Occurrences, type Query } from '../../search/scan.js';

@@ -2,12 +2,14 @@
  * The sealed parts of a scope's index: messages that nothing is added to any more. Each is written down by itself and read back when a
  * search needs it; in memory it stays where there is room, so that a scope of any size can be searched.
  *
- * G1  A part has its name for good: what changes in one is written under another name.
- * G2  The head (scope-index.ts) lists a part only after it was written; one that is listed and cannot be read is `PartLost`.
- * G3  A part that was not written yet stays in memory.
- * G4  Processes of one scope seal for themselves, and the head that was written last counts. Parts that it does not list go when they are old
- *     enough to be in no head that is just being written; who still had one goes on from that head. A part from which texts were removed goes
- *     at once.
+ * - A part has its name for good: a changed part is written under another name.
+ * - The head (scope-index.ts) lists a part only after it was written; a listed part that cannot be read is `PartLost`.
+ * - A part that is not written yet stays in memory.
+ * - A part that the head does not list goes once it is too old to be in a head that is just being written. A part that lost texts goes at
+ *   once.
+ *
+ * @rule recall/last-head-counts: Processes of one scope seal for themselves, and the head that was written last counts; a process goes on
+ *   from that head if its parts are gone. (test: test/memory/recall/faults.slow.test.ts)
  */
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -71,7 +73,7 @@ export interface SegmentsOptions {
 
 export class Segments {
   #segments: Segment[] = [];
-  /** Names of parts from which texts were removed: they go with the next head (G4). */
+  /** Names of parts from which texts were removed: they go with the next head (recall/last-head-counts). */
   #replaced: string[] = [];
   /** Whose the parts are, as in each of them. */
   #of = '';
@@ -96,14 +98,14 @@ export class Segments {
     return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Takes one part out of memory; false where none can go (G3). */
+  /** Takes one part out of memory; false where none can go. */
   shed(): boolean {
     const last = this.#segments.findLast(({ index, name }) => index !== undefined && name !== undefined);
     if (last) last.index = undefined;
     return last !== undefined;
   }
 
-  /** False where one of them is gone (G2). */
+  /** False where one of them is gone. */
   async restore(listed: readonly ListedPart[], of: string): Promise<boolean> {
     const { store, key, lost } = this.options;
     this.#of = of;
@@ -183,7 +185,7 @@ export class Segments {
     for (const segment of this.#segments) segment.isFilled = false;
   }
 
-  /** What a head may list now: all, each written (G1, G2). */
+  /** The parts that a head may list now: all, each written. */
   async written(of: string): Promise<ListedPart[]> {
     const { store, key } = this.options;
     this.#of = of;
@@ -198,7 +200,7 @@ export class Segments {
     return listed;
   }
 
-  /** After a head was written that lists them (G4). */
+  /** After a head was written that lists them (recall/last-head-counts). */
   async settle(listed: readonly ListedPart[]): Promise<void> {
     const { store, key } = this.options;
     const names = new Set(listed.map(({ name }) => name));

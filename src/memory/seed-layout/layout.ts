@@ -1,10 +1,10 @@
 /**
  * The seed's flat layout (seed 000, section 7.1): a conversation and what its scope knows as five files.
  *
- * L1  The four `.jsonl` files have exactly the seed's fields, so that any program of the seed can read them and write them.
- * L2  `perdura.json` has what they cannot say. It is of use only beside the traces that it was written with, which it knows by their
- *     SHA-256: where they were changed since, or it is missing, what was said is read from the traces alone.
- * L3  What is damaged or foreign is skipped and named; the rest is read.
+ * - The four `.jsonl` files have exactly the seed's fields, so that any program of the seed can read them and write them.
+ * - `perdura.json` has the rest. It is of use only beside the traces that it was written with, which it knows by their SHA-256: if they
+ *   changed since, or the file is missing, the traces alone count.
+ * - A damaged or foreign line is skipped and named; the rest is read.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';

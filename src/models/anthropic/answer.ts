@@ -1,9 +1,9 @@
 /**
  * Puts an answer together from the events of its stream.
  *
- * A1  Only `message_stop` ends an answer. A stream that ends without it has failed, however whole it looks.
- * A2  Tool calls count only if the model stopped for them: cut off, their JSON may look whole and mean something else.
- * A3  Events and blocks that we do not know do no harm: the first are passed over, the second are kept as they came.
+ * - Only `message_stop` ends an answer: a stream that ends without it has failed, however whole it looks.
+ * - Tool calls count only if the model stopped for them: cut off, their JSON may look whole and mean something else.
+ * - Unknown events are passed over, unknown blocks are kept as they came.
  */
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
 import { type Answer, hasText, settledStop } from '../answer.js';

@@ -2,12 +2,14 @@
  * From our words to the Messages API's. Pure, and the same bytes for the same request: the prompt cache goes by them, so
  * every object is written in one fixed order of keys.
  *
- * R1  Messages come normalized. Neighbours on the person's side become one user message, tool results first.
- * R2  Assistant blocks go back as they came, in their order.
- * R3  History that speaks of tools is refused in a request without any: a stand-in is sent then, and may not be called.
- * R4  At most four cache marks: the last tool, the system prompt, and the ends of the last two user messages.
- * R5  A user message with a result that is shown whole in one request only (`item`) has its mark before it, at the end of the answer
- *     that asked: what is written to the cache is never rewritten. It stays there when the result is cited, so that it is found again.
+ * - Messages come normalized. Neighbours on the person's side become one user message, tool results first.
+ * - The API refuses history with tools in a request without any: a stand-in is sent then, and may not be called.
+ * - At most four cache marks: the last tool, the system prompt, and the ends of the last two user messages.
+ * - A cached beginning is never rewritten: a mark before a whole result stays when the result is cited, so that the cache finds it again.
+ *
+ * @rule anthropic/blocks-as-they-came: Assistant blocks go back as they came, in their order. (test: test/models/render.test.ts)
+ * @rule anthropic/cached-never-rewritten: A user message with a result that one request alone shows whole (`item`) has its cache mark
+ *   before it, at the end of the answer that made the call. (test: test/models/render.test.ts)
  */
 import type {
   Base64ImageSource,
@@ -102,7 +104,7 @@ function hasItem({ messages }: Extract<Group, { role: 'user' }>): boolean {
   return messages.some((message) => message.role === 'tool' && message.item !== undefined);
 }
 
-/** R5. Thinking takes no mark, and what is opaque goes back as it came (R2). */
+/** (anthropic/cached-never-rewritten) Thinking takes no mark, and an opaque block goes back as it came (anthropic/blocks-as-they-came). */
 function withMark(blocks: ContentBlockParam[], marked: boolean): ContentBlockParam[] {
   if (!marked) return blocks;
   const last = blocks.findLastIndex(({ type }) => type === 'tool_use' || type === 'text');
@@ -183,7 +185,7 @@ function renderBlock(block: AssistantBlock, wireId: WireId): ContentBlockParam {
     case 'thinking':
       return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' };
     case 'opaque':
-      // The API's own block, kept verbatim since the response (R2).
+      // The API's own block, kept verbatim since the response (anthropic/blocks-as-they-came).
       return block.value as unknown as ContentBlockParam;
     case 'tool-call':
       return { type: 'tool_use', id: wireId(block.callId), name: toWireName(block.name), input: toSentInput(block.input) };

@@ -1,9 +1,9 @@
 /**
  * Puts an answer together from Gemini's chunks.
  *
- * A1  An answer is whole once it has a finish reason, or once its prompt was blocked. A stream that ends without has failed.
- * A2  Tool calls count only if the model stopped for them.
- * A3  A thought signature is kept as a block of its own, next to what it signs: before a call, after text.
+ * - An answer is whole once it has a finish reason, or once its prompt was blocked: a stream that ends without has failed.
+ * - Tool calls count only if the model stopped for them.
+ * - A thought signature is kept as a block of its own, next to the block that it signs: before a call, after text.
  */
 import type { AssistantBlock, ModelStop } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, settledStop } from '../answer.js';

@@ -1,11 +1,11 @@
 /**
  * From our words to Gemini's. Pure, and the same bytes for the same request: the prompt cache goes by them.
  *
- * R1  Messages come normalized. Results of one batch of calls are one message, in the order of the calls, which is how the
- *     API finds what belongs together; ids are not sent, as ours are not the ones it gave.
- * R2  A thought signature goes back on the part it came on. From Gemini 3 on, the first call of a batch is refused without
- *     one; where there is none, as another model made the call, the API's own word for that stands in.
- * R3  The SDK adds nothing of its own: it calls no functions, and asks no second time.
+ * - Messages come normalized. Results of one batch of calls are one message, in the order of the calls, by which the API pairs them; ids
+ *   are not sent, as ours are not the ones it gave.
+ * - A thought signature goes back on the part it came on. From Gemini 3 on, the API refuses the first call of a batch without one; if
+ *   another model made the call, the API's own word for that stands in.
+ * - The SDK adds nothing of its own: it calls no functions, and makes no second request.
  */
 import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with {
   'resolution-mode': 'import',

@@ -1,8 +1,8 @@
 /**
  * Puts an answer together from Ollama's lines.
  *
- * A1  Only a line that says `done` ends an answer.
- * A2  Tool calls count only if the model stopped by itself: Ollama has no word for stopping to call tools.
+ * Only a line that says `done` ends an answer. Tool calls count only if the model stopped by itself: Ollama has no word for stopping to
+ * call tools.
  */
 import type { ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';

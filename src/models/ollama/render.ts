@@ -1,9 +1,8 @@
 /**
  * From our words to Ollama's. Pure.
  *
- * R1  Messages come normalized: each call is answered directly after its message, in the order of the calls, which is how
- *     the API finds what belongs together: it has names here, and no ids.
- * R2  Pictures go as their bytes: the server fetches none.
+ * Messages come normalized: each call is answered directly after its message, in the order of the calls, by which the API pairs them: it
+ * has names here, and no ids. Pictures go as their bytes: the server fetches none.
  */
 import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';

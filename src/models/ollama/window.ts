@@ -1,10 +1,10 @@
 /**
  * How much a model of Ollama takes, as its server says (`/api/show`).
  *
- * W1  Without `num_ctx` the server cuts prompts at its own size, which it does not say: it is sent with every call.
- * W2  The agent's `context.maxTokens` decides, then the model's own `num_ctx`, then DEFAULT_WINDOW, since all that a model could take may
- *     be more than the machine's memory. None of them goes past what the model was made for.
- * W3  What the server says is bounded, in time, bytes and range. No answer is no error: the call itself says what is wrong.
+ * - Without `num_ctx` the server cuts prompts at a size that it does not report, so every call sends it.
+ * - The agent's `context.maxTokens` decides, then the model's own `num_ctx`, then DEFAULT_WINDOW, since a model's maximum may need more
+ *   than the machine's memory. None of them exceeds the model's maximum.
+ * - The server's answer is bounded, in time, bytes and range. No answer is no error: the call itself shows what is wrong.
  */
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { ContextWindow } from '../context-window.js';

@@ -1,10 +1,10 @@
 /**
  * Puts an answer together from the chunks of Chat Completions.
  *
- * A1  An answer is whole once it has a finish reason and its usage; where no usage comes, once the stream has ended well
- *     after the finish reason. Not every server that speaks this protocol counts tokens.
- * A2  Tool calls count unless the answer was cut off: a call that was forced finishes with `stop`.
- * A3  What we do not know does no harm.
+ * - An answer is whole once it has a finish reason and its usage; if no usage comes, once the stream has ended well after the finish
+ *   reason. Not every server with this protocol counts tokens.
+ * - Tool calls count unless the answer was cut off: a forced call finishes with `stop`.
+ * - Unknown fields do no harm.
  */
 import type { ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';

@@ -1,9 +1,9 @@
 /**
  * From our words to Chat Completions'. Pure, and the same bytes for the same request: the prompt cache goes by them.
  *
- * R1  Messages come normalized: each call is answered directly after its message.
- * R2  Text of an assistant goes back as one, since the API has one place for it; there is none for thinking.
- * R3  Plain text is sent as a string: not every server that speaks this protocol takes parts.
+ * - Messages come normalized: each call is answered directly after its message.
+ * - Text of an assistant goes back as one, since the API has one place for it; there is none for thinking.
+ * - Plain text is sent as a string: not every server with this protocol takes parts.
  */
 import type {
   ChatCompletionAssistantMessageParam,

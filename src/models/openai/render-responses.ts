@@ -1,9 +1,9 @@
 /**
  * From our words to the Responses API's. Pure, and the same bytes for the same request: the prompt cache goes by them.
  *
- * R1  Nothing is stored with the provider: the conversation is ours, and each request brings all of it.
- * R2  Reasoning goes back as the item it came as, encrypted. What follows it has no id then: ids are names of stored items.
- * R3  Encrypted reasoning is asked for only where there is any: models that do not reason refuse the wish.
+ * - Nothing is stored with the provider: the conversation is ours, and each request brings all of it.
+ * - Reasoning goes back as the item it came as, encrypted. The item after it has no id then: ids are names of stored items.
+ * - A request includes encrypted reasoning only if there is any: models that do not reason refuse the wish.
  */
 import type {
   EasyInputMessage,

@@ -1,9 +1,9 @@
 /**
  * Puts an answer together from the events of the Responses API.
  *
- * A1  Only `response.completed` and `response.incomplete` end an answer. A stream that ends without has failed.
- * A2  Tool calls count only in an answer that was completed.
- * A3  Items are taken when they are done; what streams before is only passed on. Events that we do not know do no harm.
+ * - Only `response.completed` and `response.incomplete` end an answer: a stream that ends without has failed.
+ * - Tool calls count only in an answer that was completed.
+ * - Items are taken when they are done; earlier pieces are only passed on. Unknown events do no harm.
  */
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';

@@ -11,10 +11,12 @@
  *   json    {"tool": "read_file", "input": {"path": "notes/plan.md", "limit": 10}}
  *           At the beginning of a line, "tool" first, no third key.
  *
- * P1  A call is taken when it is wholly right, or not at all: what is wrong becomes words for the model, and stays in the text.
- *     After a call whose end cannot be found nothing is read, since what looks like a call there may be an argument.
- * P2  Bounded: in the length of the text, the number of calls and problems, the depth of JSON. Linear in the text.
- * P3  The same call twice in one answer is made once.
+ * Bounded: in the length of the text, the number of calls and problems, the depth of JSON. Linear in the text. The same call twice in one
+ * answer is made once.
+ *
+ * @rule text-tools/whole-call-or-none: A call counts if it is wholly right, or not at all: a broken one becomes words for the model, and
+ *   stays in the text. After a call without an end nothing is read, since an argument may look like a call. (test:
+ *   test/models/text-tools/calls.test.ts)
  */
 import type { TextToolFormat, ToolDescription } from '../model.js';
 import { oneLine } from '../../records/text.js';
@@ -97,7 +99,7 @@ interface Found {
   readonly problems: readonly string[];
 }
 
-/** P1: after a broken call nothing is read, since what looks like a call there may be an argument. */
+/** After a broken call nothing is read, since what looks like a call there may be an argument (text-tools/whole-call-or-none). */
 function findCalls(starts: Iterable<number>, read: (from: number) => Read): Found {
   const pieces: Piece[] = [];
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-/** What lies beside MEMORY.md and HISTORY, as text. What cannot be read back is undefined, never an exception (S5). */
+/** Records beside MEMORY.md and HISTORY, as text. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). */
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, Proposal, Tombstone } from '../../records/memory/documents.js';
 import { decodeJson } from './entry-codec.js';

@@ -1,6 +1,6 @@
 /**
- * Entries as text, the same in every store. What cannot be read back is undefined, never an exception (S5), and counts as an
- * empty slot: writing the entry again heals it.
+ * Entries as text, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped), and counts as
+ * an empty slot: writing the entry again heals it.
  */
 import type { Entry } from '../../records/message.js';
 import { z } from 'zod';
@@ -43,7 +43,7 @@ export function decodeJson(text: string | null | undefined): unknown {
   }
 }
 
-/** A pin as it is kept. One that cannot be read counts as none of anybody's: S5. */
+/** A pin as it is kept. An unreadable pin counts as none (stores/foreign-is-skipped). */
 export const pinSchema = z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string() });
 
 /** Names one tool of one server, whatever characters they have. */

@@ -1,4 +1,4 @@
-/** Episodes and facts as text, the seed's fields first. What cannot be read back is undefined, never an exception (S5). */
+/** Episodes and facts as text, the seed's fields first. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { SlotRange } from '../../records/slots.js';

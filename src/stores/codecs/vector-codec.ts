@@ -1,4 +1,4 @@
-/** Vectors of texts as JSON. What cannot be read back is undefined, never an exception (S5). */
+/** Vectors of texts as JSON. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). */
 import { z } from 'zod';
 import type { StoredVector } from '../store.js';
 import { decodeJson } from './entry-codec.js';

@@ -2,10 +2,10 @@
  * Small collections: records that are read whole, and changed by compare-and-set. A file and a Redis hash are two of these, so that what
  * a collection means is written once.
  *
- * Q1  `decide` sees the records as they are and answers what is to be there in their place. The change is made only if none of what it
- *     touches is another by then; otherwise `decide` is asked again.
- * Q2  A `decide` that finds its own work done answers undefined: then the same call again changes nothing (S1).
- * Q3  What is not ours is counted, and stays where it is; in Redis until a record of its id is written, what is newer also then.
+ * - `decide` sees the records and answers with their replacements. The change is made only if none of the records it touches has changed
+ *   meanwhile; otherwise `decide` runs again.
+ * - A `decide` that finds its own work done answers undefined: then the same call again changes nothing (stores/idempotent-writes).
+ * - A foreign record is counted, and stays where it is; in Redis until a record of its id is written, a newer one also then.
  */
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
 

@@ -54,7 +54,7 @@ function add(ledger: BudgetLedger, amount: Amount, member?: string): void {
   if (member !== undefined) ledger.members.set(member, addAmounts(ledger.members.get(member) ?? NOTHING_USED, amount));
 }
 
-/** U1–U3: the answer to a claim, and what is to be written with it; no line where nothing is new. */
+/** The answer to a claim (shared-budget.ts), and what is to be written with it; no line where nothing is new. */
 export function claimRoom(ledger: BudgetLedger, claim: RoomClaim): { readonly room: Room; readonly line?: BudgetLine } {
   const { id, estimate, now, waits } = claim;
   const { limit: said, at } = claim;

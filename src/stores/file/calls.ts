@@ -2,8 +2,8 @@
  * Short calls to the file system. The thread pool costs several times what they cost, so they are made at once; but a call that makes,
  * links or writes a file can wait for the disk when that is busy, and everything else in the process would wait with it.
  *
- * B1  Calls that are made at once take 10 ms of one turn of the event loop together; what comes then goes to the thread pool.
- * B2  After one that took longer than that by itself all go there for a second.
+ * Simultaneous calls take 10 ms of one turn of the event loop together; later ones go to the thread pool. After a single call that took
+ * longer, all go there for a second.
  */
 import * as fs from 'node:fs';
 import { link, mkdir, unlink } from 'node:fs/promises';

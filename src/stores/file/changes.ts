@@ -12,7 +12,7 @@ import type { ConversationKey, LifeName, ScopeKey } from '../store.js';
 const NAME = 'changes.log';
 const MAX_BYTES = 1024 * 1024;
 
-/** Never throws: where a note cannot be written, the file goes, and all is looked at (C2). */
+/** Never throws: if a note cannot be written, the file goes, and a search looks at all lives (stores/lost-notes-cost-a-look). */
 export function noteChange(dir: string, key: ConversationKey): void {
   const path = join(scopeDir(dir, key), NAME);
   try {

@@ -1,9 +1,9 @@
 /**
  * Follows each feed once for all its readers in this process.
  *
- * F1  One watcher and one clock for each feed that has a reader, and none without; each line is read once.
- * F2  Watching is a hint: not every file system reports changes, and a folder that is not there yet cannot. The file is looked at by the
- *     clock too, less often once it was silent for a while, so that many silent feeds cost little.
+ * One watcher and one clock for each feed that has a reader, and none without; each line is read once. Watching is a hint: not every file
+ * system reports changes, and a missing folder cannot. The clock checks the file too, less often after a silence, so that many silent feeds
+ * cost little.
  */
 import { watch, type FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
@@ -12,7 +12,6 @@ import { createFeedTail, type FeedTail } from '../feed-tail.js';
 import type { FeedEvent } from '../feed-window.js';
 import { readNewLines, type Reading } from './lines.js';
 
-/** F2. */
 const POLL_MS = 15;
 const SILENT_AFTER_MS = 2_000;
 const SILENT_POLL_MS = 100;

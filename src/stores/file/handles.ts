@@ -1,8 +1,8 @@
 /**
  * Files that grow at their end, kept open while they are written: opening and closing one for each line costs more than the line.
  *
- * D1  Writing is made by short calls (calls.ts); only waiting for the disk always goes to the thread pool.
- * D2  A handle is used while the file has its inode. One whose file was replaced or removed is closed, and the path opened anew.
+ * Writing is made by short calls (calls.ts); only waiting for the disk always goes to the thread pool. A handle serves while the file has
+ * its inode. If the file was replaced or removed, it is closed, and the path opened anew.
  */
 import { closeSync, fdatasync, fstatSync } from 'node:fs';
 import type { FileCalls } from './calls.js';

@@ -2,9 +2,9 @@
  * HISTORY in files: each entry stands in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
  * grep, and to edit. `history.jsonl` knows which entries came from us.
  *
- * H1  An entry is begun in the journal, with its text and how long both files are, then appended to both, then done.
- * H2  Who finds one begun and not done completes it before anything else is appended: a file that has its block gets no second one.
- * H3  The month's file is what counts. HISTORY.md adds what stands under other times: an older program's entries, a person's.
+ * - The journal first has that an entry is begun, with its text and how long both files are; then both files get it, then it is done.
+ * - A process that finds one begun and not done completes it before any other append: a file that has its block gets no second one.
+ * - The month's file counts. HISTORY.md adds entries under other times: an older program's, a person's.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -85,7 +85,7 @@ export function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHi
   };
 }
 
-/** Under the lock, H2. */
+/** Under the lock. */
 export async function completeHistory(folder: DocumentFolder): Promise<HistoryLog> {
   const { state } = await folder.history.read();
   for (const begun of [...state.begun.values()]) await write(folder, begun);
@@ -97,7 +97,7 @@ async function write(folder: DocumentFolder, { entry, sizes }: Begun): Promise<v
   await folder.history.append(encodeRecord({ kind: 'done', of: { id: entry.id, kind: entry.kind } }));
 }
 
-/** H3: newest first, of the same time the one that stands further down first. */
+/** Newest first, of the same time the one that stands further down first. */
 function together(month: readonly WrittenEntry[], main: readonly WrittenEntry[]): WrittenEntry[] {
   const times = new Set(month.map(({ ts }) => ts));
   return [...main.filter(({ ts }) => !times.has(ts)), ...month].reverse().sort((a, b) => b.ts - a.ts);

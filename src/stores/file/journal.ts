@@ -1,10 +1,12 @@
 /**
  * The truth of one conversation: what was written, one line each, folded into an index.
  *
- * J1  One line is one atomic write: a commit's result and entries stand in the same one, and so does a whole batch.
- * J2  The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence or for another
- *     request, a filled slot, a late move) changes nothing. So the fold gives every process the same answer.
- * J3  A line that cannot be read is counted and skipped.
+ * One line is one atomic write: a commit's result and entries stand in the same one, and so does a whole batch. An unreadable line is
+ * counted and skipped.
+ *
+ * @rule file/first-line-wins: The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence or
+ *   for another request, a filled slot, a late move) changes nothing. So the fold gives every process the same answer. (test:
+ *   test/stores/file/file.test.ts)
  */
 import type { Entry, JsonValue } from '../../records/message.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';

@@ -1,9 +1,11 @@
 /**
  * Files of lines that grow at their end, read while others write them.
  *
- * N1  A line counts once its newline is there. What follows the last newline is a line being written, or torn by a crash.
- * N2  A writer that appends after a torn line ends it first; it then is one unreadable line, and ours begins on its own.
- * N3  A file that was replaced or cut is read again from its start.
+ * A line counts once its newline is there. Bytes after the last newline are a line being written, or torn by a crash.
+ *
+ * @rule file/torn-line-ended-first: A writer that appends after a torn line ends it first; it then is one unreadable line, and ours begins
+ *   on its own. (test: test/stores/file/file.test.ts)
+ * @rule file/replaced-file-read-again: A file that was replaced or cut is read again from its start. (test: test/stores/file/file.test.ts)
  */
 import { open, type FileHandle } from 'node:fs/promises';
 import { statSync } from 'node:fs';
@@ -19,7 +21,10 @@ export const UNREAD: Reading = { ino: 0, end: 0, size: 0 };
 
 const CHUNK = 1 << 20;
 
-/** Reads the whole lines after `from`; `restart` is called before the first one when the file is another than before (N3). */
+/**
+ * Reads the whole lines after `from`; `restart` is called before the first one when the file is another than before
+ * (file/replaced-file-read-again).
+ */
 export async function readNewLines(path: string, from: Reading, take: (line: string) => void, restart: () => void): Promise<Reading> {
   const now = statSync(path, { throwIfNoEntry: false });
   if (now !== undefined && now.ino === from.ino && now.size === from.size) return from;

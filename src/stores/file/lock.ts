@@ -4,11 +4,12 @@
  * file system has no hard links or the card is elsewhere, a symbolic link whose target is the name. A hard link needs no inode and
  * is several times cheaper.
  *
- * K1  It is held for one write, milliseconds; two workers take turns.
- * K2  It is stale when its holder is dead, was of an earlier boot, or has held it (with a card: has taken no lock at all) for 10 s.
- *     A stale one is taken over at once.
- * K3  A fresh one of another host is refused: files on a network drive give no promise that ours would hold.
- * K4  It only keeps order. Should two ever hold it (a process stopped for 10 s and woken), the journal's own order decides.
+ * - A lock is held for one write, milliseconds; two workers take turns.
+ * - A fresh lock of another host is refused: files on a network drive give no promise that ours would hold.
+ * - It only keeps order. Should two ever hold it (a process stopped for 10 s and woken), the journal's own order decides.
+ *
+ * @rule file/stale-lock-taken-over: A lock is stale if its holder is dead, was of an earlier boot, or has held it (with a card: has taken
+ *   no lock at all) for 10 s. A stale one is taken over at once. (test: test/stores/file/file.test.ts)
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { lstat, mkdir, readFile, readlink, symlink, unlink } from 'node:fs/promises';
@@ -113,7 +114,7 @@ async function holding<T>(path: string, work: () => Promise<T>, { tryLink, unlin
   try {
     return await work();
   } finally {
-    // Only our own: held that long, it may have been taken over (K2).
+    // Only our own: held that long, it may have been taken over (file/stale-lock-taken-over).
     if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === selfText()) await removeIfThere(path, remove);
   }
 }

@@ -1,10 +1,13 @@
 /**
  * MEMORY.md and its changes, in files.
  *
- * M1  A change is begun in the journal, then MEMORY.md is replaced in one step, then the change is done. A process that finds it begun
- *     and MEMORY.md at its version writes that it is done; with MEMORY.md anywhere else it never happened.
- * M2  A MEMORY.md that no change has made was made by hand, and becomes a change before anything else is written.
- * M3  The text of a version is kept before anything names the version.
+ * The text of a version is stored before anything names the version.
+ *
+ * @rule file/memory-replaced-in-one-step: A change is begun in the journal, then MEMORY.md is replaced in one step, then the change is
+ *   done. A process that finds it begun and MEMORY.md at its version writes that it is done; with any other MEMORY.md it never happened.
+ *   (test: test/stores/file/documents.test.ts)
+ * @rule file/edit-becomes-a-change: A MEMORY.md that no change has made was made by hand, and becomes a change before anything else is
+ *   written. (test: test/stores/documents-contract.ts)
  */
 import { lstat, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -107,7 +110,10 @@ async function readMemory(folder: DocumentFolder): Promise<MemoryText> {
   return memory;
 }
 
-/** Under the lock: MEMORY.md as it is, after the journal has said how it came to be so (M1, M2). */
+/**
+ * Under the lock: MEMORY.md as it is, after the journal has said how it came to be so (file/memory-replaced-in-one-step,
+ * file/edit-becomes-a-change).
+ */
 export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
   const { text, version, changedAt } = await readText(folder);
   const { state } = await folder.changes.read();
@@ -141,7 +147,7 @@ async function readText(folder: DocumentFolder): Promise<MemoryText & { readonly
   return { text, version: memoryVersion(text), changedAt };
 }
 
-/** M3. Written again when it is there with other words: they were redacted, and now the text is back. */
+/** Written again when it is there with other words: they were redacted, and now the text is back. */
 async function keepVersion(folder: DocumentFolder, version: string, text: string): Promise<void> {
   if (version === NO_MEMORY_VERSION || (await readVersion(folder, version)) === text) return;
   await mkdir(join(folder.dir, 'memory-versions'), { recursive: true });

@@ -23,7 +23,7 @@ export function createFileScopes(dir: string): Scopes {
     async marks(key, since) {
       const folder = scopeDir(dir, key);
       try {
-        // Before the lives (C1).
+        // Before the lives (stores/note-after-write).
         const { cursor, lives: changed } = changesSince(dir, key, since);
         const names = (await namesIn(folder)).filter((name) => OF_SCOPE.test(name));
         return {

@@ -28,7 +28,7 @@ async function journals(dir: string): Promise<string[]> {
   return found;
 }
 
-/** Once per id, as the journal's index has it (J2). */
+/** Once per id, as the journal's index has it (file/first-line-wins). */
 async function spentOf(journal: string): Promise<Iterable<Spent>> {
   const found = new Map<string, Spent>();
   const take = (line: string): void => {

@@ -74,7 +74,7 @@ async function read(path: string): Promise<{ readonly known: ReadonlyMap<string,
   return { known, reading };
 }
 
-/** N2: a torn line is ended first. */
+/** A torn line is ended first (file/torn-line-ended-first). */
 async function append(path: string, { size, end }: Reading, lines: readonly string[]): Promise<void> {
   const file = await open(path, 'a');
   try {

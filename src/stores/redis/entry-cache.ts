@@ -2,10 +2,12 @@
  * Entries as this process has read or written them, so that a long conversation is not parsed anew for every call of its model. An
  * entry never changes once it is written; whether it is still there is asked, for that is how a loss is noticed.
  *
- * C1  Only what the store says is there is answered: it is asked with each read, or was just answered with a write. The answer to a write
- *     holds for the next read, for a second, and over the same connection, as a store that lost something was away.
- * C2  That answer is how many entries there are. Where it is less than it was before and what the write added, some are gone.
- * C3  Bounded by bytes; the conversation that was read longest ago goes first.
+ * The answer to a write holds for the next read, for a second, and over the same connection, as a store that lost something was away.
+ * The store's answer is the number of entries. If it is less than the number before and the write's own, some are gone. Bounded by bytes;
+ * the conversation read longest ago goes first.
+ *
+ * @rule redis/cached-if-the-store-has-it: The cache answers only with entries that the store has: each read checks it, or a write was just
+ *   answered with it. (test: test/stores/redis/entry-cache.test.ts)
  */
 import type { Entry } from '../../records/message.js';
 
@@ -15,7 +17,7 @@ export interface EntryCache {
   add(conversation: string, slot: number, entry: Entry, bytes: number): void;
   /** A write was answered: so many entries it has added, and so many there are. */
   counted(conversation: string, count: { readonly added: number; readonly all: number }): void;
-  /** Whether all that is known is there by the answer to the last write (C1). True once for each answer. */
+  /** Whether all that is known is there by the answer to the last write (redis/cached-if-the-store-has-it). True once for each answer. */
   isVouchedFor(conversation: string): boolean;
   /** The connection was lost: the next answers of a store are of what came back. */
   disconnected(): void;

@@ -2,10 +2,10 @@
  * Follows the feeds of all readers of this process on one connection: a blocking XREAD holds back everything behind it, and waits longer
  * than a command may.
  *
- * E1  One connection, however many feeds and readers, and none without a reader.
- * E2  It outlives an outage, and then looks each feed up anew: one that was lost would be waited for in vain (C3). So does it with a
- *     feed that is silent.
- * E3  A feed that was joined while it waits is followed at once: a stream of its own wakes it. That takes no more rights than events do.
+ * - One connection, however many feeds and readers, and none without a reader.
+ * - It outlives an outage, and then looks each feed up anew: a lost one would never answer (stores/cursor-of-a-lost-feed). So it does with
+ *   a feed that is silent.
+ * - A feed that a reader joins while it waits is followed at once: a stream of its own wakes it. That takes no more rights than events do.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -139,7 +139,7 @@ function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writ
           ...toEventArguments(publish),
         ),
       );
-      // C1: Redis does one after the other what comes on one connection.
+      // Redis does one after the other what comes on one connection (redis/cached-if-the-store-has-it).
       const noted = messages.length + others.length > 0 ? noteLife(link, key) : undefined;
       const [[recorded, fenced, [status, detail], added, all]] = await Promise.all([written, noted]);
       remember(cache, keyOf(key, 'entries'), [...messages, ...others], { added, all });
@@ -342,7 +342,7 @@ async function isAnyGone(
   }
 }
 
-/** One HMGET; undefined when the key holds another type (S5). */
+/** One HMGET; undefined when the key holds another type (stores/foreign-is-skipped). */
 async function readFields(
   link: RedisLink,
   attempt: string,

@@ -1,10 +1,10 @@
 /**
  * The connection to Redis that all port calls share.
  *
- * R1  Every call settles within `commandTimeoutMs`, connected or not: ioredis' own timeout also counts in its offline queue.
- *     Settled by timeout means unknown outcome (S2): the command may still be sent when the connection is back.
- * R2  Its queue is flushed every 20 attempts to connect, about 4 s, so that a long outage does not fill the memory.
- * R3  A socket that is silent for twice the timeout while something is asked is dropped: a black hole never closes by itself.
+ * - Every call settles within `commandTimeoutMs`, connected or not: ioredis' own timeout also counts in its offline queue. Settled by
+ *   timeout means unknown outcome (stores/rejected-is-unknown): the command may still be sent when the connection is back.
+ * - Its queue is flushed every 20 attempts to connect, about 4 s, so that a long outage does not fill the memory.
+ * - A socket that is silent for twice the timeout with a request open is dropped: a black hole never closes by itself.
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { codeOf, isReply, toUnavailable, withoutSecrets } from './errors.js';
@@ -21,7 +21,7 @@ export interface RedisLink {
   readonly where: string;
   /** Runs a command; its failure becomes StoreUnavailable, in which `attempt` ends the sentence "cannot …". */
   ask<T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T>;
-  /** Like `ask`; undefined when the key holds another type (S5). */
+  /** Like `ask`; undefined when the key holds another type (stores/foreign-is-skipped). */
   askUnlessForeign<T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T | undefined>;
   unavailable(attempt: string, error: unknown): StoreUnavailable;
   close(): Promise<void>;

@@ -16,7 +16,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
   return {
     async marks(key, since) {
       const attempt = `look what was said in ${key.scope}`;
-      // Before the lives (C1).
+      // Before the lives (stores/note-after-write).
       const { cursor, members: changed } = await changesSince(link, key, since);
       const members = changed ?? (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKeyOf(key, 'lives')))) ?? [];
       const known = members.flatMap((member) => toKey(key, member) ?? []);
@@ -93,7 +93,7 @@ export function createRedisScopes(link: RedisLink): Scopes {
   };
 }
 
-/** After a write (C1): a life that has entries is found, and that it has changed. */
+/** After a write (stores/note-after-write): a life that has entries is found, and that it has changed. */
 export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
   await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
     redis.perduraNote(scopeKeyOf(key, 'lives'), scopeKeyOf(key, 'written-lives'), JSON.stringify([key.conversation, key.life])),
@@ -131,7 +131,7 @@ async function marksOf(link: RedisLink, attempt: string, keys: readonly Conversa
   });
 }
 
-/** A key of another type has nothing to read (S5). */
+/** A key of another type has nothing to read (stores/foreign-is-skipped). */
 function markIn(answers: readonly (readonly [error: Error | null, answer: unknown])[]): string {
   return answers.map(([error, answer]) => (error ? 'x' : String(answer))).join(' ');
 }

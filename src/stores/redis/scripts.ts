@@ -1,11 +1,12 @@
 /**
  * What Redis runs in one step. Each script is one port call and one round trip.
  *
- * L1  Applying a script twice with the same arguments equals applying it once: ioredis sends a command again when its reply
- *     was lost (measured: RPUSH, XADD, INCR, MULTI all doubled).
- * L2  Lua is isolated but not rolled back, so a script touches every key by a read first: a wrong type speaks before
- *     anything has been written.
- * L3  Results and entries go through as text; `cjson` would turn `[]` into `{}`.
+ * Results and entries go through as text; `cjson` would turn `[]` into `{}`.
+ *
+ * @rule redis/script-twice-is-once: Applying a script twice with the same arguments equals applying it once: ioredis sends a command again
+ *   if its reply was lost (measured: RPUSH, XADD, INCR, MULTI all doubled). (test: test/stores/redis/redis.test.ts)
+ * @rule redis/reads-before-writes: Lua is isolated but not rolled back, so a script touches every key by a read first: a wrong type fails
+ *   before any write. (test: test/stores/redis/redis.test.ts)
  */
 import { REMEMBERED_EVENT_IDS } from '../store.js';
 import { BUDGET_SCRIPTS, type BudgetScriptAnswers } from './budget-scripts.js';
@@ -56,8 +57,8 @@ end
 `;
 
 /**
- * Events come as id or '', JSON. The last batch ids are remembered, because events without an id have no other name by which
- * their resending could be known (L1). Cursors: C1, C2 in feed-cursor.ts.
+ * Events come as id or '', JSON. The last batch ids are remembered, because events without an id have no other name by which their
+ * resending could be known (redis/script-twice-is-once). Cursors: (stores/birth-names-the-feed, stores/gaps-show).
  */
 const PUBLISH_EVENTS = `
 local function publish(feed, batches, ids, batch, now, most, ttl, from, to)
@@ -109,7 +110,7 @@ local firstEntry = firstFence + tonumber(ARGV[2])
 local firstEvent = firstEntry + 4 * tonumber(ARGV[3])
 local afterEvents = firstEvent + 2 * tonumber(ARGV[4])
 
--- L2
+-- (redis/reads-before-writes)
 if firstFence > 12 or firstEvent > firstEntry then
   redis.call('HLEN', entries)
   redis.call('HLEN', messages)

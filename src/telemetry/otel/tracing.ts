@@ -1,11 +1,11 @@
 /**
  * Spans and metrics by OpenTelemetry's conventions (names.ts). Loaded only where OTEL_* settings ask for it.
  *
- * T1  A tool run is a span around its activity. Of a model step the call is a span, from the moment that the model is asked, and so is
- *     each tool that rode on it, from the times that its result has. A turn is a span made at its end, from what observers get.
- * T2  An attempt that finds its work done by an earlier one makes no span and counts nothing.
- * T3  No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
- * T4  What fails here is logged and reaches neither an activity nor an observer.
+ * - A tool run is a span around its activity. In a model step the call is a span, from the moment that the worker calls the model, and so
+ *   is each tool that rode on it, from the times in its result. A turn is a span made at its end, from what observers get.
+ * - An attempt that finds its work done makes no span and counts nothing.
+ * - No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
+ * - A failure here is logged and reaches neither an activity nor an observer.
  */
 import {
   context,

@@ -2,10 +2,10 @@
  * A server as the worker knows it over all its connections: opened when it is needed, opened again after a loss, left alone for a
  * while when that fails.
  *
- * L1  No caller waits for it twice in vain: one that comes while it is left alone gets that error at once, and one that comes while others wait
- *     waits with them and not anew.
- * L2  What it has listed stays known while it is away.
- * L3  Its word that its list has changed is noted, and the list is read when somebody asks next: a storm of such words costs nothing.
+ * - No caller waits for the server twice in vain: while the server is left alone a caller gets the error at once, and a caller that comes
+ *   while others wait joins their wait.
+ * - Its list of tools stays known while it is away.
+ * - When the server reports a changed list, the link notes it and reads the list on the next request: a storm of reports costs nothing.
  */
 import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';

@@ -2,10 +2,10 @@
  * A server as a child process that speaks over its stdin and stdout. The library's own transport keeps a line of any length, and
  * ends the process that it started but not that one's children; ours does neither.
  *
- * C1  The child leads a process group, and the whole group ends with the connection. On Linux so does what has left the group and the
- *     session, by the mark that it carries in its environment.
- * C2  They also end when this process dies without a word: a shell that waits for that does it.
- * C3  A line beyond `MAX_BYTES` or of a shape that takes long to parse, or more messages than any server needs, ends the connection.
+ * - The child leads a process group, and the whole group ends with the connection. On Linux processes that left the group and the session
+ *   end too, by the mark in their environment.
+ * - They also end when this process dies without a word: a shell that waits for that does it.
+ * - A line beyond `MAX_BYTES` or of a shape that takes long to parse, or more messages than any server needs, ends the connection.
  */
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,10 +1,10 @@
 /**
  * `mcp__<server>__<tool>`, the name under which a model knows a server's tool.
  *
- * N1  Two tools never share a name by accident: the server's part holds no `__` and does not end in `_`, so the first `__` after
- *     it is where it ends. `acme_` + `status` and `acme` + `_status` are two names.
- * N2  What does not fit providers' names (`^[a-zA-Z0-9_-]{1,64}$`) is shortened to what does, and ends in a hash of the whole.
- * N3  A name that two tools come to all the same belongs to neither.
+ * - Two tools never share a name by accident: the server's part holds no `__` and does not end in `_`, so the first `__` after it is where
+ *   it ends. `acme_` + `status` and `acme` + `_status` are two names.
+ * - A name that does not fit providers' pattern (`^[a-zA-Z0-9_-]{1,64}$`) is shortened to one that does, and ends in a hash of the whole.
+ * - If two tools come to one name all the same, it belongs to neither.
  */
 import { createHash } from 'node:crypto';
 

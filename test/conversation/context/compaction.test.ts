@@ -118,7 +118,7 @@ test('every request of a session has the time of its beginning, whatever the clo
   expect(begins).toEqual(days.map(() => 1000));
 });
 
-test('K1: what is said while it runs stays, after what was kept', () => {
+test('(context/compaction-keeps-later) what is said while it runs stays, after what was kept', () => {
   const { state: running, input, done } = take(begun(talked(5, BUDGET), 'next'), 'compact');
   expect(nextStep(running).kind).toBe('wait');
   const state = applyAll(running, said('later', { delivery: 'steer' }), done(compacted(input, 3)));
@@ -129,7 +129,7 @@ test('K1: what is said while it runs stays, after what was kept', () => {
 
 const TOO_SLOW = { type: 'timeout', message: 'too slow', transient: true };
 
-test('K2: one that fails is not tried again in that turn, and the turn goes on', () => {
+test('(context/compaction-rests) one that fails is not tried again in that turn, and the turn goes on', () => {
   const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
   const state = apply(running, failed(TOO_SLOW));
   expect(take(state, 'model-step').input.call).toMatchObject({ context: running.context, base: null });
@@ -137,7 +137,7 @@ test('K2: one that fails is not tried again in that turn, and the turn goes on',
   expect(kinds(settle(apply(over, said('again')), { compact: (input) => compacted(input) }).steps)).toContain('compact');
 });
 
-test('K3: a failure that comes after a reset answers nobody of the new session', () => {
+test('(context/late-result-only-costs) a failure that comes after a reset answers no request of the new session', () => {
   const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
   const cleared = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
   const asked = applyAll(
@@ -196,7 +196,7 @@ describe('what is asked of the memory of a context', () => {
   });
 });
 
-test('every turn that begins over the truncation line is truncated, and tries once more when it has grown (U3)', () => {
+test('every turn that begins over the truncation line is truncated, and tries once more when it has grown (context/truncation-rests)', () => {
   const { truncation } = SETTINGS.thresholds;
   const settings = { ...SETTINGS, thresholds: { ...SETTINGS.thresholds, autoCompact: false } };
   let state: ConversationState = { ...talked(2, 100), settings };
@@ -239,7 +239,7 @@ test('what tools that rode have made too much is compacted before the call: the 
   expect(again.input).not.toHaveProperty('deferred');
 });
 
-test('K4: undone, the context is what it was, with what came since', () => {
+test('(context/undo-restores) undone, the context is what it was, with what came since', () => {
   const state = talked(6, BUDGET);
   const compactedOnce = settle(apply(state, said('next')), { compact: (input) => compacted(input) }).state;
   expect(contextOf(compactedOnce)).toMatchObject({
@@ -277,7 +277,7 @@ test('what truncation has left out of one session is no memory of the next', () 
   expect(kinds(next.steps)).not.toContain('compact');
 });
 
-test('K4: undone, nothing is lost that truncation has left out, before the compaction or since', () => {
+test('(context/undo-restores) undone, nothing is lost that truncation has left out, before the compaction or since', () => {
   const state = talked(6, BUDGET);
   const [first, second, ...others] = slotsOf(state.context);
   const left = { ...state, context: toRanges(others), compaction: { ...state.compaction, leftOut: toRanges([first!, second!]) } };

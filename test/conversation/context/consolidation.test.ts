@@ -1,4 +1,4 @@
-/** Seed 001's window and `/new`, as decisions: the rules L1 to L3 of consolidation.ts. Here what is consolidated leaves at once. */
+/** Seed 001's window and `/new`, as decisions: the rules of consolidation.ts. Here what is consolidated leaves at once. */
 import { apply } from '../../../src/conversation/apply.js';
 import type { Consolidation } from '../../../src/conversation/protocol/contract.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';

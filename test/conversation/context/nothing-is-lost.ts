@@ -3,10 +3,10 @@
  * compactions and their undoing, resets, rewinds and forks, with a model that may take less than was assumed. The pure core decides, the
  * activities of truncation, trim, rewind and fork do, and requests are put together as a worker does.
  *
- * Q1  Every request has the person's newest message whole, and what the session is for and what is open of it; else the turn ends with
- *     words, before it is paid.
- * Q2  A request fits the prompt's budget.
- * Q3  Every message of the session is in the prompt, in one of its episodes, or left out until the next summary.
+ * - Every request has the person's newest message whole, and the session's goal and open tasks; otherwise the turn ends with words, before
+ *   it is paid.
+ * - A request fits the prompt's budget.
+ * - Every message of the session is in the prompt, in one of its episodes, or left out until the next summary.
  */
 import fc from 'fast-check';
 import { trim } from '../../../src/activities/memory/evict.js';
@@ -218,7 +218,6 @@ function createWorld(settings: AgentSettings, window: number) {
     return finished(run, { text, ...item, ...(task && { task }) });
   }
 
-  /** Q1, Q2. */
   function check({ call, turn }: ModelStepInput, messages: readonly ConversationMessage[], tokens: number): void {
     const text = messages.map((message) => JSON.stringify(message)).join('\n');
     const newest = there(slotsOf(call.context)).findLast((one) => one.turn === turn && isFromPerson(one.message))?.message;
@@ -398,7 +397,6 @@ function createWorld(settings: AgentSettings, window: number) {
       if (last.error?.type === 'too-large' && op.rounds.length === 0 && op.sets === 'nothing' && counts.calls - counts.full > paid)
         problems.push('a message that was too large was paid for');
     },
-    /** Q3. */
     async lost(): Promise<string | undefined> {
       const left = [...state.context, ...(state.compaction.leftOut ?? [])];
       const kept = new Set([...slotsOf(left), ...(await inSession()).flatMap(({ slots }) => slotsOf(slots))]);

@@ -1,4 +1,4 @@
-/** When what long-term memory has leaves the prompt, as decisions: the rules W1 to W3 of trimming.ts. */
+/** When what long-term memory has leaves the prompt, as decisions: the rules of trimming.ts. */
 import { apply } from '../../../src/conversation/apply.js';
 import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
 import { nextStep } from '../../../src/conversation/next-step.js';

@@ -162,7 +162,7 @@ test('in a running turn too: what the context grows by is what chunks, answers a
       const chunks = state.appEvents?.chunks ?? [];
       expect(state.queue).toEqual([]);
       expect(state.contextTokens - begin - others).toBe(chunks.reduce((sum, { tokens }) => sum + tokens, 0));
-      // V2: what is not of the working flow belongs to no turn that long-term memory takes over.
+      // A chunk of another type belongs to no turn that long-term memory takes over (inbox/chunk-is-entry).
       const taken = state.consolidation.turns.flatMap(({ slots }) => slotsOf(slots));
       expect(chunks.filter(({ type, slot }) => type !== 'WORKING_FLOW' && taken.includes(slot))).toEqual([]);
     }),

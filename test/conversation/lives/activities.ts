@@ -147,7 +147,7 @@ function commitAnswer(world: World, made: ModelAnswer): ModelAnswer {
   return made;
 }
 
-/** E2: result and entry are one write. A store that was away has taken both or neither, and the activity cannot know which. */
+/** A store that was away has taken both or neither, and the activity cannot know which. */
 function isLost({ persisted }: { readonly persisted: boolean }, luck: number): boolean {
   return !persisted && luck % 2 === 0;
 }
@@ -372,7 +372,10 @@ function notePlans({ plans }: World, { blocks, plans: made = [] }: ModelAnswer):
   }
 }
 
-/** T6: no reason twice without an answer between them. Of a duplicate there may be another, which a person has sent later. */
+/**
+ * No reason twice without an answer between them (turn/no-reason-defers-twice). Of a duplicate there may be another, which a person has
+ * sent later.
+ */
 function noteDeferral(
   world: World,
   { turn, write, configure }: ModelStepInput,

@@ -87,7 +87,7 @@ function end(world: World): string[] {
   const retries = Object.keys(state.retries).filter((of) => !['store', 'evict', 'deliver'].includes(of));
   expect(retries.length === 0, `${retries.join()} are tried again, and there is nothing to do`);
   const json = JSON.stringify(state);
-  expect(JSON.stringify(JSON.parse(json)) === json && !hasUndefined(state), 'the state is no plain JSON'); // C2
+  expect(JSON.stringify(JSON.parse(json)) === json && !hasUndefined(state), 'the state is no plain JSON'); // (conversation/plain-json)
   expect(json.length <= MAX_RESTING, `a state at rest of ${json.length} characters`);
   if (state.closing === 'no' && !world.isOver) sayHello(world);
   return problems;

@@ -48,7 +48,8 @@ export function checkChange(world: World, before: ConversationState, event: Conv
   }
   if (event.kind === 'effect-failed' && event.effect === 'rewind' && isAwaited(before, event)) {
     const said = before.rewinds?.asked.find(({ requestId }) => requestId === event.id)?.messageId;
-    if (said !== undefined && before.queue.some((item) => item.kind === 'message' && item.messageId === said)) world.withdrawn.add(said); // W4
+    // (lineage/failed-rewind-changes-nothing)
+    if (said !== undefined && before.queue.some((item) => item.kind === 'message' && item.messageId === said)) world.withdrawn.add(said);
   }
   if (event.kind === 'decided') checkDecided(world, before, event.decision);
   if (event.kind === 'effect-completed' && isAwaited(before, event)) {
@@ -71,7 +72,7 @@ function checkDecided({ state, problems }: World, before: ConversationState, { c
   }
 }
 
-/** A1, and the order of arrival. */
+/** (inbox/id-once), and the order of arrival. */
 function checkMessages(world: World, before: ConversationState): void {
   const { state, problems, taken, withdrawn, said, moved } = world;
   const { turn } = state;
@@ -130,7 +131,7 @@ export function checkStart(world: World, { effect, id, input }: Effect): void {
   const couldHandOver = state.handOver !== null && carriedText(state) <= MAX_CARRIED_TEXT;
   if (couldHandOver && effect !== 'store-step' && effect !== 'heal') problems.push(`${effect} while a hand-over is due`);
   const inContext = slotsOf(state.context);
-  // N4
+  // (conversation/store-up-to-date-first)
   if (['past', 'context'].includes(EFFECTS[effect].lane) && !isStoreUpToDate(state))
     problems.push(`${effect} before all is with the store`);
   checkOnce(world, { effect, id } as Effect);
@@ -194,7 +195,7 @@ function checkStopped({ state: { turn }, stoppedTurns, stopped, problems }: Worl
   if (stopped.has(turn.messageIds[0] ?? '')) problems.push(`${id} begins for a message that was stopped`);
 }
 
-/** P1. */
+/** (turn/approved-before-run) */
 function checkApproved(world: World, callId: string): void {
   if (!isAllowed(world, callId)) world.problems.push(`${callId} runs without the approval that it needs`);
   if (world.decided.get(callId) === 'deny') world.problems.push(`${callId} runs though a person has denied it`);
@@ -240,7 +241,7 @@ function leavingSlots(what: EvictInput['what']): number[] {
   return what.kind === 'session-end' ? slotsOf(what.archive) : [];
 }
 
-/** T3, N2. */
+/** (turn/results-before-next-call, conversation/step-carries-writes) */
 function checkCall(world: World, { write, tools, call }: ModelStepInput): void {
   const { problems, state } = world;
   const entries = [...write.entries, ...write.settle.flatMap(({ entry }) => entry ?? [])];
@@ -269,7 +270,7 @@ export function isAwaited({ inFlight }: ConversationState, { effect, id }: { rea
   return inFlight.some((one) => one.effect === effect && one.id === id);
 }
 
-/** C1, T1. */
+/** (conversation/counters-never-back, turn/ends-once) */
 function checkMonotone(world: World, before: ConversationState, after: ConversationState): void {
   const names = Object.keys(before.counters) as (keyof ConversationState['counters'])[];
   for (const name of names) if (after.counters[name] < before.counters[name]) world.problems.push(`${name} went back`);

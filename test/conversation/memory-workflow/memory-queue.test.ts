@@ -1,4 +1,4 @@
-/** What a memory has to do, as a value: the rules Q1 and Q2 of memory-queue.ts. */
+/** What a memory has to do, as a value: the rules of memory-queue.ts. */
 import {
   addRequest,
   dropRequest,

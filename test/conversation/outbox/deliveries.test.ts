@@ -1,4 +1,4 @@
-/** H1–H4: which events leave a conversation for webhooks, when, and what its end waits for. */
+/** Which events leave a conversation for webhooks, when, and what its end waits for. */
 import { apply } from '../../../src/conversation/apply.js';
 import type { EffectOf } from '../../../src/conversation/effect.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';

@@ -1,4 +1,4 @@
-/** What the store is owed, as decisions: the rules R1 to R5 of pending-writes.ts. */
+/** What the store is owed, as decisions: the rules of pending-writes.ts. */
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
 import type { StoreStepInput, Writes } from '../../../src/conversation/activity-io/effects.js';
@@ -37,7 +37,7 @@ function inputsOf(state: ConversationState) {
   return { after, names: namesOf(steps), messages: writes.flatMap(({ messages }) => messages), parts, inputs };
 }
 
-describe('R5: a message that is too large for one input', () => {
+describe('(outbox/large-message-in-parts) a message that is too large for one input', () => {
   test.each([
     ['of plain letters', 'x'.repeat(900 * KIB)],
     ['of letters that are three bytes each', '語'.repeat(300 * KIB)],
@@ -110,7 +110,7 @@ test('a steering message is not stored before it has its turn', () => {
   expect(nextStep(steered).kind).toBe('wait');
 });
 
-test('R3: no two steps carry the same', () => {
+test('(outbox/no-write-twice-at-once) no two steps carry the same', () => {
   const { state: calling } = take(apply(open(), said('a')), 'model-step');
   const queued = applyAll(calling, ...['b', 'c', 'd'].map((id) => long(id, 100 * KIB)));
   const { state: writing, input } = take(queued, 'store-step');

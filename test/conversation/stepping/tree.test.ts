@@ -1,4 +1,4 @@
-/** Stepping through a tree of sub-agents (G5–G7, sub-agents.ts): nothing in it runs free, whatever arrives when. */
+/** Stepping through a tree of sub-agents (sub-agents.ts): nothing in it runs free, whatever arrives when. */
 import fc from 'fast-check';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { statusOf } from '../../../src/conversation/views/view.js';

@@ -117,7 +117,7 @@ describe('none rides', () => {
   });
 });
 
-describe('T6: a step that came back without a call', () => {
+describe('(turn/no-reason-defers-twice) a step that came back without a call', () => {
   const reasons: DeferReason[] = ['truncation', 'compaction', 'duplicate', 'budget'];
 
   test.each(reasons)('because of %s is a call of a new number, with a slot of its own, and names the reason', (reason) => {

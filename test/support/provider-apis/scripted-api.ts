@@ -2,11 +2,11 @@
  * A scripted model API on loopback: real HTTP and streams, real refusals, and every fault of a bad day. Which API it plays
  * is its protocol's to say.
  *
- * M1. Exchanges are played strictly in order, one a request; a request that does not match uses none up.
- * M2. What the script did not foresee fails loudly: a 400 that says so, and a line in `problems`.
- * M3. In strict mode a request that the real API would refuse is refused in its words, noted in `problems`, and uses up no exchange.
- * M4. `answer`, where given, speaks when the script is at its end.
- * M5. What `aside` answers is no part of the script: it uses up no exchange, is no hit, and must be a request that the API would take.
+ * - Exchanges are played strictly in order, one a request; a request that does not match uses none up.
+ * - An unforeseen request fails loudly: a 400 that says so, and a line in `problems`.
+ * - In strict mode a request that the real API would refuse is refused in its words, noted in `problems`, and uses up no exchange.
+ * - `answer`, where given, speaks when the script is at its end.
+ * - The requests that `aside` answers are no part of the script: they use up no exchange, are no hit, and must be valid for the API.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -53,11 +53,11 @@ export interface ScriptedApiOptions<Request> {
   /** Default: any free port. */
   readonly port?: number;
   readonly script?: readonly Exchange<Request>[];
-  /** Answers what the script does not (M4); `hit` counts from 1. */
+  /** Answers what the script does not; `hit` counts from 1. */
   readonly answer?: (request: Request, hit: number) => Reply | Promise<Reply>;
-  /** Answers what is asked beside the conversation (M5); undefined for what is not. */
+  /** Answers requests beside the conversation; undefined for the others. */
   readonly aside?: (request: Request) => Reply | undefined;
-  /** Refuse what the real API refuses (M3); default true. */
+  /** Refuse what the real API refuses; default true. */
   readonly strict?: boolean;
   /** The only key that is accepted; default any. */
   readonly apiKey?: string;
@@ -70,7 +70,7 @@ export interface ScriptedApi<Request> {
   readonly url: string;
   readonly port: number;
   readonly hits: readonly Hit<Request>[];
-  /** What was asked beside the conversation (M5). */
+  /** The requests beside the conversation. */
   readonly asides: readonly Request[];
   readonly problems: readonly string[];
   play(...exchanges: readonly Exchange<Request>[]): void;
@@ -153,7 +153,7 @@ export async function startScriptedApi<Request extends object>(
     }
   }
 
-  /** Everything up to the choice of the reply happens in one go, so that requests are answered in the order they came (M1). */
+  /** Everything up to the choice of the reply happens in one go, so that requests are answered in the order they came. */
   function answer(outlet: Outlet<Request>, incoming: Incoming, hit: Hit<Request>): Promise<Ending> {
     const route = protocol.route(incoming);
     if (typeof route === 'object') return sendError(outlet, route);

@@ -1,9 +1,9 @@
 /**
  * One connection for the live events of all conversations that are looked at: a browser has six for a host, and tabs share them.
  *
- * L1  Each conversation goes on after the last event that was seen of it, whatever happens to the connection.
- * L2  A page that is not seen for a while gives its connection back, and goes on where it was when it is seen again.
- * L3  Silence is noticed: the gateway says something every 15 s.
+ * - Each conversation goes on after the last event that the page has, whatever happens to the connection.
+ * - A hidden page gives its connection back after a while, and goes on where it was when it is visible again.
+ * - Silence is noticed: the gateway sends something every 15 s.
  */
 import { signal } from '@preact/signals';
 import { addressOf, ask, RequestError } from './request.js';

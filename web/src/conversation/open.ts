@@ -216,7 +216,7 @@ export function openConversation(id: string): Opened {
     return found?.said.find((words) => words.id === messageId) ?? ownWords.get(messageId);
   };
 
-  /** T2: its beginning was lost where the first event is another one than its message. */
+  /** Its beginning was lost if the first event is another one than its message (web/running-turn-from-events). */
   const beginningOf = (event: TurnEvent): Turn => {
     const known = recordedTurns.value.find((turn) => turn.id === event.turn);
     const at = event.kind === 'message' ? event.ts * 1000 : (known?.at ?? Date.now());

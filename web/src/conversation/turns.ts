@@ -1,9 +1,10 @@
 /**
  * Turns as they are shown. Pure: made of what is recorded, and of live events where a turn still runs.
  *
- * T1  A turn that has ended is what is recorded of it, and nothing else.
- * T2  A turn that runs is its live events from its beginning; where they were lost, what is recorded, and live events after that.
- * T3  What an attempt said that failed is taken back (`reset`).
+ * @rule web/ended-turn-as-recorded: A turn that has ended is what is recorded of it, and nothing else. (test: test/page/turns.test.ts)
+ * @rule web/running-turn-from-events: A running turn is its live events from its beginning; if they were lost, its record, and live events
+ *   after that. (test: test/page/turns.test.ts)
+ * @rule web/failed-attempt-taken-back: The text of a failed attempt is taken back (`reset`). (test: test/page/turns.test.ts)
  */
 import { textOf, type Entry, type Media, type NamedMedia } from '../api/entries.js';
 import type { TurnEvent, TurnResult, Usage } from '../api/events.js';

@@ -2,11 +2,11 @@
  * Markdown of strangers as HTML that can do nothing. What `marked` makes is cleaned by DOMPurify, which is what counts; rules for links and
  * pictures come after it, on the tree that will be shown.
  *
- * M1  No picture is loaded from anywhere: its place is a link with its words.
- * M2  A link leads to http, https or mail, elsewhere, in a tab of its own that knows nothing of this one. It shows where it leads.
- * M3  Nothing has an id, a class, a style, a form or a handler of its own making.
- * M4  HTML within it is text, but for a few tags without attributes that have no other spelling.
- * M5  What is very long, or nested very deeply, is not parsed: it is shown as plain text.
+ * - No picture is loaded from anywhere: its place is a link with its words.
+ * - A link leads to http, https or mail, elsewhere, in a tab of its own that knows nothing of this one. It shows where it leads.
+ * - Nothing has an id, a class, a style, a form or a handler of its own making.
+ * - HTML within it is text, except for a few tags without attributes that have no other spelling.
+ * - A very long or deeply nested text is not parsed: it is shown as plain text.
  */
 import DOMPurify from 'dompurify';
 import { Marked } from 'marked';

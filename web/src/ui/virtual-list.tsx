@@ -1,9 +1,9 @@
 /**
  * A long list of rows of any height, of which only those near the window are in the page.
  *
- * V1  What is looked at stays where it is, whatever grows, arrives or leaves above it.
- * V2  Who is at the end stays there while the end grows.
- * V3  A row that was never drawn counts with the mean of those that were.
+ * - The visible rows stay where they are, whatever grows, arrives or leaves above them.
+ * - At the end, the view stays there while the end grows.
+ * - A row that was never drawn counts with the mean height of the drawn ones.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';

@@ -1,8 +1,10 @@
 /**
  * What a client's tools have answered, brought to the turn that waits for it.
  *
- * Y1  The same answers once more are the same request: it is answered with what followed them.
- * Y2  Calls that began to wait together are answered together, or none is.
+ * The same answers once more are the same request, with the same response.
+ *
+ * @rule core/answered-together: Calls that began to wait together are answered together, or none is. (test:
+ *   test/gateway/client-tools.slow.test.ts)
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from '../../../client/errors.js';
@@ -126,7 +128,7 @@ export async function refuseWhileClientRuns(core: Pick<Conversations, 'client'>,
   if (!isKnown) throw new GatewayError({ status: 409, type: 'waiting-for-client', message: `the message was not taken: ${words}` });
 }
 
-/** Y2 */
+/** (core/answered-together) */
 function refuseMissing(
   conversation: string,
   waiting: readonly Pending[],

@@ -1,10 +1,14 @@
 /**
  * A turn's live events as the parts of an answer, for protocols whose clients can only append.
  *
- * A1  A part is begun, grown and ended; parts of one model call come one after the other.
- * A2  What a failed attempt had streamed is void: its parts end, `void` names them, and the next attempt begins parts of its own.
- * A3  After a gap nothing of the model call at hand is drawn from its middle: the answer comes whole at the end.
- * A4  The texts of the last call that are not void are, put together, the answer of the result. What streaming missed is added at the end.
+ * After a gap the reader draws nothing of the current model call from its middle: the answer comes whole at the end.
+ *
+ * @rule turns/parts-one-by-one: A part is begun, grown and ended; parts of one model call come one after the other. (test:
+ *   test/gateway/answer-parts.test.ts)
+ * @rule turns/failed-attempt-void: The text of a failed attempt is void: its parts end, `void` names them, and the next attempt begins
+ *   parts of its own. (test: test/gateway/answer-parts.test.ts)
+ * @rule turns/texts-are-the-answer: The texts of the last call that are not void are, put together, the answer of the result; text that
+ *   streaming missed is added at the end. (test: test/gateway/answer-parts.test.ts)
  */
 import type { TurnResult } from '../../../conversation/protocol/contract.js';
 import type { TurnEvent } from './follow-turn.js';
@@ -84,7 +88,7 @@ export function createAnswerParts(): AnswerParts {
     return [...before, ...grow(event.kind, event.text)];
   };
 
-  /** A4. */
+  /** (turns/texts-are-the-answer) */
   const finish = (result: TurnResult): AnswerEvent[] => {
     const drawn = parts.flatMap(({ of, text }) => (of === 'text' ? [text] : [])).join('');
     // Several texts of one call stand in the result with empty lines between them.

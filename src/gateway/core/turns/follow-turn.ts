@@ -1,9 +1,9 @@
 /**
  * One turn as it happens, for a reader that may come late, come back, or be slow.
  *
- * W1  The last event is `turn-finished`, once, with the whole answer: from the feed, else from Temporal, else from the store.
- * W2  Before it come the turn's live events, in order. `resync` takes the place of lost ones.
- * W3  It reads no faster than its reader: events wait in the store, and are trimmed there.
+ * - The last event is `turn-finished`, once, with the whole answer: from the feed, else from Temporal, else from the store.
+ * - Before it come the turn's live events, in order; `resync` takes the place of lost ones.
+ * - It reads no faster than its reader: events wait in the store, and are trimmed there.
  */
 import type { ClientError, PerduraClient, WatchEvent } from '../../../client.js';
 import type { FeedEvent, TurnResult } from '../../../conversation/protocol/contract.js';

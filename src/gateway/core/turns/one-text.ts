@@ -1,16 +1,17 @@
 /**
  * A turn as one text that only grows, for protocols without a way to take anything back (Chat Completions, Messages).
  *
- * O1  What was sent is always a beginning of the texts that stand, joined. After a failed attempt nothing is sent until the next one has
- *     said as much, in the same words.
- * O2  Where it uses other words, the text that was sent can no longer become right: the stream ends with an error, never with a wrong text.
- * O3  At the end the text is that of the turn as it is recorded: streamed or not, it is the same.
+ * The stream's text is always a beginning of the valid texts, joined. After a failed attempt it sends nothing until the next attempt has
+ * the same words up to there. At the end the text is that of the recorded turn: streamed or not, it is the same.
+ *
+ * @rule turns/never-a-wrong-text: If the next attempt uses other words, the text that was sent can no longer become right: the stream ends
+ *   with an error, never with a wrong text. (test: test/gateway/begun-anew.test.ts)
  */
 import { GatewayError } from '../errors.js';
 import { joined, type TurnPiece, type Whole } from './turn-texts.js';
 
 export interface OneText {
-  /** What to send of it now; throws where what was sent is wrong (O2). */
+  /** The text to send now; throws if the text sent before is wrong (turns/never-a-wrong-text). */
   take(piece: Exclude<TurnPiece, Whole>): string;
   end(whole: Whole): string;
 }

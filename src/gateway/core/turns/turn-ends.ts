@@ -1,10 +1,10 @@
 /**
  * How turns end, for any number of readers.
  *
- * N1  Temporal lets ten updates of a conversation wait at once: the readers of one turn share one.
- * N2  A reader waits for as long as it wants to: no worker, no Temporal and a hand-over are waited out.
- * N3  A turn that Temporal no longer answers for has ended as the store says.
- * N4  The answer is whole: of a long one only the beginning travels through Temporal.
+ * - Temporal lets ten updates of a conversation wait at once, so the readers of one turn share one.
+ * - A reader may wait without a limit: it waits out a missing worker, a missing Temporal and a hand-over.
+ * - If Temporal no longer answers for a turn, the store says how it ended.
+ * - The answer is whole: of a long one only the beginning travels through Temporal.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient } from '../../../client.js';

@@ -2,12 +2,18 @@
  * A program of its own, never imported: it runs one command, answers for all of its processes, and lives no longer than the
  * worker. It imports nothing from this project but types, since it is started by itself, with an empty environment.
  *
- * C1  Its standard input says what to run, and `stop`; when that ends, the worker is gone, and all is killed at once.
- * C2  The command has a session of its own. With the command end all of its processes: its group, its session, what carries
- *     its mark in the environment, what was seen to descend from it, what holds its output open. In a process namespace of
- *     our own (we are process 1 there) that is every other process, and our end is theirs, whatever ends us.
- * C3  Of its output the beginning and the end are kept, and no more is held.
- * C4  One report, on the standard output, at the end.
+ * The processes of a command are its group, its session, processes with its mark in the environment, its known descendants, and holders of
+ * its output. In a process namespace of our own (we are process 1 there) they are every other process, and our end is theirs, whatever ends
+ * us.
+ *
+ * The supervisor makes one report, on the standard output, at the end.
+ *
+ * @rule command/ends-with-worker: The supervisor's standard input says what to run, and `stop`; when that input ends, the worker is gone,
+ *   and the supervisor kills everything at once. (test: test/tools/builtin/run-command.test.ts)
+ * @rule command/no-process-left: The command has its own session, and all of its processes end with it. (test:
+ *   test/tools/builtin/run-command.test.ts)
+ * @rule command/output-bounded: The supervisor keeps the beginning and the end of the output, and holds no more. (test:
+ *   test/tools/builtin/run-command.test.ts)
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
@@ -66,7 +72,7 @@ export type CommandReport =
 const LOOK_MS = 250;
 const PAGE_BYTES = 4096;
 const isLinux = process.platform === 'linux';
-/** C2: with a process namespace of our own. */
+/** With a process namespace of our own (command/no-process-left). */
 const isFirst = process.pid === 1;
 
 const lines = createInterface({ input: process.stdin });
@@ -98,7 +104,7 @@ function supervise(request: CommandRequest): void {
     killGroup(child.pid, 'SIGKILL');
     family.kill();
   };
-  // C1
+  // (command/ends-with-worker)
   lines.removeAllListeners('close');
   lines.once('close', () => {
     for (let round = 0; round < 20; round++) {
@@ -205,7 +211,7 @@ interface Family {
   kill(): number;
 }
 
-/** C2. A process is known by its number and the time it began, since numbers come again. */
+/** A process is known by its number and the time it began, since numbers come again (command/no-process-left). */
 function createFamily(child: ChildProcess, mark: string): Family {
   const known = new Map<number, string>();
   const outputs = child.pid === undefined ? new Set<string>() : outputsOf(child.pid);
@@ -322,7 +328,7 @@ interface Keeper {
   kept(): KeptOutput;
 }
 
-/** C3 */
+/** (command/output-bounded) */
 function keep(most: number): Keeper {
   const head: Buffer[] = [];
   let tail: Buffer[] = [];

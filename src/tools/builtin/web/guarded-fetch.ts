@@ -1,12 +1,16 @@
 /**
  * Gets what lies at a URL, without letting the URL decide where this machine connects to.
  *
- * G1  Every hop is checked: its scheme, its length, and its address where that stands in the URL.
- * G2  A name is looked up once, all of its addresses are checked, and the connection goes to one of those: a name that
- *     answers otherwise the next time gains nothing.
- * G3  What is allowed although it is not public is allowed by host and port, as a person wrote it.
- * G4  A redirect leads nowhere where the rules of the agent would not have let the call go by itself.
- * G5  No password, cookie or header of a model's choice is sent. Nothing goes through a proxy of the environment.
+ * A setting allows a private address by host and port, as a person wrote it.
+ *
+ * @rule web/every-hop-checked: Every hop is checked: its scheme, its length, and the address if the URL has one. (test:
+ *   test/tools/builtin/fetch-url.test.ts)
+ * @rule web/name-looked-up-once: A name is looked up once, all of its addresses are checked, and the connection goes to one of those: a
+ *   name that answers otherwise the next time gains nothing. (test: test/tools/builtin/fetch-url.test.ts)
+ * @rule web/redirect-under-rules: A redirect leads nowhere that the agent's rules would not let the call go by itself. (test:
+ *   test/tools/builtin/fetch-url.test.ts)
+ * @rule web/no-credentials-sent: No password, cookie or header of a model's choice is sent, and no proxy of the environment is used. (test:
+ *   test/tools/builtin/fetch-url.test.ts)
  */
 import { lookup as lookUp } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
@@ -79,7 +83,7 @@ export async function fetchGuarded(start: string, guard: FetchGuard, signal: Abo
   }
 }
 
-/** G1, G5 */
+/** (web/every-hop-checked, web/no-credentials-sent) */
 function checkedUrl(text: string, base?: URL): URL {
   const from = base ? ` (where ${base.href} redirects to)` : '';
   if (text.length > MAX_URL) {
@@ -102,7 +106,6 @@ function checkedUrl(text: string, base?: URL): URL {
 
 function agentFor(url: URL, { allow, lookup }: FetchGuard): Agent {
   const host = url.hostname.replace(/^\[(.+)\]$/, '$1');
-  // G3
   const isAllowed = allow.includes(hostAndPort(url));
   // Not called when the URL itself holds an address.
   if (!isAllowed && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(url);
@@ -114,7 +117,7 @@ function agentFor(url: URL, { allow, lookup }: FetchGuard): Agent {
   });
 }
 
-/** G2 */
+/** (web/name-looked-up-once) */
 function checkedLookup(url: URL, lookup: FetchGuard['lookup'], isAllowed: boolean): LookupFunction {
   const find = async (hostname: string): Promise<Found[]> => {
     const found = [...(await lookup(hostname))];
