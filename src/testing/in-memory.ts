@@ -240,7 +240,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     for (let jumps = 0; jumps < MAX_JUMPS; jumps++) {
       await clock.quiet();
       if (isSo() || run.end() !== undefined || approvalsOf(run.state()).length > 0) return;
-      // A memory that is tried again and again is nobody's turn.
+      // A consolidation that is retried belongs to no turn.
       if (clock.dueAt((why) => !MEMORY_WAITS.test(why)) === undefined) return;
       clock.passTo(clock.dueAt() as number);
     }

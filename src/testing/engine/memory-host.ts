@@ -60,7 +60,7 @@ export interface RunEngine {
 export interface Run {
   deliver(job: Job): void;
   deliverAll(jobs: readonly Job[]): void;
-  /** Throws where nobody answers to that name. */
+  /** Throws if there is no handler of that name. */
   query(name: string, args: readonly unknown[]): unknown;
   cancel(): void;
   /** Nothing more happens to it. */
