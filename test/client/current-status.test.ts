@@ -47,6 +47,7 @@ test('of a long list so many are asked, few at once, and none is waited for beyo
   const asked: string[] = [];
   let running = 0;
   let most = 0;
+  let shown: Awaited<ReturnType<typeof withCurrentStatus>> = [];
   const statusOf = async (id: string): Promise<Status> => {
     asked.push(id);
     most = Math.max(most, (running += 1));
@@ -55,7 +56,16 @@ test('of a long list so many are asked, few at once, and none is waited for beyo
     return id === 'c0' ? new Promise<Status>(() => undefined) : standing(2);
   };
   const many = Array.from({ length: 300 }, (_, at) => listed(`c${at}`));
-  const shown = await withCurrentStatus(many, { statusOf, hasWorker: async () => true, patienceMs: 200 });
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+  try {
+    const looking = withCurrentStatus(many, { statusOf, hasWorker: async () => true, patienceMs: 200 });
+    for (let turns = 0; turns < 1_000 && (asked.length < 100 || running > 0); turns++)
+      await new Promise((resolve) => setImmediate(resolve));
+    jest.advanceTimersByTime(200);
+    shown = await looking;
+  } finally {
+    jest.useRealTimers();
+  }
   expect([shown.length, asked.length, most]).toEqual([300, 100, 8]);
   expect(shown.filter(({ isCurrent }) => isCurrent)).toHaveLength(99);
 });

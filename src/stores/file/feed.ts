@@ -132,6 +132,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
 
     async close() {
       closing.abort();
+      follower.close();
       await Promise.all([...ends.values()].map(({ inTurn }) => inTurn(async () => undefined)));
     },
   };

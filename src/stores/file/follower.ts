@@ -20,6 +20,8 @@ export interface FileFollower {
   /** The tail of a feed; where it has none yet it begins at `newest`, which is the last event of what `seen` has read of the file. */
   join(path: string, newest: string | undefined, seen: Reading): FeedTail;
   leave(path: string, tail: FeedTail): void;
+  /** Follows no feed any more, also for a reader that was left in the middle and never returns. */
+  close(): void;
 }
 
 interface Followed {
@@ -86,6 +88,11 @@ export function createFileFollower(decode: (line: string) => FeedEvent | undefin
       if (known.readers > 0) return;
       feeds.delete(path);
       known.left.abort();
+    },
+
+    close() {
+      for (const { left } of feeds.values()) left.abort();
+      feeds.clear();
     },
   };
 }
