@@ -1,9 +1,8 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
-import { answerStream } from '../core/turns/answer-stream.js';
+import { answerStream, type AnswerBatch } from '../core/turns/answer-stream.js';
 import { within } from '../core/within.js';
 import type { Followed } from '../core/turns/follow-turn.js';
-import type { CallEvent } from '../core/calls/tool-calls.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { endedTask, readTask, waitingIn } from './read-task.js';
 import { isTerminal, stateOf, taskOf } from './task.js';
@@ -33,9 +32,9 @@ export async function* followSubmitted(
     const followed = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
     const batches = stream(core, name, followed);
     const events = createTaskEvents(name);
-    const first = await batches.next();
+    const { value: first } = await batches.next();
     yield events.begin();
-    yield* updatesOf(core, wanted, after(first.value ?? [], batches), events);
+    yield* updatesOf(core, wanted, first ? after(first, batches) : batches, events);
   } finally {
     left.abort();
   }
@@ -50,20 +49,20 @@ export async function* followTask(core: Conversations, wanted: FollowingTask): A
   const followed = core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: AbortSignal.any([signal, left.signal]) });
   const batches = stream(core, name, followed, edge);
   try {
-    const first = await batches.next();
-    for (const event of first.value ?? []) if (event.kind !== 'finished' && event.kind !== 'asked') events.take(event);
+    const { value: first } = await batches.next();
+    if (first) events.show(first.view);
     const facts = await readTask(core, name, signal);
     yield { task: isTerminal(facts) ? taskOf(facts) : taskOf(facts, { artifacts: events.artifacts() }) };
     if (isTerminal(facts) || (untilAsked && stateOf(facts) === 'TASK_STATE_INPUT_REQUIRED')) return;
-    const ended = (first.value ?? []).filter(({ kind }) => kind === 'finished');
-    yield* updatesOf(core, wanted, after(ended, batches), events);
+    const ended = first && { ...first, events: first.events.filter(({ kind }) => kind === 'finished') };
+    yield* updatesOf(core, wanted, ended ? after(ended, batches) : batches, events);
   } finally {
     left.abort();
     void batches.return().catch(() => undefined);
   }
 }
 
-type Batches = AsyncGenerator<readonly CallEvent[], void>;
+type Batches = AsyncGenerator<AnswerBatch, void>;
 
 function stream(
   { client }: Conversations,
@@ -74,8 +73,8 @@ function stream(
   return answerStream({ client, id: conversation, turn, followed, ...(edge !== undefined && { edge }) });
 }
 
-async function* after(first: readonly CallEvent[], rest: Batches): Batches {
-  if (first.length > 0) yield first;
+async function* after(first: AnswerBatch, rest: Batches): Batches {
+  yield first;
   yield* rest;
 }
 
@@ -109,7 +108,8 @@ async function* updatesOf(
       next = undefined;
       if (item.done === true) return;
       pause = FIRST_LOOK_MS;
-      for (const event of item.value) {
+      yield* events.show(item.value.view);
+      for (const event of item.value.events) {
         if (event.kind === 'finished') {
           yield* events.end(await endedTask(core, name, event.result));
           return;

@@ -1,7 +1,7 @@
 /** Frames of a turn, whole: what the encoder makes of live events, without a worker. */
 import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
 import { withoutVoid } from '../../../src/gateway/core/turns/answer-stream.js';
-import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
+import type { TurnEvent } from '../../../src/records/feed-event.js';
 import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
 import { asked, callEvents, ended, finished, started, streamed, turn, usage } from '../../support/turn-events.js';
 

@@ -3,6 +3,7 @@
  * from there on it is live.
  */
 import type { PerduraClient } from '../../../client.js';
+import type { TurnView } from '../../../records/turn-view.js';
 import { parseCursor } from '../../../stores/feed-cursor.js';
 import { createAnswerParts } from './answer-parts.js';
 import type { Followed } from './follow-turn.js';
@@ -18,12 +19,18 @@ export interface AnswerStream {
   readonly edge?: string;
 }
 
+export interface AnswerBatch {
+  readonly events: readonly CallEvent[];
+  /** The turn after them. */
+  readonly view: TurnView;
+}
+
 /** A feed that is silent for so long at first may have nothing; its reader hears that, and what comes then is old up to the edge all the same. */
 const IDLE_MS = 100;
 /** One that is silent for so long has brought all that it has, though the edge is not of this turn. */
 const LAG_MS = 300;
 
-export async function* answerStream({ client, id, turn, followed, edge }: AnswerStream): AsyncGenerator<readonly CallEvent[], void> {
+export async function* answerStream({ client, id, turn, followed, edge }: AnswerStream): AsyncGenerator<AnswerBatch, void> {
   const parts = createAnswerParts();
   const calls = createToolCalls(client, id, turn);
   let held: CallEvent[] | undefined = edge === undefined ? undefined : [];
@@ -34,7 +41,7 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
       const patience = patienceFor(held, isTold);
       const item = patience === undefined ? await next : await within(patience, next);
       if (item === undefined) {
-        yield withoutVoid(held ?? []);
+        yield { events: withoutVoid(held ?? []), view: parts.view() };
         if (held?.length !== 0) held = undefined;
         isTold = true;
         continue;
@@ -45,11 +52,11 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
       for (const one of parts.take(event)) events.push(...(await calls.expand(one)));
       if (event.kind !== 'turn-finished') next = followed.next();
       if (held === undefined) {
-        yield events;
+        yield { events, view: parts.view() };
       } else {
         held.push(...events);
         if (event.kind === 'turn-finished' || hasReached(cursor, edge)) {
-          yield withoutVoid(held);
+          yield { events: withoutVoid(held), view: parts.view() };
           held = undefined;
         }
       }

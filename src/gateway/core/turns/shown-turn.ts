@@ -14,7 +14,7 @@ const PAUSE_MS = 300;
 const FIRST_LOOK_MS = 3_000;
 const LAST_LOOK_MS = 30_000;
 
-export interface TurnView {
+export interface ShownTurn {
   readonly id: string;
   readonly turn: string | null;
   readonly follow: (signal: AbortSignal) => AsyncGenerator<Followed, void>;
@@ -38,7 +38,7 @@ export interface Showing {
 
 export async function* shownTurn(
   { client }: Pick<Conversations, 'client'>,
-  { id, turn, follow, edge }: TurnView,
+  { id, turn, follow, edge }: ShownTurn,
   { gone, answered = [], known = answered }: Showing,
 ): AsyncGenerator<ShownEvent, void> {
   const waiting = createWaitingCalls(answered);
@@ -64,7 +64,7 @@ export async function* shownTurn(
       if ('found' in item) look = undefined;
       else if (item.done === true) return;
       else next = batches.next();
-      for (const event of 'found' in item ? item.found : item.value) {
+      for (const event of 'found' in item ? item.found : item.value.events) {
         if (event.kind === 'asked') seen.add(askOf(event.callId, event.what));
         if (event.kind === 'tool-called') seen.add(event.callId);
         waiting.take(event);
@@ -85,7 +85,7 @@ function askOf(callId: string, what: AskedCall['what']): string {
 /** What the turn waits for by now, as its conversation says, without what the live events have shown. `seen`: calls, and what was asked of them. */
 async function lostWaits(
   client: PerduraClient,
-  { id, turn }: Pick<TurnView, 'id' | 'turn'>,
+  { id, turn }: Pick<ShownTurn, 'id' | 'turn'>,
   seen: ReadonlySet<string>,
 ): Promise<readonly CallEvent[]> {
   const waiting = await client.approvals(id).catch(() => []);
@@ -97,14 +97,14 @@ async function lostWaits(
 }
 
 /** Of what was submitted, from its beginning. */
-export async function viewOf(core: Conversations, submitted: Submitted): Promise<TurnView> {
+export async function viewOf(core: Conversations, submitted: Submitted): Promise<ShownTurn> {
   const { conversation: id, turn, acceptedAs, after } = submitted;
   const edge = acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : after;
   return { id, turn, follow: (signal) => core.answer(submitted, signal), edge };
 }
 
 /** Of a turn that began before. */
-export async function viewAgain(core: Conversations, id: string, turn: string): Promise<TurnView> {
+export async function viewAgain(core: Conversations, id: string, turn: string): Promise<ShownTurn> {
   const edge = await core.client.newestCursor(id);
   return { id, turn, follow: (signal) => core.attach({ id, turn, after: OLDEST, signal }), edge };
 }
