@@ -57,6 +57,8 @@ export interface TurnView {
   readonly attempt?: string;
   /** The call of which events were lost (V3); `''`: the next one that speaks. */
   readonly broken?: string;
+  /** Some of its events were lost. */
+  readonly hasGap?: boolean;
   /** Why it goes on later, and when; 0: when a person says so. */
   readonly waits?: { readonly for: string; readonly until: number };
   readonly result?: TurnResult;
@@ -80,7 +82,7 @@ export function withEvent(view: TurnView, event: TurnEvent): TurnView {
     case 'fallback':
       return event.call === view.call ? takenBack(view) : view;
     case 'resync':
-      return { ...takenBack(view), broken: openAt(view) < 0 ? '' : view.call };
+      return { ...takenBack(view), broken: openAt(view) < 0 ? '' : view.call, hasGap: true };
     case 'tool-started': {
       const { callId, name, input } = event;
       const started = withCall(view, callId, (known) => ({

@@ -1,8 +1,7 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { answerStream, type AnswerBatch } from '../core/turns/answer-stream.js';
-import { within } from '../core/within.js';
-import type { Followed } from '../core/turns/follow-turn.js';
+import { orSilence } from '../core/within.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { endedTask, readTask, waitingIn } from './read-task.js';
 import { isTerminal, stateOf, taskOf } from './task.js';
@@ -30,7 +29,7 @@ export async function* followSubmitted(
   const left = new AbortController();
   try {
     const followed = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
-    const batches = stream(core, name, followed);
+    const batches = answerStream(followed);
     const events = createTaskEvents(name);
     const { value: first } = await batches.next();
     yield events.begin();
@@ -47,7 +46,7 @@ export async function* followTask(core: Conversations, wanted: FollowingTask): A
   const edge = await core.client.newestCursor(name.conversation);
   const events = createTaskEvents(name);
   const followed = core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: AbortSignal.any([signal, left.signal]) });
-  const batches = stream(core, name, followed, edge);
+  const batches = answerStream(followed, edge);
   try {
     const { value: first } = await batches.next();
     if (first) events.show(first.view);
@@ -63,15 +62,6 @@ export async function* followTask(core: Conversations, wanted: FollowingTask): A
 }
 
 type Batches = AsyncGenerator<AnswerBatch, void>;
-
-function stream(
-  { client }: Conversations,
-  { conversation, turn }: TaskName,
-  followed: AsyncGenerator<Followed, void>,
-  edge?: string,
-): Batches {
-  return answerStream({ client, id: conversation, turn, followed, ...(edge !== undefined && { edge }) });
-}
 
 async function* after(first: AnswerBatch, rest: Batches): Batches {
   yield first;
@@ -93,41 +83,17 @@ async function* updatesOf(
     return isNews ? [...events.ask({ name, entries: [], waiting })] : [];
   };
   let pause = FIRST_LOOK_MS;
-  let next: ReturnType<Batches['next']> | undefined;
-  try {
-    for (;;) {
-      next ??= batches.next();
-      const item = await within(pause, next);
-      if (item === undefined) {
-        pause = Math.min(LAST_LOOK_MS, 2 * pause);
-        const asked = await asksOf();
-        yield* asked;
-        if (asked.length > 0 && untilAsked) return;
-        continue;
-      }
-      next = undefined;
-      if (item.done === true) return;
-      pause = FIRST_LOOK_MS;
-      yield* events.show(item.value.view);
-      for (const event of item.value.events) {
-        if (event.kind === 'finished') {
-          yield* events.end(await endedTask(core, name, event.result));
-          return;
-        }
-        if (event.kind !== 'asked') {
-          yield* events.take(event);
-          continue;
-        }
-        const asked = await asksOf();
-        yield* asked;
-        if (asked.length > 0 && untilAsked) return;
-      }
+  for await (const batch of orSilence(batches, () => pause)) {
+    pause = batch === undefined ? Math.min(LAST_LOOK_MS, 2 * pause) : FIRST_LOOK_MS;
+    if (batch !== undefined) yield* events.show(batch.view);
+    for (const event of batch?.events ?? []) {
+      if (event.kind === 'finished') return yield* events.end(await endedTask(core, name, event.result));
+      yield* events.take(event);
     }
-  } finally {
-    next?.catch(() => undefined);
-    // What is being waited for ends with the caller's signal, and the batches after it.
-    const closed = batches.return().catch(() => undefined);
-    if (next === undefined) await closed;
+    if (batch?.events.every(({ kind }) => kind !== 'asked') === true) continue;
+    const asked = await asksOf();
+    yield* asked;
+    if (asked.length > 0 && untilAsked) return;
   }
 }
 

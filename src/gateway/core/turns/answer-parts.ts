@@ -7,7 +7,9 @@ import { changesBetween, EMPTY_VIEW, withEvent, type TurnChange, type TurnView }
 
 export type AnswerEvent =
   | TurnChange
-  | Extract<TurnEvent, { readonly kind: 'tool-started' | 'tool-finished' | 'asked' | 'decided' | 'waiting' | 'paused' | 'fallback' }>
+  | Extract<TurnEvent, { readonly kind: 'tool-started' | 'tool-finished' | 'decided' | 'waiting' | 'paused' | 'fallback' }>
+  /** `isOver`: it has been answered since, as a reader that comes later sees. */
+  | (Extract<TurnEvent, { readonly kind: 'asked' }> & { readonly isOver?: true })
   | { readonly kind: 'finished'; readonly result: TurnResult };
 
 export interface AnswerParts {

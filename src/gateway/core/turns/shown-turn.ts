@@ -1,10 +1,10 @@
 /** A turn as it is shown to a client that may have a part of it, and that answers what waits with a new request. */
 import type { PerduraClient } from '../../../client.js';
 import { OLDEST } from '../../../stores/feed-cursor.js';
-import { answerStream } from './answer-stream.js';
+import { answerStream, type AnswerBatch } from './answer-stream.js';
 import type { Conversations, Submitted } from '../conversations.js';
 import type { Followed } from './follow-turn.js';
-import type { CallEvent } from '../calls/tool-calls.js';
+import { createToolCalls, type CallEvent } from '../calls/tool-calls.js';
 import { createKnownUpTo, createWaitingCalls, type AnsweredCall, type AskedCall } from '../calls/waiting-calls.js';
 import { within } from '../within.js';
 
@@ -45,7 +45,7 @@ export async function* shownTurn(
   const isKnown = createKnownUpTo(known);
   const left = new AbortController();
   const followed = follow(AbortSignal.any([gone, left.signal]));
-  const batches = answerStream({ client, id, turn: turn ?? '', followed, ...(edge !== undefined && { edge }) });
+  const batches = shownCalls(client, { id, turn }, answerStream(followed, edge));
   const seen = new Set<string>();
   let next = batches.next();
   /** Beside the live events: no worker may be there to answer it. */
@@ -64,7 +64,7 @@ export async function* shownTurn(
       if ('found' in item) look = undefined;
       else if (item.done === true) return;
       else next = batches.next();
-      for (const event of 'found' in item ? item.found : item.value.events) {
+      for (const event of 'found' in item ? item.found : item.value) {
         if (event.kind === 'asked') seen.add(askOf(event.callId, event.what));
         if (event.kind === 'tool-called') seen.add(event.callId);
         waiting.take(event);
@@ -75,6 +75,20 @@ export async function* shownTurn(
     left.abort();
     next.catch(() => undefined);
     void batches.return().catch(() => undefined);
+  }
+}
+
+/** With what its tool calls were asked and answered in full. */
+async function* shownCalls(
+  client: Pick<PerduraClient, 'history'>,
+  { id, turn }: Pick<ShownTurn, 'id' | 'turn'>,
+  batches: AsyncGenerator<AnswerBatch, void>,
+): AsyncGenerator<readonly CallEvent[], void> {
+  const calls = createToolCalls(client, id, turn ?? '');
+  for await (const { events } of batches) {
+    const expanded: CallEvent[] = [];
+    for (const event of events) expanded.push(...(await calls.expand(event)));
+    yield expanded;
   }
 }
 
