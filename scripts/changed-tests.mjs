@@ -46,6 +46,7 @@ const TRIED_BY = {
   conversation: ['workflows', 'replay', 'fuzz', 'architecture'],
   activities: ['workflows', 'heal', 'chaos'],
   gateway: ['page'],
+  records: ['page'],
   cli: ['package'],
   client: ['workflows', 'gateway'],
   extensions: ['package', 'workflows'],

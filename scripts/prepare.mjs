@@ -126,7 +126,8 @@ async function buildSources({ types, quiet }) {
 }
 
 async function buildPage({ quiet }) {
-  const sources = listFiles(join(root, 'web')).sort();
+  // With what the page shares with the rest: the words of a conversation.
+  const sources = ['web', 'src/records'].flatMap((folder) => listFiles(join(root, folder))).sort();
   const wanted = hash([...sources.flatMap((file) => [relative(root, file), readFileSync(file)]), readText(modulesStamp) ?? '']);
   if (readText(pageStamp) === wanted) {
     if (!quiet) report('Page', 'as the sources');

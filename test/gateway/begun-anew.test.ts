@@ -7,11 +7,14 @@ import { createTaskEvents } from '../../src/gateway/a2a/task-events.js';
 import { taskName } from '../../src/gateway/a2a/task-id.js';
 import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
 import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/turns/answer-parts.js';
-import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
+import type { Conversations } from '../../src/gateway/core/conversations.js';
+import type { Followed } from '../../src/gateway/core/turns/follow-turn.js';
 import { createOneText } from '../../src/gateway/core/turns/one-text.js';
-import type { TurnPiece } from '../../src/gateway/core/turns/turn-texts.js';
+import { turnPieces, type TurnPiece } from '../../src/gateway/core/turns/turn-texts.js';
 import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
 import { responseId } from '../../src/gateway/openai/response-id.js';
+import type { TurnEvent } from '../../src/records/feed-event.js';
+import { turnView } from '../../src/records/turn-view.js';
 import { callEvents, finished, streamed, turn } from '../support/turn-events.js';
 
 /** Pieces of texts as one's client has them, each under an id. */
@@ -28,13 +31,15 @@ const partsOf = (events: readonly TurnEvent[]): AnswerEvent[] => {
   const parts = createAnswerParts();
   return events.flatMap((event) => [...parts.take(event)]);
 };
-/** As turn-texts.ts passes them on. */
-const piecesOf = (events: readonly TurnEvent[]): TurnPiece[] =>
-  partsOf(events).map((event) => {
-    if (event.kind !== 'finished') return event;
-    const { result } = event;
-    return { kind: 'whole', result, texts: result.text === '' ? [] : [result.text], calls: [] };
-  });
+const piecesOf = async (events: readonly TurnEvent[]): Promise<TurnPiece[]> => {
+  const followed = (async function* (): AsyncGenerator<Followed, void> {
+    for (const event of events) yield { cursor: null, event };
+  })();
+  const core = { client: { history: () => Promise.resolve([]) } } as unknown as Conversations;
+  const pieces: TurnPiece[] = [];
+  for await (const piece of turnPieces(core, { conversation: 'c', turn, mayPause: false }, followed)) pieces.push(piece);
+  return pieces;
+};
 
 /** What the client of each protocol shows after these events. */
 const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<string>>> = {
@@ -48,9 +53,8 @@ const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<s
   },
   async a2a(events) {
     const [texts, encoder] = [new Texts(), createTaskEvents(taskName('c', turn))];
-    for (const event of partsOf(events)) {
-      if (event.kind === 'finished' || event.kind === 'asked') continue;
-      for (const update of encoder.take(event)) {
+    for (const [at] of events.entries()) {
+      for (const update of encoder.show(turnView(events.slice(0, at + 1)))) {
         if (!('artifactUpdate' in update)) continue;
         const { artifact, append } = update.artifactUpdate;
         const text = artifact.parts.map((part) => ('text' in part ? part.text : '')).join('');
@@ -90,7 +94,7 @@ const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<s
   async responses(events) {
     const texts = new Texts();
     const encoder = createResponseEvents({ id: responseId('c', turn), created_at: 1, model: 'm', conversation: 'c' });
-    for (const one of piecesOf(events).flatMap((piece) => [...encoder.take(piece)])) {
+    for (const one of (await piecesOf(events)).flatMap((piece) => [...encoder.take(piece)])) {
       const event = one as unknown as { type: string; item_id: string; delta: string; item: { id: string; status: string } };
       if (event.type === 'response.output_text.delta') texts.grow(event.item_id, event.delta);
       if (event.type === 'response.output_item.done' && event.item.status === 'incomplete') texts.delete(event.item.id);
@@ -122,16 +126,12 @@ describe.each(Object.entries(SHOWN))('%s', (_name, shown) => {
 });
 
 describe('one text, which cannot take anything back', () => {
-  const sent = (events: readonly TurnEvent[]): string => {
-    const text = createOneText();
-    return piecesOf(events)
-      .map((piece) => (piece.kind === 'whole' ? text.end(piece) : text.take(piece)))
-      .join('');
-  };
+  const sent = async (events: readonly TurnEvent[]): Promise<string> => (await piecesOf(events)).map(createOneText()).join('');
 
-  test('is silent after a reset until the next attempt has said as much, and an error where it says something else', () => {
-    expect(sent([...failed, reset, streamed('text', 'a', 'a.2', 'It is ra')])).toBe('It is rain');
-    expect(sent([...failed, reset, streamed('text', 'a', 'a.2', 'It is raining.'), finished('It is raining.')])).toBe('It is raining.');
-    expect(() => sent([...failed, reset, ...again])).toThrow(/began its answer anew/);
+  test('is silent after a reset until the next attempt has said as much, and an error where it says something else', async () => {
+    expect(await sent([...failed, reset, streamed('text', 'a', 'a.2', 'It is ra')])).toBe('It is rain');
+    const whole = 'It is raining.';
+    expect(await sent([...failed, reset, streamed('text', 'a', 'a.2', whole), finished(whole)])).toBe(whole);
+    await expect(sent([...failed, reset, ...again])).rejects.toThrow(/began its answer anew/);
   });
 });

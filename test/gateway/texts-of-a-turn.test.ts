@@ -6,11 +6,7 @@ import { readResponseId, responseId } from '../../src/gateway/openai/response-id
 import type { StopReason } from '../../src/conversation/protocol/contract.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
-type Live = Exclude<TurnPiece, Whole>;
-const call = (name: string): Live => ({ kind: 'call', call: name });
-const grow = (part: string, text: string): Live => ({ kind: 'grow', part, of: 'text', text });
-const gone = (...parts: string[]): Live => ({ kind: 'void', parts });
-const resync: Live = { kind: 'resync' };
+const live = (...texts: readonly string[]): TurnPiece => ({ kind: 'live', texts, isOpen: true });
 const whole = (texts: readonly string[], stopReason: StopReason = 'end'): Whole => ({
   kind: 'whole',
   texts,
@@ -18,44 +14,27 @@ const whole = (texts: readonly string[], stopReason: StopReason = 'end'): Whole 
   result: { turnId: 'turn_0001', text: texts.at(-1) ?? '', stopReason, usage: NO_USAGE, toolCalls: 0 },
 });
 
-function sent(pieces: readonly Live[], end: Whole): string {
-  const text = createOneText();
-  return [...pieces.map((piece) => text.take(piece)), text.end(end)].join('');
+function sent(pieces: readonly TurnPiece[], end: Whole): string {
+  return [...pieces, end].map(createOneText()).join('');
 }
 
 describe('one text', () => {
-  test.each<[string, Live[], Whole, string]>([
-    ['of one call', [call('a'), grow('1', 'He'), grow('1', 'llo')], whole(['Hello']), 'Hello'],
-    ['of several calls', [call('a'), grow('1', 'One'), call('b'), grow('2', 'Two')], whole(['One', 'Two']), 'One\n\nTwo'],
-    ['in several parts of a call', [call('a'), grow('1', 'One '), grow('3', 'more')], whole(['One more']), 'One more'],
-    [
-      'whose attempt failed and said the same again',
-      [call('a'), grow('1', 'Hell'), gone('1'), grow('2', 'He'), grow('2', 'llo')],
-      whole(['Hello']),
-      'Hello',
-    ],
-    [
-      'whose second call failed',
-      [call('a'), grow('1', 'A'), call('b'), grow('2', 'B'), gone('2'), grow('3', 'B'), grow('3', 'C')],
-      whole(['A', 'BC']),
-      'A\n\nBC',
-    ],
-    [
-      'of which live events were lost',
-      [call('a'), grow('1', 'On'), resync, call('b'), grow('2', 'wo')],
-      whole(['One', 'Two']),
-      'One\n\nTwo',
-    ],
+  test.each<[string, TurnPiece[], Whole, string]>([
+    ['of one call', [live('He'), live('Hello')], whole(['Hello']), 'Hello'],
+    ['of several calls', [live('One'), live('One', 'Two')], whole(['One', 'Two']), 'One\n\nTwo'],
+    ['whose attempt failed and said the same again', [live('Hell'), live(), live('He'), live('Hello')], whole(['Hello']), 'Hello'],
+    ['whose second call failed', [live('A'), live('A', 'B'), live('A'), live('A', 'B'), live('A', 'BC')], whole(['A', 'BC']), 'A\n\nBC'],
+    ['of which live events were lost', [live('On'), live()], whole(['One', 'Two']), 'One\n\nTwo'],
     ['without any live event', [], whole(['One', 'Two']), 'One\n\nTwo'],
-    ['that was stopped', [call('a'), grow('1', 'Hello the')], whole([], 'interrupted'), 'Hello the'],
+    ['that was stopped', [live('Hello the')], whole([], 'interrupted'), 'Hello the'],
   ])('%s', (_what, pieces, end, expected) => {
     expect(sent(pieces, end)).toBe(expected);
   });
 
-  test.each<[string, Live[], Whole]>([
-    ['an attempt with other words', [call('a'), grow('1', 'Hello'), gone('1'), grow('2', 'Hi')], whole(['Hi'])],
-    ['a recorded answer that is shorter', [call('a'), grow('1', 'Hello')], whole(['Hell'])],
-    ['a recorded answer with other words', [call('a'), grow('1', 'Hello')], whole(['Hi'])],
+  test.each<[string, TurnPiece[], Whole]>([
+    ['an attempt with other words', [live('Hello'), live(), live('Hi')], whole(['Hi'])],
+    ['a recorded answer that is shorter', [live('Hello')], whole(['Hell'])],
+    ['a recorded answer with other words', [live('Hello')], whole(['Hi'])],
   ])('%s ends with an error', (_what, pieces, end) => {
     expect(() => sent(pieces, end)).toThrow(/began its answer anew/);
   });
@@ -72,7 +51,7 @@ describe('a response', () => {
   const done = ['output_text.done', 'content_part.done', 'output_item.done'];
 
   test('has an item for each text, numbers without a gap, and the whole at its end', () => {
-    const all = events(call('a'), grow('1', 'One'), call('b'), grow('2', 'Tw'), grow('2', 'o'), whole(['One', 'Two']));
+    const all = events(live('One'), live('One', 'Tw'), live('One', 'Two'), whole(['One', 'Two']));
     expect(short(all)).toEqual([
       ...['created', 'in_progress', ...item, 'output_text.delta', ...done],
       ...[...item, 'output_text.delta', 'output_text.delta', ...done, 'completed'],
@@ -83,7 +62,7 @@ describe('a response', () => {
   });
 
   test('takes back what a failed attempt said', () => {
-    const all = events(call('a'), grow('1', 'Hel'), gone('1'), grow('2', 'Hi'), whole(['Hi']));
+    const all = events(live('Hel'), live(), live('Hi'), whole(['Hi']));
     expect(short(all).slice(2)).toEqual([
       ...item,
       'output_text.delta',
@@ -100,8 +79,8 @@ describe('a response', () => {
     expect(all.at(-1)).toMatchObject({ response: { output: [{ id: ids[2], content: [{ text: 'Hi' }] }] } });
   });
 
-  test('shows nothing more once live events were lost, and ends with the whole', () => {
-    const all = events(call('a'), grow('1', 'On'), resync, grow('2', 'wo'), whole(['One', 'Two']));
+  test('takes back what is open where live events were lost, and ends with the whole', () => {
+    const all = events(live('On'), live(), whole(['One', 'Two']));
     expect(short(all).slice(2, 6)).toEqual([...item, 'output_text.delta', 'output_item.done']);
     expect(short(all).filter((type) => type === 'output_text.delta')).toHaveLength(3);
     expect(all.at(-1)).toMatchObject({ type: 'response.completed', response: { output: [{}, {}] } });

@@ -3,7 +3,7 @@
  * lines. What is drawn is read from its signals.
  */
 import type { Entry } from '../../web/src/api/entries.js';
-import type { LiveEvent, TurnEvent } from '../../web/src/api/events.js';
+import type { TurnEvent } from '../../src/records/feed-event.js';
 import type { Turn } from '../../web/src/conversation/turns.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -88,9 +88,9 @@ async function open(): Promise<Opened> {
 }
 
 let cursor = 0;
-function tell(...events: readonly (TurnEvent | { readonly kind: 'resync' })[]): void {
+function tell(...events: readonly TurnEvent[]): void {
   for (const event of events) {
-    const live = { ...event, conversation: ID, cursor: `c${(cursor += 1)}` } as LiveEvent;
+    const live = { ...event, conversation: ID, cursor: `c${(cursor += 1)}` };
     stream?.enqueue(new TextEncoder().encode(`event: ${event.kind}\ndata: ${JSON.stringify(live)}\n\n`));
   }
 }

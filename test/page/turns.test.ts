@@ -1,6 +1,6 @@
 /** How the page makes turns of what is recorded and of live events (turns.ts). */
 import type { Entry } from '../../web/src/api/entries.js';
-import type { TurnEvent } from '../../web/src/api/events.js';
+import type { TurnEvent } from '../../src/records/feed-event.js';
 import { emptyTurn, toTurns, withEvent, type Turn } from '../../web/src/conversation/turns.js';
 
 const turn = 'turn_0001';
@@ -47,7 +47,11 @@ describe('live events', () => {
   });
 
   test('where another model takes over, the words of the first are gone and it says so', () => {
-    const turn = live(said('One t'), { kind: 'fallback', call, for: 'overloaded', model: 'b', insteadOf: 'a' }, said('Two.', '2'));
+    const turn = live(
+      said('One t'),
+      { kind: 'fallback', call, for: 'overloaded', model: 'b', insteadOf: 'a', reason: 'overloaded' },
+      said('Two.', '2'),
+    );
     expect(texts(turn)).toEqual(['notice: a could not answer (overloaded); b answers instead.', 'text: Two.']);
   });
 
@@ -77,8 +81,8 @@ describe('live events', () => {
     expect(waits).toMatchObject({ isRunning: true, waits: { for: 'the provider', until: 99 } });
     expect(withEvent(waits, { ...said('on'), turn } as TurnEvent).waits).toBeUndefined();
     expect(live({ kind: 'paused', why: 'budget' }).waits).toEqual({ for: 'budget', until: 0 });
-    const result = { turnId: turn, text: 'on', stopReason: 'end', usage, toolCalls: 0 };
-    expect(withEvent(waits, { kind: 'turn-finished', turn, result })).toMatchObject({ isRunning: false, waits: undefined, result, usage });
+    const result = { turnId: turn, text: 'on', stopReason: 'end', usage, toolCalls: 0 } as const;
+    expect(withEvent(waits, { kind: 'turn-finished', turn, result })).toMatchObject({ isRunning: false, waits: undefined, result });
   });
 
   test('a compaction is a notice', () => {

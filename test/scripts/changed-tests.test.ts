@@ -50,7 +50,7 @@ const ROWS: readonly (readonly [what: string, changed: readonly string[], files:
   [
     'a module: its room, the rooms that import it, and what reaches it by two files; the worker and a longer way do not count',
     ['src/records/slots.ts'],
-    ['memory/fold', 'records/slots'],
+    ['memory/fold', 'page/tour', 'records/slots'],
     ['memory/storm'],
   ],
   ['types alone are no import', ['src/gateway/serve.ts'], ['gateway/serve', 'page/tour']],
@@ -101,7 +101,7 @@ describe('in a tree of a few files', () => {
     const [named, all] = [chosen[ROWS.findIndex(([, [path]]) => path === 'src/records/slots.ts')], chosen.at(-1)];
     expect(named?.why).toEqual([
       '1 changed: src/records/slots.ts',
-      `2 of ${FIRST_TIER.length} test files: those of agents, memory, records, and what imports the change`,
+      `3 of ${FIRST_TIER.length} test files: those of agents, memory, page, records, and what imports the change`,
       'not run, `--all` does: test/memory/storm.slow.test.ts',
     ]);
     expect(all?.files).toEqual(['test/memory/fold.test.ts', 'test/memory/storm.slow.test.ts']);

@@ -1,6 +1,6 @@
 /** A client of the native event streams, which notes where it was and comes back. */
 import { createAnswerParts } from '../../src/gateway/core/turns/answer-parts.js';
-import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
+import type { TurnEvent } from '../../src/records/feed-event.js';
 import { until } from './scene.js';
 
 export const TOKEN = 'a-token-that-only-tests-have';

@@ -1,7 +1,7 @@
 /** Live events of a turn in few words, and what the encoders get of them. */
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import { createAnswerParts } from '../../src/gateway/core/turns/answer-parts.js';
-import type { TurnEvent } from '../../src/gateway/core/turns/follow-turn.js';
+import type { TurnEvent } from '../../src/records/feed-event.js';
 import { createToolCalls, type CallEvent } from '../../src/gateway/core/calls/tool-calls.js';
 
 export const turn = 'turn_0001';

@@ -5,7 +5,9 @@
  * 2. A turn ends once, by its `turn-finished` event or by its result, whichever comes first.
  * 3. The answer is never doubled and never cut: what was streamed is compared with the result's text.
  */
-import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
+import type { EventInTurn, FeedEvent, TurnEvent, TurnResult } from '../../records/feed-event.js';
+import { byTurn } from '../../records/turn-end.js';
+import { callTexts, changesBetween, EMPTY_VIEW, withEvent } from '../../records/turn-view.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { reasonOf } from '../../insight/turns.js';
@@ -33,13 +35,12 @@ export interface ViewOptions {
   readonly showsAsked?: boolean;
 }
 
-type TurnEvent = Extract<FeedEvent, { readonly turn: string }>;
-
 export function createAnswerView(drawing: Drawing, options: ViewOptions): AnswerView {
   const finished = new Set<string>();
-  const waiting = new Map<string, TurnEvent[]>();
+  const waiting = new Map<string, EventInTurn[]>();
   let current: string | undefined;
-  let drawn = emptyTurn();
+  /** What was drawn of it. */
+  let view = EMPTY_VIEW;
   let held = false;
   /** The current turn has a message and no more: it may have been withdrawn, and then nothing reports its end. */
   let isOnlyAnnounced = false;
@@ -47,18 +48,20 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
   const note = (text: string): void => drawing.note(`  ${toTerminalLine(text, options.width - 2)}`);
 
   const draw = (event: TurnEvent): void => {
+    if (held && (event.kind === 'text' || event.kind === 'thinking')) return;
+    const before = view;
+    view = withEvent(before, event);
+    for (const change of changesBetween(before, view)) {
+      if (change.kind === 'grow' && change.of === 'text') drawing.text(change.text);
+      else if (change.kind === 'call') drawing.endText();
+      else if (change.kind === 'void' && change.text !== '') note(WHY_AGAIN[event.kind] ?? '(starting again)');
+    }
     switch (event.kind) {
-      case 'text':
-        return drawText(event);
-      case 'reset':
-        if (drawn.call === event.call) startAgain(event.attempt);
-        return;
       case 'tool-started':
         return note(`→ ${event.name} ${event.input}`);
       case 'tool-finished':
         return note(`${event.outcome === 'ok' ? '←' : `← ${event.outcome}:`} ${event.name} ${event.preview}`);
       case 'fallback':
-        if (drawn.call === event.call) startAgain(drawn.attempt ?? '');
         return note(`${event.model} is asked in place of ${event.insteadOf}: ${event.for}`);
       case 'waiting':
         return note(`waiting: ${event.for}; going on at ${new Date(event.until).toLocaleTimeString()}`);
@@ -78,48 +81,26 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         note(`(older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens)`);
         return;
       case 'turn-finished':
-        return end(event.turn, event.result, undefined);
+        return end(event.turn, event.result);
+      case 'resync':
+        // The result brings the whole.
+        held = true;
+        return;
       case 'message':
         if (!options.isOurs(event.messageId)) drawing.note(`› ${toTerminalLine(event.preview, 200)}`);
         return;
+      case 'text':
       case 'thinking':
+      case 'reset':
         return;
       default:
         return ignoreNewer(event);
     }
   };
 
-  const drawText = (event: Extract<TurnEvent, { kind: 'text' }>): void => {
-    if (held) return;
-    if (drawn.call !== event.call) {
-      drawing.endText();
-      drawn = { call: event.call, attempt: event.attempt, text: '' };
-    } else if (drawn.attempt !== event.attempt) {
-      startAgain(event.attempt);
-    }
-    drawn = { ...drawn, text: drawn.text + event.text };
-    drawing.text(event.text);
-  };
-
-  const startAgain = (attempt: string): void => {
-    if (drawn.text !== '') note('(starting again)');
-    drawn = { ...drawn, attempt, text: '' };
-  };
-
-  const end = (turn: string, result: TurnResult, wholeText: string | undefined): void => {
-    const answer = wholeText ?? result.text;
-    const streamed = drawn.text;
-    // An answer that was stopped keeps less than what was drawn.
-    if (streamed.startsWith(answer.trimEnd())) {
-      // Drawn already.
-    } else if (answer.startsWith(streamed)) {
-      drawing.text(answer.slice(streamed.length));
-    } else {
-      note('(the whole answer)');
-      drawing.text(answer);
-    }
+  const end = (turn: string, result: TurnResult): void => {
     drawing.endText();
-    if (result.textRef !== undefined && wholeText === undefined && streamed.length <= result.text.length) {
+    if (result.textRef !== undefined && (callTexts(view).at(-1)?.text.length ?? 0) <= result.text.length) {
       note(`(only the beginning of ${result.textRef.bytes} bytes; \`perdura show\` has the whole)`);
     }
     sayHowItEnded(result);
@@ -127,8 +108,8 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
     waiting.delete(turn);
     held = false;
     current = undefined;
-    drawn = emptyTurn();
-    const next = [...waiting.keys()].sort(byTurn)[0];
+    view = EMPTY_VIEW;
+    const next = [...waiting.keys()].map((one) => ({ turn: one })).sort(byTurn)[0]?.turn;
     if (next === undefined) return;
     const events = waiting.get(next) ?? [];
     waiting.delete(next);
@@ -142,8 +123,8 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
     else drawing.problem(reason);
   };
 
-  const route = (event: TurnEvent): void => {
-    if (finished.has(event.turn) || (options.from !== undefined && byTurn(event.turn, options.from) < 0)) return;
+  const route = (event: EventInTurn): void => {
+    if (finished.has(event.turn) || (options.from !== undefined && byTurn(event, { turn: options.from }) < 0)) return;
     if (current !== undefined && current !== event.turn && !(isOnlyAnnounced && event.kind !== 'message')) {
       waiting.set(event.turn, [...(waiting.get(event.turn) ?? []), event]);
       return;
@@ -156,14 +137,8 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
   return {
     event(event) {
       if (event.kind === 'session') return;
-      if (event.kind === 'resync') {
-        // What was streamed has a hole now: the result brings the whole.
-        if (drawn.text !== '') note('(a part was missed; the whole answer follows)');
-        drawn = { ...drawn, text: '' };
-        held = current !== undefined;
-        return;
-      }
-      route(event);
+      if (event.kind !== 'resync') route(event);
+      else if (current !== undefined) draw(event);
     },
     finish(result, wholeText) {
       const turn = result.turnId ?? 'reset';
@@ -171,14 +146,17 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
       // The sender of a later turn may be answered before the feed has the end of the one before.
       if (current !== undefined && current !== turn) {
         finished.add(current);
-        drawn = emptyTurn();
+        view = EMPTY_VIEW;
         drawing.endText();
       }
       const early = waiting.get(turn) ?? [];
       waiting.delete(turn);
       current = turn;
       for (const event of early) route(event);
-      if (!finished.has(turn)) end(turn, result, wholeText);
+      if (!finished.has(turn)) {
+        const { textRef: _, ...inFull } = result;
+        draw({ kind: 'turn-finished', turn, result: wholeText === undefined ? result : { ...inFull, text: wholeText } });
+      }
       // Each reset is one of its own, without a turn.
       if (result.turnId === null) finished.delete(turn);
     },
@@ -196,21 +174,10 @@ const DECIDED: Readonly<Record<string, string>> = {
   expired: 'nobody decided in time',
 };
 
-interface Drawn {
-  /** The model call whose text stands at the end of what was drawn. */
-  readonly call: string | undefined;
-  readonly attempt: string | undefined;
-  readonly text: string;
-}
-
-function emptyTurn(): Drawn {
-  return { call: undefined, attempt: undefined, text: '' };
-}
-
-/** `turn_9999` is before `turn_10000`. */
-function byTurn(a: string, b: string): number {
-  return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
-}
+const WHY_AGAIN: Partial<Record<FeedEvent['kind'], string>> = {
+  resync: '(a part was missed; the whole answer follows)',
+  'turn-finished': '(the whole answer)',
+};
 
 /** A worker of a later version may report things that this one does not know. */
 function ignoreNewer(_value: never): void {}

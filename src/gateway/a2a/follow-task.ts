@@ -1,9 +1,7 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
-import { answerStream } from '../core/turns/answer-stream.js';
-import { within } from '../core/within.js';
-import type { Followed } from '../core/turns/follow-turn.js';
-import type { CallEvent } from '../core/calls/tool-calls.js';
+import { answerStream, type AnswerBatch } from '../core/turns/answer-stream.js';
+import { orSilence } from '../core/within.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { endedTask, readTask, waitingIn } from './read-task.js';
 import { isTerminal, stateOf, taskOf } from './task.js';
@@ -31,11 +29,11 @@ export async function* followSubmitted(
   const left = new AbortController();
   try {
     const followed = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
-    const batches = stream(core, name, followed);
+    const batches = answerStream(followed);
     const events = createTaskEvents(name);
-    const first = await batches.next();
+    const { value: first } = await batches.next();
     yield events.begin();
-    yield* updatesOf(core, wanted, after(first.value ?? [], batches), events);
+    yield* updatesOf(core, wanted, first ? after(first, batches) : batches, events);
   } finally {
     left.abort();
   }
@@ -48,34 +46,25 @@ export async function* followTask(core: Conversations, wanted: FollowingTask): A
   const edge = await core.client.newestCursor(name.conversation);
   const events = createTaskEvents(name);
   const followed = core.attach({ id: name.conversation, turn: name.turn, after: OLDEST, signal: AbortSignal.any([signal, left.signal]) });
-  const batches = stream(core, name, followed, edge);
+  const batches = answerStream(followed, edge);
   try {
-    const first = await batches.next();
-    for (const event of first.value ?? []) if (event.kind !== 'finished' && event.kind !== 'asked') events.take(event);
+    const { value: first } = await batches.next();
+    if (first) events.show(first.view);
     const facts = await readTask(core, name, signal);
     yield { task: isTerminal(facts) ? taskOf(facts) : taskOf(facts, { artifacts: events.artifacts() }) };
     if (isTerminal(facts) || (untilAsked && stateOf(facts) === 'TASK_STATE_INPUT_REQUIRED')) return;
-    const ended = (first.value ?? []).filter(({ kind }) => kind === 'finished');
-    yield* updatesOf(core, wanted, after(ended, batches), events);
+    const ended = first && { ...first, events: first.events.filter(({ kind }) => kind === 'finished') };
+    yield* updatesOf(core, wanted, ended ? after(ended, batches) : batches, events);
   } finally {
     left.abort();
     void batches.return().catch(() => undefined);
   }
 }
 
-type Batches = AsyncGenerator<readonly CallEvent[], void>;
+type Batches = AsyncGenerator<AnswerBatch, void>;
 
-function stream(
-  { client }: Conversations,
-  { conversation, turn }: TaskName,
-  followed: AsyncGenerator<Followed, void>,
-  edge?: string,
-): Batches {
-  return answerStream({ client, id: conversation, turn, followed, ...(edge !== undefined && { edge }) });
-}
-
-async function* after(first: readonly CallEvent[], rest: Batches): Batches {
-  if (first.length > 0) yield first;
+async function* after(first: AnswerBatch, rest: Batches): Batches {
+  yield first;
   yield* rest;
 }
 
@@ -94,40 +83,17 @@ async function* updatesOf(
     return isNews ? [...events.ask({ name, entries: [], waiting })] : [];
   };
   let pause = FIRST_LOOK_MS;
-  let next: ReturnType<Batches['next']> | undefined;
-  try {
-    for (;;) {
-      next ??= batches.next();
-      const item = await within(pause, next);
-      if (item === undefined) {
-        pause = Math.min(LAST_LOOK_MS, 2 * pause);
-        const asked = await asksOf();
-        yield* asked;
-        if (asked.length > 0 && untilAsked) return;
-        continue;
-      }
-      next = undefined;
-      if (item.done === true) return;
-      pause = FIRST_LOOK_MS;
-      for (const event of item.value) {
-        if (event.kind === 'finished') {
-          yield* events.end(await endedTask(core, name, event.result));
-          return;
-        }
-        if (event.kind !== 'asked') {
-          yield* events.take(event);
-          continue;
-        }
-        const asked = await asksOf();
-        yield* asked;
-        if (asked.length > 0 && untilAsked) return;
-      }
+  for await (const batch of orSilence(batches, () => pause)) {
+    pause = batch === undefined ? Math.min(LAST_LOOK_MS, 2 * pause) : FIRST_LOOK_MS;
+    if (batch !== undefined) yield* events.show(batch.view);
+    for (const event of batch?.events ?? []) {
+      if (event.kind === 'finished') return yield* events.end(await endedTask(core, name, event.result));
+      yield* events.take(event);
     }
-  } finally {
-    next?.catch(() => undefined);
-    // What is being waited for ends with the caller's signal, and the batches after it.
-    const closed = batches.return().catch(() => undefined);
-    if (next === undefined) await closed;
+    if (batch?.events.every(({ kind }) => kind !== 'asked') === true) continue;
+    const asked = await asksOf();
+    yield* asked;
+    if (asked.length > 0 && untilAsked) return;
   }
 }
 

@@ -5,7 +5,7 @@
  * - The text of a failed attempt is taken back: nothing replaces its artifact, and the next attempt is appended to that.
  * - At the end every artifact is as recorded: missing text is appended, different text is replaced. The last update has the final state.
  */
-import type { AnswerEvent } from '../core/turns/answer-parts.js';
+import { callTexts, type TurnView } from '../../records/turn-view.js';
 import type { CallEvent } from '../core/calls/tool-calls.js';
 import { artifactsOf, artifact, byAgent, statusOf, type TaskFacts } from './task.js';
 import type { TaskName } from './task-id.js';
@@ -14,7 +14,10 @@ import type { Artifact, Part, Status, Update } from './wire.js';
 export interface TaskEvents {
   /** Its turn has begun. */
   begin(): Update;
-  take(event: Exclude<CallEvent, Extract<AnswerEvent, { readonly kind: 'finished' | 'asked' }>>): readonly Update[];
+  /** Its texts have come so far. */
+  show(view: TurnView): readonly Update[];
+  /** What else happens in it, its end and what it asks aside. */
+  take(event: CallEvent): readonly Update[];
   /** It waits for a person. */
   ask(facts: TaskFacts): readonly Update[];
   end(facts: TaskFacts): readonly Update[];
@@ -23,9 +26,8 @@ export interface TaskEvents {
 }
 
 interface Shown {
-  text: string;
-  isOpen: boolean;
-  readonly parts: string[];
+  readonly text: string;
+  readonly isOpen: boolean;
 }
 
 const MAX_WORDS = 500;
@@ -45,78 +47,52 @@ export function createTaskEvents(name: TaskName): TaskEvents {
     return { statusUpdate: { ...ids, status, ...(metadata && { metadata }) } };
   };
 
-  const close = (): Update[] => {
-    const open = shown.at(-1);
-    if (open?.isOpen !== true) return [];
-    open.isOpen = false;
-    return [update(shown.length - 1, { text: '' }, { append: true, lastChunk: true })];
-  };
-
-  const grow = (part: string, text: string): Update[] => {
-    const open = shown.at(-1);
-    if (open?.isOpen === true) {
-      open.text += text;
-      open.parts.push(part);
-      return [update(shown.length - 1, { text }, { append: true, lastChunk: false })];
+  /** `isOver`: nothing more comes of any. */
+  const turnInto = (next: readonly { readonly part: Part; readonly isOpen: boolean }[], isOver: boolean): Update[] => {
+    const updates: Update[] = [];
+    for (const [at, { part, isOpen }] of next.entries()) {
+      const was = shown[at];
+      const text = 'text' in part ? part.text : undefined;
+      if (was === undefined || text?.startsWith(was.text) !== true) {
+        updates.push(update(at, part, { append: false, lastChunk: !isOpen }));
+      } else if (text !== was.text || (was.isOpen && !isOpen)) {
+        updates.push(update(at, { text: text.slice(was.text.length) }, { append: true, lastChunk: !isOpen }));
+      }
+      shown[at] = { text: text ?? '', isOpen };
     }
-    shown.push({ text, isOpen: true, parts: [part] });
-    return [update(shown.length - 1, { text }, { append: false, lastChunk: false })];
-  };
-
-  const takeBack = (gone: readonly string[]): Update[] => {
-    const open = shown.at(-1);
-    if (open?.parts.some((part) => gone.includes(part)) !== true || open.text === '') return [];
-    open.text = '';
-    open.isOpen = true;
-    return [update(shown.length - 1, { text: '' }, { append: false, lastChunk: false })];
+    for (const [at, { text }] of shown.entries()) {
+      if (at < next.length || text === '') continue;
+      updates.push(update(at, { text: '' }, { append: false, lastChunk: isOver }));
+      shown[at] = { text: '', isOpen: !isOver };
+    }
+    return updates;
   };
 
   return {
     begin: () => working(),
+    show: (view) =>
+      turnInto(
+        callTexts(view).map(({ text, isOpen }) => ({ part: { text }, isOpen })),
+        false,
+      ),
     take(event) {
       switch (event.kind) {
-        case 'call':
-          return close();
-        case 'grow':
-          return event.of === 'text' ? grow(event.part, event.text) : [];
-        case 'void':
-          return takeBack(event.parts);
         case 'tool-started':
-          return [...close(), working({ tool: event.name, callId: event.callId })];
+          return [working({ tool: event.name, callId: event.callId })];
         case 'decided':
-          return [...close(), working({ decided: event.decision, callId: event.callId })];
+          return [working({ decided: event.decision, callId: event.callId })];
         case 'waiting':
           return [working(undefined, event.for)];
-        case 'begin':
-        case 'end':
-        case 'tool-called':
-        case 'tool-finished':
-        case 'paused':
-        case 'fallback':
+        default:
           return [];
       }
     },
-    ask: (facts) => [...close(), { statusUpdate: { ...ids, status: statusOf(facts) } }],
+    ask: (facts) => [{ statusUpdate: { ...ids, status: statusOf(facts) } }],
     end(facts) {
-      const updates: Update[] = [];
-      const whole = artifactsOf(facts);
-      for (const [at, { parts }] of whole.entries()) {
-        const [part = { text: '' }] = parts;
-        const was = shown[at];
-        const isBeginning = was !== undefined && 'text' in part && part.text.startsWith(was.text);
-        if (!isBeginning) updates.push(update(at, part, { append: false, lastChunk: true }));
-        else if (was.isOpen || part.text !== was.text) {
-          updates.push(update(at, { text: part.text.slice(was.text.length) }, { append: true, lastChunk: true }));
-        }
-      }
-      for (const [at, was] of shown.entries()) {
-        if (at >= whole.length && was.text !== '') updates.push(update(at, { text: '' }, { append: false, lastChunk: true }));
-      }
+      const texts = artifactsOf(facts).map(({ parts: [part = { text: '' }] }) => ({ part, isOpen: false }));
       const stopReason = facts.end?.stopReason;
-      return [
-        ...updates,
-        { statusUpdate: { ...ids, status: statusOf(facts), ...(stopReason !== undefined && { metadata: { stopReason } }) } },
-      ];
+      const metadata = stopReason !== undefined && { metadata: { stopReason } };
+      return [...turnInto(texts, true), { statusUpdate: { ...ids, status: statusOf(facts), ...metadata } }];
     },
     artifacts: () => shown.flatMap(({ text }, at) => (text === '' ? [] : [artifact(name, at, { text })])),
   };

@@ -21,20 +21,18 @@ export function createUpdates(turn: string): Updates {
     content: { type: 'text', text },
     messageId: `${turn}.${message}`,
   });
-  const texts = new Set<string>();
   return {
     take(event) {
       switch (event.kind) {
         case 'grow':
-          if (event.of === 'text') texts.add(event.part);
           return [chunk(event.of, event.text)];
         case 'call':
           message += 1;
           return [];
         case 'void': {
-          const was = event.parts.some((part) => texts.has(part)) ? [chunk('text', BEGINS_ANEW)] : [];
+          const anew = event.text === '' ? [] : [chunk('text', BEGINS_ANEW)];
           message += 1;
-          return was;
+          return anew;
         }
         case 'tool-started':
           return [

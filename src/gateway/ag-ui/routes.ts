@@ -7,7 +7,7 @@ import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { readBody } from '../core/read-body.js';
-import { shownTurn, viewAgain, viewOf, type Showing, type TurnView } from '../core/turns/shown-turn.js';
+import { shownTurn, viewAgain, viewOf, type Showing, type ShownTurn } from '../core/turns/shown-turn.js';
 import { statusOf } from '../core/status-of.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createFrames, PROTOCOL, type Frame } from './frames.js';
@@ -96,7 +96,7 @@ function errorFrame({ message, type }: Problem): Frame {
   return { type: 'RUN_ERROR', message, code: type };
 }
 
-async function* shown(core: Conversations, request: RunRequest, view: TurnView, showing: Showing): AsyncGenerator<Frame, void> {
+async function* shown(core: Conversations, request: RunRequest, view: ShownTurn, showing: Showing): AsyncGenerator<Frame, void> {
   const { threadId, runId, messages, state } = request;
   const { id: conversation, turn } = view;
   const continues = (showing.known ?? []).length > 0;

@@ -9,7 +9,7 @@ import { toProblem, type Problem } from '../core/errors.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { readAs, readBody } from '../core/read-body.js';
 import { runningTurn } from '../core/turns/running-turn.js';
-import { shownTurn, viewAgain, viewOf, type TurnView } from '../core/turns/shown-turn.js';
+import { shownTurn, viewAgain, viewOf, type ShownTurn } from '../core/turns/shown-turn.js';
 import type { AnsweredCall } from '../core/calls/waiting-calls.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { answerAgain } from './again.js';
@@ -92,7 +92,7 @@ interface Shown {
   readonly given?: ReadonlySet<string>;
 }
 
-async function* shown(core: Conversations, view: TurnView, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
+async function* shown(core: Conversations, view: ShownTurn, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
   const chunks = createChunks({ turn: view.turn, messageId: messageId ?? view.turn ?? view.id, ...(given && { given }) });
   yield* chunks.start();
   for await (const one of shownTurn(core, view, showing)) {

@@ -75,7 +75,7 @@ async function* events(head: MessageHead, pieces: AsyncIterable<TurnPiece>): Asy
   let isOpen = false;
   yield sse(messageStart(head));
   for await (const piece of pieces) {
-    const more = piece.kind === 'whole' ? text.end(piece) : text.take(piece);
+    const more = text(piece);
     if (more !== '') {
       if (!isOpen) yield sse(blockStart);
       isOpen = true;

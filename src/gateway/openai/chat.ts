@@ -119,7 +119,7 @@ async function* chunks(of: Completion, withUsage: boolean, pieces: AsyncIterable
   const noUsage = withUsage ? { usage: null } : {};
   yield frame(chunk(of, { role: 'assistant', content: '', refusal: null }, null, noUsage));
   for await (const piece of pieces) {
-    const more = piece.kind === 'whole' ? text.end(piece) : text.take(piece);
+    const more = text(piece);
     if (more !== '') yield frame(chunk(of, { content: more }, null, noUsage));
     if (piece.kind !== 'whole') continue;
     refuseFailed(piece.result);

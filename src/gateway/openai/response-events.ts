@@ -34,7 +34,6 @@ interface Item {
   readonly output: number;
   readonly at: number;
   text: string;
-  readonly parts: string[];
 }
 
 export function createResponseEvents(head: ResponseHead): ResponseEvents {
@@ -45,13 +44,12 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
   /** By place, how many items were taken back. */
   const retakes: number[] = [];
   let open: Item | undefined;
-  let isBlind = false;
 
   const event = (type: string, more: object): ResponseEvent => ({ type, ...more, sequence_number: number++ });
   const where = ({ output, at }: Item): object => ({ item_id: itemId(head, at, retakes[at]), output_index: output, content_index: 0 });
 
   const begin = (): ResponseEvent[] => {
-    open = { output: outputs++, at: texts.length, text: '', parts: [] };
+    open = { output: outputs++, at: texts.length, text: '' };
     return [
       event('response.output_item.added', {
         output_index: open.output,
@@ -61,11 +59,10 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     ];
   };
 
-  const grow = (text: string, part?: string): ResponseEvent[] => {
+  const grow = (text: string): ResponseEvent[] => {
     const before = open === undefined ? begin() : [];
     if (open === undefined || text === '') return before;
     open.text += text;
-    if (part !== undefined && !open.parts.includes(part)) open.parts.push(part);
     return [...before, event('response.output_text.delta', { ...where(open), delta: text, logprobs: [] })];
   };
 
@@ -91,6 +88,18 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     return [event('response.output_item.done', { output_index: output, item })];
   };
 
+  const show = (now: readonly string[], isOpen: boolean): ResponseEvent[] => {
+    const events: ResponseEvent[] = [];
+    for (;;) {
+      const text = now[texts.length];
+      if (open !== undefined && text?.startsWith(open.text) !== true) events.push(...takeBack());
+      if (text === undefined) return events;
+      events.push(...grow(text.slice(open?.text.length ?? 0)));
+      if (isOpen && texts.length === now.length - 1) return events;
+      events.push(...close());
+    }
+  };
+
   const called = ({ calls }: Whole): ResponseEvent[] =>
     calls.flatMap((call, at) => {
       const place = { item_id: callItemId(head, at), output_index: outputs++ };
@@ -108,12 +117,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     const { result, texts: whole } = ended;
     const shown = [...texts, ...(open ? [open.text] : [])];
     const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
-    const rest: ResponseEvent[] = [];
-    if (isBeginning) {
-      if (open) rest.push(...grow(whole[open.at]?.slice(open.text.length) ?? ''), ...close());
-      for (const text of whole.slice(texts.length)) rest.push(...grow(text), ...close());
-    } else rest.push(...takeBack());
-    rest.push(...called(ended));
+    const rest = [...(isBeginning ? show(whole, false) : takeBack()), ...called(ended)];
     const status = statusOf(result);
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
     return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, retakes) })];
@@ -124,23 +128,6 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
       event('response.created', { response: runningResponse(head) }),
       event('response.in_progress', { response: runningResponse(head) }),
     ],
-    take(piece) {
-      if (piece.kind === 'whole') return finish(piece);
-      if (piece.kind === 'resync') {
-        isBlind = true;
-        return takeBack();
-      }
-      if (isBlind) return [];
-      switch (piece.kind) {
-        case 'call':
-          return close();
-        case 'grow':
-          return piece.of === 'text' ? grow(piece.text, piece.part) : [];
-        case 'void':
-          return open?.parts.some((part) => piece.parts.includes(part)) === true ? takeBack() : [];
-        default:
-          return [];
-      }
-    },
+    take: (piece) => (piece.kind === 'whole' ? finish(piece) : show(piece.texts, piece.isOpen)),
   };
 }

@@ -6,7 +6,7 @@ import { taskOf, type TaskFacts } from '../../../src/gateway/a2a/task.js';
 import { readTaskId, taskName } from '../../../src/gateway/a2a/task-id.js';
 import { callFingerprint } from '../../../src/memory/call-fingerprint.js';
 import { createAnswerParts } from '../../../src/gateway/core/turns/answer-parts.js';
-import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
+import type { TurnEvent } from '../../../src/records/feed-event.js';
 import type { AssistantBlock, ConversationMessage, Entry } from '../../../src/records/message.js';
 
 const name = taskName('trip', 'turn_0001');
@@ -30,9 +30,10 @@ const ended = (entries: readonly Entry[], stopReason: 'end' | 'failed' | 'interr
 /** What the encoder makes of live events, and then of the end. */
 function frames(events: readonly TurnEvent[], facts: TaskFacts): object[] {
   const [parts, encoder] = [createAnswerParts(), createTaskEvents(name)];
-  const live = events.flatMap((event) =>
-    parts.take(event).flatMap((part) => (part.kind === 'finished' || part.kind === 'asked' ? [] : encoder.take(part))),
-  );
+  const live = events.flatMap((event) => {
+    const news = parts.take(event);
+    return [...encoder.show(parts.view()), ...news.flatMap((part) => encoder.take(part))];
+  });
   return [...live, ...encoder.end(facts)];
 }
 

@@ -2,7 +2,7 @@
 import { HttpAgent, type BaseEvent } from '@ag-ui/client';
 import { createFrames, type Frame, type FramesOptions } from '../../../src/gateway/ag-ui/frames.js';
 import type { ClientMessage } from '../../../src/gateway/ag-ui/request.js';
-import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
+import type { TurnEvent } from '../../../src/records/feed-event.js';
 import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
 import { asked, callEvents, ended, finished, started, streamed, turn } from '../../support/turn-events.js';
 

@@ -1,7 +1,8 @@
 /** Frames of a turn, whole: what the encoder makes of live events, without a worker. */
 import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
+import { createAnswerParts } from '../../../src/gateway/core/turns/answer-parts.js';
 import { withoutVoid } from '../../../src/gateway/core/turns/answer-stream.js';
-import type { TurnEvent } from '../../../src/gateway/core/turns/follow-turn.js';
+import type { TurnEvent } from '../../../src/records/feed-event.js';
 import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
 import { asked, callEvents, ended, finished, started, streamed, turn, usage } from '../../support/turn-events.js';
 
@@ -141,12 +142,19 @@ test('a failure is the last chunk, after the end that has its type; a stop is an
   ]);
 });
 
-test('who comes later has nothing of a failed attempt, and each text in one piece', async () => {
+test('who comes later has nothing of a failed attempt, and each text in one piece', () => {
   const events = [
     streamed('text', 'm1', 'a', 'Half'),
     streamed('text', 'm1', 'b', 'Who'),
     streamed('text', 'm1', 'b', 'le.'),
     finished('Whole.'),
   ];
-  expect(withoutVoid(await callEvents(events)).map(({ kind }) => kind)).toEqual(['call', 'begin', 'grow', 'end', 'finished']);
+  const parts = createAnswerParts();
+  expect(withoutVoid(events.flatMap((event) => [...parts.take(event)])).map(({ kind }) => kind)).toEqual([
+    'call',
+    'begin',
+    'grow',
+    'end',
+    'finished',
+  ]);
 });

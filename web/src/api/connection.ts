@@ -6,9 +6,16 @@
  * - Silence is noticed: the gateway sends something every 15 s.
  */
 import { signal } from '@preact/signals';
+import type { FeedEvent } from '../../../src/records/feed-event.js';
 import { addressOf, ask, RequestError } from './request.js';
-import type { LiveEvent } from './events.js';
 import { readEvents } from './read-events.js';
+
+/** Live events as the gateway sends them: what `/openapi.json` describes as a stream of text. */
+export type LiveEvent = FeedEvent & {
+  readonly conversation: string;
+  /** To go on after it. */
+  readonly cursor: string;
+};
 
 type Listener = (event: LiveEvent) => void;
 

@@ -3,9 +3,11 @@
  * Recorded turns are read from the end; live events begin with the turn that runs, so that a reload misses no word.
  */
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { follow } from '../api/connection.js';
+import type { EventInTurn } from '../../../src/records/feed-event.js';
+import { turnId, turnNumber } from '../../../src/records/identity.js';
+import type { CallPart, TurnPart } from '../../../src/records/turn-view.js';
+import { follow, type LiveEvent } from '../api/connection.js';
 import type { Entry } from '../api/entries.js';
-import type { LiveEvent, TurnEvent } from '../api/events.js';
 import { request, RequestError } from '../api/request.js';
 import type { components } from '../api/schema.js';
 import { refreshList } from '../conversations.js';
@@ -13,7 +15,7 @@ import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import { takeFirst } from './first-message.js';
 import { createOutbox, type Outbox } from './outbox.js';
-import { emptyTurn, toTurns, turnNumber, withEvent, type Call, type Part, type Turn, type Words } from './turns.js';
+import { emptyTurn, toTurns, withEvent, type Turn, type Words } from './turns.js';
 
 export type Conversation = components['schemas']['Conversation'];
 export interface Branch {
@@ -146,7 +148,7 @@ export function openConversation(id: string): Opened {
     // Its last answer may be in the store a moment later than its end is known.
     const isWhole =
       status?.phase === 'idle' && (number === 0 || (turnNumber(last?.id ?? '') === number && last?.parts.at(-1)?.kind === 'text'));
-    unfollow = follow(id, toTurnId(Math.max(1, number + (isWhole ? 1 : 0))), onEvent);
+    unfollow = follow(id, turnId(Math.max(1, number + (isWhole ? 1 : 0))), onEvent);
   };
 
   const begin = async (): Promise<void> => {
@@ -167,7 +169,7 @@ export function openConversation(id: string): Opened {
   };
 
   // Many events come in one piece: they are drawn together.
-  let pending: TurnEvent[] = [];
+  let pending: EventInTurn[] = [];
   let timer: number | undefined;
   const onEvent = (event: LiveEvent): void => {
     if (event.kind === 'resync' || event.kind === 'session') {
@@ -217,7 +219,7 @@ export function openConversation(id: string): Opened {
   };
 
   /** Its beginning was lost if the first event is another one than its message (web/running-turn-from-events). */
-  const beginningOf = (event: TurnEvent): Turn => {
+  const beginningOf = (event: EventInTurn): Turn => {
     const known = recordedTurns.value.find((turn) => turn.id === event.turn);
     const at = event.kind === 'message' ? event.ts * 1000 : (known?.at ?? Date.now());
     if (event.kind === 'message' || known === undefined) return emptyTurn(event.turn, at);
@@ -300,7 +302,7 @@ export function openConversation(id: string): Opened {
 /** The turn that runs, as far as its status says. */
 function runningNow(about: Conversation | undefined): string | undefined {
   const status = about?.status;
-  return status !== undefined && status !== null && IN_A_TURN.has(status.phase) ? toTurnId(status.turn) : undefined;
+  return status !== undefined && status !== null && IN_A_TURN.has(status.phase) ? turnId(status.turn) : undefined;
 }
 
 /** What only its live events have said: how it ended, how long its tools took. */
@@ -308,19 +310,15 @@ function withEnd(turn: Turn, end: Turn | undefined): Turn {
   if (end === undefined) return turn;
   const calls = new Map(end.parts.flatMap((part) => (part.kind === 'call' ? [[part.callId, part] as const] : [])));
   const parts = turn.parts.map((part) => (part.kind === 'call' ? withTimes(part, calls.get(part.callId)) : part));
-  return { ...turn, parts, ...(end.result && { result: end.result }), ...(end.usage && { usage: end.usage }) };
+  return { ...turn, parts, ...(end.result && { result: end.result }) };
 }
 
-function withTimes(call: Call, seen: Call | undefined): Call {
+function withTimes(call: CallPart, seen: CallPart | undefined): CallPart {
   if (seen === undefined) return call;
   const { ms, attempts, decision } = seen;
   return { ...call, attempts, ...(ms !== undefined && { ms }), ...(decision !== undefined && { decision }) };
 }
 
-function textsIn(parts: readonly Part[]): number {
+function textsIn(parts: readonly TurnPart[]): number {
   return parts.filter(({ kind }) => kind === 'text').length;
-}
-
-function toTurnId(number: number): string {
-  return `turn_${String(number).padStart(4, '0')}`;
 }

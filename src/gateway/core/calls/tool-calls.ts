@@ -9,9 +9,7 @@ import { cut } from '../../../records/text.js';
 import type { AnswerEvent } from '../turns/answer-parts.js';
 
 export type CallEvent =
-  | Exclude<AnswerEvent, { readonly kind: 'asked' }>
-  /** `isOver`: it has been answered since, as a reader that comes later sees. */
-  | (Extract<AnswerEvent, { readonly kind: 'asked' }> & { readonly isOver?: true })
+  | AnswerEvent
   /** A call, once, before anything else of it. */
   | { readonly kind: 'tool-called'; readonly callId: string; readonly name: string; readonly input: JsonValue };
 

@@ -6,10 +6,8 @@
  * - It reads no faster than its reader: events wait in the store, and are trimmed there.
  */
 import type { ClientError, PerduraClient, WatchEvent } from '../../../client.js';
-import type { FeedEvent, TurnResult } from '../../../conversation/protocol/contract.js';
+import type { TurnEvent, TurnResult } from '../../../records/feed-event.js';
 import type { TurnEnds } from './turn-ends.js';
-
-export type TurnEvent = Extract<FeedEvent, { readonly turn: string }> | { readonly kind: 'resync' };
 
 export interface Followed {
   /** To go on after it; null where the feed did not bring it. */

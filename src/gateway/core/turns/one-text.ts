@@ -8,68 +8,22 @@
  *   with an error, never with a wrong text. (test: test/gateway/begun-anew.test.ts)
  */
 import { GatewayError } from '../errors.js';
-import { joined, type TurnPiece, type Whole } from './turn-texts.js';
+import { joined, type TurnPiece } from './turn-texts.js';
 
-export interface OneText {
-  /** The text to send now; throws if the text sent before is wrong (turns/never-a-wrong-text). */
-  take(piece: Exclude<TurnPiece, Whole>): string;
-  end(whole: Whole): string;
-}
-
-export function createOneText(): OneText {
+/** Gives what to send of it now; throws if the text sent before is wrong (turns/never-a-wrong-text). */
+export function createOneText(): (piece: TurnPiece) => string {
   let sent = '';
-  /** Texts of calls that stand, each by its parts. */
-  let calls: Map<string, string>[] = [new Map()];
-  /** After a failed attempt: what stands is shorter than what was sent. */
-  let isBehind = false;
-  let isBlind = false;
-
-  const grow = (part: string, text: string): string => {
-    const call = calls.at(-1) ?? new Map<string, string>();
-    const isFirst = [...call.values()].every((one) => one === '');
-    call.set(part, (call.get(part) ?? '') + text);
-    if (isBlind) return '';
-    if (isBehind) return catchUp(false);
-    const more = isFirst && sent !== '' ? `\n\n${text}` : text;
-    sent += more;
-    return more;
-  };
-
-  const catchUp = (
-    isEnd: boolean,
-    standing = joined(calls.map((call) => [...call.values()].join('')).filter((text) => text !== '')),
-  ): string => {
+  return (piece) => {
+    const standing = joined(piece.texts);
     if (standing.startsWith(sent)) {
       const more = standing.slice(sent.length);
       sent = standing;
-      isBehind = false;
       return more;
     }
     // What was stopped half way may be recorded without its end.
-    if (sent.startsWith(standing) && (!isEnd || sent.slice(standing.length).trim() === '')) return '';
+    const isWhole = piece.kind === 'whole' && piece.result.stopReason === 'end';
+    if (sent.startsWith(standing) && (!isWhole || sent.slice(standing.length).trim() === '')) return '';
     throw restarted();
-  };
-
-  return {
-    take(piece) {
-      switch (piece.kind) {
-        case 'call':
-          calls.push(new Map());
-          return '';
-        case 'grow':
-          return piece.of === 'text' ? grow(piece.part, piece.text) : '';
-        case 'void':
-          calls = calls.map((call) => new Map([...call].filter(([part]) => !piece.parts.includes(part))));
-          isBehind = true;
-          return '';
-        case 'resync':
-          isBlind = true;
-          return '';
-        default:
-          return '';
-      }
-    },
-    end: ({ texts, result }) => catchUp(result.stopReason === 'end', joined(texts)),
   };
 }
 

@@ -1,10 +1,10 @@
 /** A turn as it is shown to a client that may have a part of it, and that answers what waits with a new request. */
 import type { PerduraClient } from '../../../client.js';
 import { OLDEST } from '../../../stores/feed-cursor.js';
-import { answerStream } from './answer-stream.js';
+import { answerStream, type AnswerBatch } from './answer-stream.js';
 import type { Conversations, Submitted } from '../conversations.js';
 import type { Followed } from './follow-turn.js';
-import type { CallEvent } from '../calls/tool-calls.js';
+import { createToolCalls, type CallEvent } from '../calls/tool-calls.js';
 import { createKnownUpTo, createWaitingCalls, type AnsweredCall, type AskedCall } from '../calls/waiting-calls.js';
 import { within } from '../within.js';
 
@@ -14,7 +14,7 @@ const PAUSE_MS = 300;
 const FIRST_LOOK_MS = 3_000;
 const LAST_LOOK_MS = 30_000;
 
-export interface TurnView {
+export interface ShownTurn {
   readonly id: string;
   readonly turn: string | null;
   readonly follow: (signal: AbortSignal) => AsyncGenerator<Followed, void>;
@@ -38,14 +38,14 @@ export interface Showing {
 
 export async function* shownTurn(
   { client }: Pick<Conversations, 'client'>,
-  { id, turn, follow, edge }: TurnView,
+  { id, turn, follow, edge }: ShownTurn,
   { gone, answered = [], known = answered }: Showing,
 ): AsyncGenerator<ShownEvent, void> {
   const waiting = createWaitingCalls(answered);
   const isKnown = createKnownUpTo(known);
   const left = new AbortController();
   const followed = follow(AbortSignal.any([gone, left.signal]));
-  const batches = answerStream({ client, id, turn: turn ?? '', followed, ...(edge !== undefined && { edge }) });
+  const batches = shownCalls(client, { id, turn }, answerStream(followed, edge));
   const seen = new Set<string>();
   let next = batches.next();
   /** Beside the live events: no worker may be there to answer it. */
@@ -78,6 +78,20 @@ export async function* shownTurn(
   }
 }
 
+/** With what its tool calls were asked and answered in full. */
+async function* shownCalls(
+  client: Pick<PerduraClient, 'history'>,
+  { id, turn }: Pick<ShownTurn, 'id' | 'turn'>,
+  batches: AsyncGenerator<AnswerBatch, void>,
+): AsyncGenerator<readonly CallEvent[], void> {
+  const calls = createToolCalls(client, id, turn ?? '');
+  for await (const { events } of batches) {
+    const expanded: CallEvent[] = [];
+    for (const event of events) expanded.push(...(await calls.expand(event)));
+    yield expanded;
+  }
+}
+
 function askOf(callId: string, what: AskedCall['what']): string {
   return `${callId} ${what}`;
 }
@@ -85,7 +99,7 @@ function askOf(callId: string, what: AskedCall['what']): string {
 /** What the turn waits for by now, as its conversation says, without what the live events have shown. `seen`: calls, and what was asked of them. */
 async function lostWaits(
   client: PerduraClient,
-  { id, turn }: Pick<TurnView, 'id' | 'turn'>,
+  { id, turn }: Pick<ShownTurn, 'id' | 'turn'>,
   seen: ReadonlySet<string>,
 ): Promise<readonly CallEvent[]> {
   const waiting = await client.approvals(id).catch(() => []);
@@ -97,14 +111,14 @@ async function lostWaits(
 }
 
 /** Of what was submitted, from its beginning. */
-export async function viewOf(core: Conversations, submitted: Submitted): Promise<TurnView> {
+export async function viewOf(core: Conversations, submitted: Submitted): Promise<ShownTurn> {
   const { conversation: id, turn, acceptedAs, after } = submitted;
   const edge = acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : after;
   return { id, turn, follow: (signal) => core.answer(submitted, signal), edge };
 }
 
 /** Of a turn that began before. */
-export async function viewAgain(core: Conversations, id: string, turn: string): Promise<TurnView> {
+export async function viewAgain(core: Conversations, id: string, turn: string): Promise<ShownTurn> {
   const edge = await core.client.newestCursor(id);
   return { id, turn, follow: (signal) => core.attach({ id, turn, after: OLDEST, signal }), edge };
 }

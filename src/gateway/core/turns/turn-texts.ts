@@ -2,19 +2,19 @@
  * A turn as texts of the model: what stands of it while it streams, and what it was when it has ended. Where a turn waits for tools that the
  * client runs, what protocols call an answer ends there, and the next one begins after these calls.
  */
-import type { TurnResult } from '../../../conversation/protocol/contract.js';
 import type { Approval } from '../../../conversation/protocol/human-input.js';
+import type { TurnResult } from '../../../records/feed-event.js';
 import { answerText, NO_USAGE, type Entry, type Usage } from '../../../records/message.js';
-import { createAnswerParts, type AnswerEvent } from './answer-parts.js';
+import { callTexts } from '../../../records/turn-view.js';
 import { callsIn, pauseAfter, type ClientCall, type Pause } from '../calls/client-calls.js';
 import type { Conversations } from '../conversations.js';
+import { answerStream } from './answer-stream.js';
 import type { Followed } from './follow-turn.js';
-import { within } from '../within.js';
+import { orSilence } from '../within.js';
 
 export type TurnPiece =
-  | Exclude<AnswerEvent, { readonly kind: 'finished' }>
-  /** Some of its live events were lost: only the end is sure from here on. */
-  | { readonly kind: 'resync' }
+  /** Those that stand now; `isOpen`: the last is still spoken, or may be taken back. Once live events were lost only the end is sure. */
+  | { readonly kind: 'live'; readonly texts: readonly string[]; readonly isOpen: boolean }
   /** The last: each text that the model said in it, in order, and calls that the client is to run, or none; then the last text is the answer. */
   | { readonly kind: 'whole'; readonly result: TurnResult; readonly texts: readonly string[]; readonly calls: readonly ClientCall[] };
 
@@ -37,55 +37,38 @@ const LAST_LOOK_MS = 30_000;
 
 /** The texts at the end come from the result and the store, whatever the live events had. `followed`: the turn's events from its beginning. */
 export async function* turnPieces(core: Conversations, part: Part, followed: AsyncGenerator<Followed, void>): AsyncGenerator<TurnPiece> {
-  const parts = createAnswerParts();
-  let calls = 0;
-  let missed = false;
-  let isBefore = part.after !== undefined;
+  /** Texts of the turn that come before the part; undefined until it begins. */
+  let before = part.after === undefined ? 0 : undefined;
   let used: Usage = NO_USAGE;
   let wait = FIRST_LOOK_MS;
-  let next = followed.next();
-  try {
-    for (;;) {
-      const item = part.mayPause ? await within(wait, next) : await next;
-      if (item === undefined) {
-        wait = Math.min(LAST_LOOK_MS, 2 * wait);
-        const paused = await lookForPause(core, part);
-        if (paused === undefined) continue;
-        yield paused;
-        return;
-      }
-      if (item.done === true) return;
-      const { event } = item.value;
-      if (event.kind === 'turn-finished') {
-        yield await wholeAtEnd(core, part, { ...event.result, usage: without(event.result.usage, used) }, calls > 1 || missed);
-        return;
-      }
-      next = followed.next();
-      if (event.kind === 'resync') {
-        missed = true;
-        yield event;
-      }
-      const pieces = parts.take(event);
-      const pause = event.kind === 'asked' ? event.calls : undefined;
-      if (isBefore) {
-        if (pause && part.after !== undefined && pause.ids.includes(part.after)) {
-          isBefore = false;
-          used = pause.usage;
-        }
-        continue;
-      }
-      for (const piece of pieces) {
-        if (piece.kind === 'finished') continue;
-        if (piece.kind === 'call') calls += 1;
-        yield piece;
-      }
-      if (!pause) continue;
+  let isSure = true;
+  for await (const batch of orSilence(answerStream(followed), () => (part.mayPause ? wait : undefined))) {
+    if (batch === undefined) {
+      wait = Math.min(LAST_LOOK_MS, 2 * wait);
+      const paused = await lookForPause(core, part);
+      if (paused === undefined) continue;
+      yield paused;
+      return;
+    }
+    const all = callTexts(batch.view);
+    const texts = all.slice(before);
+    const latest = batch.events.at(-1);
+    if (latest?.kind === 'finished') {
+      const { result } = latest;
+      yield await wholeAtEnd(core, part, { ...result, usage: without(result.usage, used) }, texts.length > 1 || !isSure);
+      return;
+    }
+    const pause = latest?.kind === 'asked' ? latest.calls : undefined;
+    if (before !== undefined && isSure) yield { kind: 'live', texts: texts.map(({ text }) => text), isOpen: texts.at(-1)?.isOpen === true };
+    isSure = batch.view.hasGap !== true;
+    if (pause === undefined) continue;
+    if (before !== undefined) {
       yield await wholeAtPause(core, part, { slot: pause.askedIn, ids: pause.ids }, without(pause.usage, used));
       return;
     }
-  } finally {
-    next.catch(() => undefined);
-    void followed.return().catch(() => undefined);
+    if (part.after === undefined || !pause.ids.includes(part.after)) continue;
+    before = all.length;
+    used = pause.usage;
   }
 }
 

@@ -3,7 +3,8 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { request } from '../../api/request.js';
 import type { Opened } from '../../conversation/open.js';
-import type { Call, Turn } from '../../conversation/turns.js';
+import type { CallPart } from '../../../../src/records/turn-view.js';
+import type { Turn } from '../../conversation/turns.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon, type IconName } from '../../ui/icon.js';
 import { Code } from '../../ui/code.js';
@@ -13,7 +14,7 @@ import { plainText } from '../../ui/plain-text.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { dollars, duration } from '../../ui/words.js';
 
-const STATES: Readonly<Record<Call['state'], readonly [IconName, string]>> = {
+const STATES: Readonly<Record<CallPart['state'], readonly [IconName, string]>> = {
   waiting: ['wait', 'waits for a person'],
   running: ['busy', 'runs'],
   ok: ['check', 'done'],
@@ -24,7 +25,7 @@ const STATES: Readonly<Record<Call['state'], readonly [IconName, string]>> = {
 };
 
 export interface CallCardProps {
-  readonly call: Call;
+  readonly call: CallPart;
   readonly turn: Turn;
   readonly opened: Opened;
   /** Of a branch only what was said is kept. */
@@ -73,7 +74,7 @@ export function CallCard({ call, turn, opened, isBranch = false }: CallCardProps
 interface CircumstancesProps {
   readonly of: string;
   readonly turn: string;
-  readonly call: Call;
+  readonly call: CallPart;
   readonly isOver: boolean;
 }
 

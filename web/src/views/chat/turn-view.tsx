@@ -5,7 +5,9 @@ import { go, keep } from '../../address.js';
 import { addressOf, request } from '../../api/request.js';
 import type { Media, NamedMedia } from '../../api/entries.js';
 import type { Opened } from '../../conversation/open.js';
-import type { Part, Turn, Words } from '../../conversation/turns.js';
+import type { TurnResult } from '../../../../src/records/feed-event.js';
+import type { TurnPart } from '../../../../src/records/turn-view.js';
+import type { Turn, Words } from '../../conversation/turns.js';
 import { Icon } from '../../ui/icon.js';
 import { Markdown } from '../../ui/markdown-view.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
@@ -60,7 +62,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
       )}
       <div class="answer">
         {turn.parts.map((part) => (
-          <PartView key={part.kind === 'call' ? part.callId : part.key} part={part} turn={turn} opened={opened} isBranch={isBranch} />
+          <PartView key={part.kind === 'call' ? part.callId : part.id} part={part} turn={turn} opened={opened} isBranch={isBranch} />
         ))}
         <State turn={turn} opened={opened} />
         {problem.value !== '' && (
@@ -176,7 +178,7 @@ function Shown({ image }: { readonly image: Media }): JSX.Element {
 }
 
 interface PartViewProps {
-  readonly part: Part;
+  readonly part: TurnPart;
   readonly turn: Turn;
   readonly opened: Opened;
   readonly isBranch: boolean;
@@ -202,7 +204,7 @@ function PartView({ part, turn, opened, isBranch }: PartViewProps): JSX.Element 
 
 /** What it does now, or how it ended where that is no whole answer. */
 function State({ turn, opened }: { readonly turn: Turn; readonly opened: Opened }): JSX.Element | null {
-  const result = useSignal(turn.result);
+  const result = useSignal<Pick<TurnResult, 'stopReason' | 'error'> | undefined>(turn.result);
   const hasAnswer = turn.parts.at(-1)?.kind === 'text';
   useEffect(() => {
     if (turn.isRunning || hasAnswer || turn.result !== undefined) return;
@@ -294,7 +296,8 @@ function Copy({ turn }: { readonly turn: Turn }): JSX.Element | null {
   );
 }
 
-function factsOf({ at, model, usage }: Turn): string {
+function factsOf({ at, model, result }: Turn): string {
+  const usage = result?.usage;
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   const time = date.toLocaleString(undefined, { ...(!isToday && { dateStyle: 'medium' }), timeStyle: 'short' });
