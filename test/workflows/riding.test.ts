@@ -312,7 +312,9 @@ test('an interrupt while tools ride ends the turn in time; each call has one ans
   const answered = (await world.client.history(id)).flatMap(({ message }) =>
     message.role === 'tool' ? [`${message.callId} ${message.outcome}`] : [],
   );
-  expect(answered).toEqual(['turn_0001/c1 error', 'turn_0001/c2 error', 'turn_0001/c3 ok']);
+  // The third is quick: whether it was done before the interrupt came is chance.
+  const third = expect.stringMatching(/^turn_0001\/c3 (ok|error)$/) as unknown;
+  expect(answered).toEqual(['turn_0001/c1 error', 'turn_0001/c2 error', third]);
   expect(await workflowTaskFailures(world, id)).toEqual([]);
 });
 

@@ -152,7 +152,7 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
     const seconds = unique();
 
     const told = await run(
-      bash(`trap '' TERM INT HUP; echo begun; sleep ${seconds} & sleep ${seconds}; sleep ${seconds}`, { timeoutMs: 400 }),
+      bash(`trap '' TERM INT HUP; echo begun; sleep ${seconds} & sleep ${seconds}; sleep ${seconds}`, { timeoutMs: 2_000 }),
       tool,
     );
 
@@ -164,7 +164,7 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
   });
 
   it('F43 are asked before they are killed', async () => {
-    expect(await run(bash(`trap 'echo bye; exit 0' TERM; echo hi; while :; do sleep 0.05; done`, { timeoutMs: 400 }), tool)).toContain(
+    expect(await run(bash(`trap 'echo bye; exit 0' TERM; echo hi; while :; do sleep 0.05; done`, { timeoutMs: 2_000 }), tool)).toContain(
       'hi\nbye',
     );
   });
