@@ -67,7 +67,7 @@ import { packageVersion } from './platform/version.js';
 import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/workflow-bundle.js';
 import type { ActivityDependencies } from './activities/dependencies.js';
-import { messageOf } from './platform/message-of.js';
+import { errorMessage } from './platform/errors.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
@@ -151,7 +151,7 @@ async function runUntil(
   // Said, and no more: a store that is away now may be back before the first message.
   void store.check().then(
     (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
-    (error: unknown) => runtimeLog().warn(messageOf(error)),
+    (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
   const serverTools = createServerTools({
     pins: store.pins,

@@ -75,7 +75,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     summary: ({ configure, settings, turn, call, numbers, tools, write, showsWords }) =>
       `${modelAsked(configure, settings) ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
       (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`) +
-      (showsWords ? quoted(askedWords(write.messages.find((message) => message.turn === turn)?.text)) : ''),
+      (showsWords ? detail(askedWords(write.messages.find((message) => message.turn === turn)?.text)) : ''),
     completed: acceptModelStep,
     failed: failModelStep,
     late: (state, _id, output) => payLateStep(state, output),
@@ -279,7 +279,7 @@ function modelAsked(configure: ConfigureRequest | null, settings: CallSettings |
   return configure.fallback ?? configure.model ?? settings?.fallback?.first ?? settings?.model;
 }
 
-function quoted(words: string | undefined): string {
+function detail(words: string | undefined): string {
   return words === undefined ? '' : ` · ${asCode(words)}`;
 }
 

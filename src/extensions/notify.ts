@@ -6,7 +6,8 @@
  */
 import { spawn } from 'node:child_process';
 import type { Notice, Notify } from '../activities/dependencies.js';
-import { codeOf, postJson, refusalIn } from './post.js';
+import { postJson, refusalIn } from './post.js';
+import { errorCode, errorMessage } from '../platform/errors.js';
 
 export interface NotifySettings {
   /** Absolute path. */
@@ -49,7 +50,7 @@ export function createNotify(settings: NotifySettings): Notify | undefined {
         try {
           await deliver(body, signal);
         } catch (error) {
-          return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
+          return [`${name}: ${errorMessage(error)}`];
         }
         notified.add(key);
         for (const oldest of notified) if (notified.size > REMEMBERED) notified.delete(oldest);
@@ -91,7 +92,7 @@ function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }
       };
       child.on('error', (error) => {
         settle();
-        reject(new Error(`the program cannot be run (${codeOf(error)})`));
+        reject(new Error(`the program cannot be run (${errorCode(error) ?? 'failed'})`));
       });
       child.on('exit', (code, killed) => {
         settle();

@@ -1,7 +1,6 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { answerStream } from '../core/turns/answer-stream.js';
-import { within } from '../core/within.js';
 import type { Followed } from '../core/turns/follow-turn.js';
 import type { CallEvent } from '../core/calls/tool-calls.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
@@ -10,6 +9,7 @@ import { isTerminal, stateOf, taskOf } from './task.js';
 import { createTaskEvents, type TaskEvents } from './task-events.js';
 import type { TaskName } from './task-id.js';
 import type { Message, Update } from './wire.js';
+import { orUndefinedAfter } from '../../platform/promises.js';
 
 export interface FollowingTask {
   readonly name: TaskName;
@@ -98,7 +98,7 @@ async function* updatesOf(
   try {
     for (;;) {
       next ??= batches.next();
-      const item = await within(pause, next);
+      const item = await orUndefinedAfter(pause, next);
       if (item === undefined) {
         pause = Math.min(LAST_LOOK_MS, 2 * pause);
         const asked = await asksOf();

@@ -7,7 +7,7 @@ import { parseCursor } from '../../../stores/feed-cursor.js';
 import { createAnswerParts } from './answer-parts.js';
 import type { Followed } from './follow-turn.js';
 import { createToolCalls, type CallEvent } from '../calls/tool-calls.js';
-import { within } from '../within.js';
+import { orUndefinedAfter } from '../../../platform/promises.js';
 
 export interface AnswerStream {
   readonly client: Pick<PerduraClient, 'history'>;
@@ -32,7 +32,7 @@ export async function* answerStream({ client, id, turn, followed, edge }: Answer
   try {
     for (;;) {
       const patience = patienceFor(held, isTold);
-      const item = patience === undefined ? await next : await within(patience, next);
+      const item = patience === undefined ? await next : await orUndefinedAfter(patience, next);
       if (item === undefined) {
         yield withoutVoid(held ?? []);
         if (held?.length !== 0) held = undefined;

@@ -9,7 +9,7 @@ import { createAnswerParts, type AnswerEvent } from './answer-parts.js';
 import { callsIn, pauseAfter, type ClientCall, type Pause } from '../calls/client-calls.js';
 import type { Conversations } from '../conversations.js';
 import type { Followed } from './follow-turn.js';
-import { within } from '../within.js';
+import { orUndefinedAfter } from '../../../platform/promises.js';
 
 export type TurnPiece =
   | Exclude<AnswerEvent, { readonly kind: 'finished' }>
@@ -46,7 +46,7 @@ export async function* turnPieces(core: Conversations, part: Part, followed: Asy
   let next = followed.next();
   try {
     for (;;) {
-      const item = part.mayPause ? await within(wait, next) : await next;
+      const item = part.mayPause ? await orUndefinedAfter(wait, next) : await next;
       if (item === undefined) {
         wait = Math.min(LAST_LOOK_MS, 2 * wait);
         const paused = await lookForPause(core, part);
