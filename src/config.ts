@@ -124,8 +124,6 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey, config.gatewayToken];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  // Anyone who knows the address of a webhook may write there.
-  const addresses = [config.notifyUrl, config.webhookUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
   return [
     ...keys.filter((key) => key !== undefined),
@@ -133,7 +131,8 @@ export function secretsOf(config: Config): string[] {
     ...(config.tenantKey === undefined ? [] : [config.tenantKey]),
     ...(config.webhookSecrets ?? []),
     ...urls.flatMap(passwordsIn),
-    ...addresses,
+    // Anyone who knows the address of a webhook may write there.
+    ...(config.webhookUrl === undefined ? [] : [config.webhookUrl]),
     ...ofTemporal,
     ...ofOtel,
   ];

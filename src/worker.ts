@@ -40,7 +40,6 @@ import { writeCircuits } from './models/circuit-file.js';
 import type { Model } from './models/model.js';
 import { modelsAnsweredBy } from './models/known-models.js';
 import { createEmbedder, createModels } from './models/providers.js';
-import { createNotify } from './extensions/notify.js';
 import { createWebhooks } from './extensions/webhooks.js';
 import {
   createObservation,
@@ -59,7 +58,6 @@ import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
-import { withoutSecrets } from './tools/egress-scan.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
@@ -273,12 +271,6 @@ async function activitiesOf(
     hooks: own.hooks,
     compactors: createCompactorRegistry(own.compactors),
     compactionPlugins: own.compactionPlugins,
-    notify: createNotify({
-      command: config.notifyCommand,
-      url: config.notifyUrl,
-      environment: commandEnvironment(),
-      redact: (text) => withoutSecrets(text, secretsOfProcess()),
-    }),
     ...more,
   });
 }

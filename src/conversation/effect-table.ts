@@ -10,7 +10,6 @@ import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started 
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
-import { startNotifying } from './turn/approvals.js';
 import { acceptDelivering, DELIVER_RETRY, failDelivering } from './outbox/deliveries.js';
 import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
@@ -194,16 +193,6 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     started: startTitle,
     completed: acceptMadeTitle,
     failed: withoutBetterTitle,
-  },
-  notify: {
-    lane: 'beside',
-    waitsFor: [],
-    policy: SHORT,
-    summary: ({ waiting }) => `tell of ${waiting.length} that wait for a person`,
-    started: startNotifying,
-    // The conversation does not wait for it; that it failed is in the Temporal UI.
-    completed: (state) => state,
-    failed: (state) => state,
   },
   deliver: {
     lane: 'beside',

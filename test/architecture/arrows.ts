@@ -18,7 +18,7 @@ interface Row {
   readonly packages?: readonly string[];
 }
 
-const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts', 'extensions/webhooks.ts'];
+const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/webhooks.ts'];
 
 /** What of the workflows runs on Temporal alone. */
 const ON_TEMPORAL = ['clock', 'early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host', 'workflows'].map(
@@ -118,14 +118,8 @@ export const ARROWS: readonly Row[] = [
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts', 'extensions/workflow-bundle.ts'] },
-  // Notifies the programs and addresses that a user has named: it reads no settings itself.
+  // Posts to the addresses that an operator has named.
   { place: 'extensions/post.ts', may: ['platform/'], packages: [] },
-  {
-    place: 'extensions/notify.ts',
-    may: ['platform/', 'extensions/post.ts'],
-    mayTypes: ['activities/dependencies.ts'],
-    packages: ['node:child_process'],
-  },
   {
     place: 'extensions/webhooks.ts',
     may: ['records/', 'platform/', 'extensions/post.ts'],
