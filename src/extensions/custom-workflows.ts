@@ -12,7 +12,7 @@ import { bundleOptions } from './workflow-bundle.js';
 import { errorMessage } from '../platform/errors.js';
 
 /** What an entry has to export; all but the first come from `perdura/workflows`. */
-const EXPORTS = ['conversation', 'memory', 'memoryCare', 'webhook'] as const;
+const EXPORTS = ['conversation', 'memory', 'webhook'] as const;
 const EVALUATION_MS = 10_000;
 const REASON_CHARACTERS = 2_000;
 
@@ -50,7 +50,7 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
 }
 
 const HOW =
-  "write `export { memory, memoryCare, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
+  "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
 /** The bundle's own exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
 function exportsOf(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {

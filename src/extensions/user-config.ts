@@ -39,7 +39,7 @@ export interface Extensions {
   readonly hooks?: readonly ModelHook[];
   /** Beside `WorkingFlowCompactor`; an agent.json names one as `context.compactor`. */
   readonly compactors?: readonly Compactor[];
-  /** Entry of custom workflows, from the working directory: exports `conversation` with the user's reducers, `memory`, `memoryCare` and `webhook`. */
+  /** Entry of custom workflows, from the working directory: exports `conversation` with the user's reducers, `memory` and `webhook`. */
   readonly workflows?: string;
   /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];

@@ -29,13 +29,6 @@ export function parseChunks(text: string): readonly string[] {
   return ids;
 }
 
-/** For a schedule. */
-export function parseInterval(text: string): number {
-  const ms = parseDuration(text);
-  if (ms < 60_000) throw new InvalidArgumentError('write a minute or more, such as 30m, 24h or 7d.');
-  return ms;
-}
-
 export function parseCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('write a whole number from 1.');
