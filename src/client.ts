@@ -7,7 +7,7 @@ import { agentRefusal } from './client/known-agent.js';
 import { createClientWith, type ClientOptions, type PerduraClient } from './client/perdura-client.js';
 import { findUserConfig, providerSettings, temporalConnection, type Config } from './config.js';
 import type { Embedder } from './models/embedder.js';
-import { messageOf } from './platform/message-of.js';
+import { errorMessage } from './platform/errors.js';
 
 export { createClientWith, type ClientOptions, type PerduraClient, type Started } from './client/perdura-client.js';
 export { ClientError, type ClientErrorKind } from './client/errors.js';
@@ -85,7 +85,7 @@ export function createClientOn(
 export async function connectTemporal(config: Config): Promise<Connected> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const connection = await openConnection(connectionOptions).catch((error: unknown) => {
-    const what = `cannot connect to Temporal at ${connectionOptions.address}: ${messageOf(error)}`;
+    const what = `cannot connect to Temporal at ${connectionOptions.address}: ${errorMessage(error)}`;
     throw new ClientError('unreachable', `${what}; \`perdura dev\` starts one, TEMPORAL_ADDRESS names another`, { cause: error });
   });
   return { connection, namespace };

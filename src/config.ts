@@ -12,6 +12,7 @@ import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { ConfigError, readSettings, SETTINGS, type Environment, type Setting, type Settings } from './config/settings.js';
 import { isSecretSetting } from './platform/known-secrets.js';
+import { errorCode, errorMessage } from './platform/errors.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 export { webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
@@ -123,8 +124,6 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey, config.gatewayToken];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  // Anyone who knows the address of a webhook may write there.
-  const addresses = [config.notifyUrl, config.webhookUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
   return [
     ...keys.filter((key) => key !== undefined),
@@ -132,7 +131,8 @@ export function secretsOf(config: Config): string[] {
     ...(config.tenantKey === undefined ? [] : [config.tenantKey]),
     ...(config.webhookSecrets ?? []),
     ...urls.flatMap(passwordsIn),
-    ...addresses,
+    // Anyone who knows the address of a webhook may write there.
+    ...(config.webhookUrl === undefined ? [] : [config.webhookUrl]),
     ...ofTemporal,
     ...ofOtel,
   ];
@@ -220,7 +220,7 @@ export async function temporalConnection(config: Config): Promise<TemporalConnec
       named: connectionOptions.address !== undefined || Object.keys(config.temporalEnv).some((name) => name.startsWith('TEMPORAL_')),
     };
   } catch (cause) {
-    throw new ConfigError(`cannot use TEMPORAL_* or the profile they name: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    throw new ConfigError(`cannot use TEMPORAL_* or the profile they name: ${errorMessage(cause)}`, {
       cause,
     });
   }
@@ -329,7 +329,7 @@ function readDotEnv(cwd: string): Environment {
   try {
     text = readFileSync(join(cwd, '.env'), 'utf8');
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code;
+    const code = errorCode(cause);
     if (code === 'ENOENT' || code === 'EISDIR') return {};
     throw new ConfigError(`cannot read ${join(cwd, '.env')}: ${code ?? String(cause)}; make it readable or remove it`, { cause });
   }

@@ -40,7 +40,6 @@ import { writeCircuits } from './models/circuit-file.js';
 import type { Model } from './models/model.js';
 import { modelsAnsweredBy } from './models/known-models.js';
 import { createEmbedder, createModels } from './models/providers.js';
-import { createNotify } from './extensions/notify.js';
 import { createWebhooks } from './extensions/webhooks.js';
 import {
   createObservation,
@@ -59,7 +58,6 @@ import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
-import { withoutSecrets } from './tools/egress-scan.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
@@ -67,7 +65,7 @@ import { packageVersion } from './platform/version.js';
 import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/workflow-bundle.js';
 import type { ActivityDependencies } from './activities/dependencies.js';
-import { messageOf } from './platform/message-of.js';
+import { errorMessage } from './platform/errors.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
@@ -151,7 +149,7 @@ async function runUntil(
   // Said, and no more: a store that is away now may be back before the first message.
   void store.check().then(
     (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
-    (error: unknown) => runtimeLog().warn(messageOf(error)),
+    (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
   const serverTools = createServerTools({
     pins: store.pins,
@@ -273,12 +271,6 @@ async function activitiesOf(
     hooks: own.hooks,
     compactors: createCompactorRegistry(own.compactors),
     compactionPlugins: own.compactionPlugins,
-    notify: createNotify({
-      command: config.notifyCommand,
-      url: config.notifyUrl,
-      environment: commandEnvironment(),
-      redact: (text) => withoutSecrets(text, secretsOfProcess()),
-    }),
     ...more,
   });
 }

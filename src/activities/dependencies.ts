@@ -55,8 +55,6 @@ export interface ActivityDependencies {
   readonly compactionPlugins?: CompactionPlugins;
   /** How Temporal says that a workflow stands, such as RUNNING. Without it sub-agents of earlier runs are not looked after. */
   readonly statusOf?: StatusOf;
-  /** Sends a notification that a person is waited for. Without it none is sent. */
-  readonly notify?: Notify;
   /** Where events go. Without it this worker asks for none, and posts none. */
   readonly webhooks?: Webhooks;
   /** Begins the delivery of an event; of one that has begun, does nothing. */
@@ -102,26 +100,6 @@ export type Posted = Pick<WebhookDelivery, 'id' | 'identity' | 'body'>;
 export type PostOutcome =
   | { readonly kind: 'delivered' | 'gone'; readonly status: number }
   | { readonly kind: 'failed'; readonly message: string; readonly retryAfterMs?: number };
-
-/** What a notification says of one wait. `arguments` is their beginning, as JSON. */
-export interface Notice {
-  /** As its tenant calls it. */
-  readonly conversation: string;
-  readonly tenant?: string;
-  readonly agent: string;
-  readonly title: string | null;
-  readonly callId: string;
-  readonly kind: 'approval' | 'question';
-  readonly tool: string;
-  readonly arguments: string;
-  /** ISO 8601, UTC. */
-  readonly expiresAt: string;
-  /** The command that answers it. */
-  readonly command: string;
-}
-
-/** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
-export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;
 
 /** What history says was written to a scope's memory. */
 export type RememberedBy = (scope: string) => Promise<readonly RememberedWrite[]>;

@@ -4,7 +4,7 @@ import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ProcessorFailed } from '../memory/processors.js';
 import { ModelFailure, ModelInterrupted } from '../models/model.js';
 import { DocumentRefused, LifeDeleted, StoreUnavailable } from '../stores/store.js';
-import { messageOf } from '../platform/message-of.js';
+import { errorMessage } from '../platform/errors.js';
 
 export { isTransient, LONG_WAIT_MS };
 
@@ -25,7 +25,7 @@ export function toApplicationFailure(error: unknown, longWaitMs = LONG_WAIT_MS):
   if (error instanceof StoreUnavailable) return failure('StoreUnavailable', error.message);
   if (error instanceof LifeDeleted) return failure('deleted', error.message);
   if (error instanceof DocumentRefused) return failure('bad-memory', error.message);
-  return failure('internal', messageOf(error));
+  return failure('internal', errorMessage(error));
 }
 
 function failure(

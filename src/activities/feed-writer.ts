@@ -9,6 +9,7 @@ import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { JsonValue } from '../records/message.js';
 import type { LiveEvent } from '../stores/store.js';
 import type { TraceStore } from './dependencies.js';
+import { orUndefinedAfter } from '../platform/promises.js';
 
 export interface FeedWriter {
   /** With an `id` it is published once, also by another attempt. */
@@ -56,17 +57,10 @@ export function createFeedWriter({ store, key }: TraceStore, lingerMs = 0): Feed
     async rest(prefix, limitMs = 1_000) {
       isClosed = true;
       clearTimeout(soon);
-      if (writing) await within(limitMs, writing);
+      if (writing) await orUndefinedAfter(limitMs, writing);
       return mergeTexts(waiting).map((one, i) => ({ id: `${prefix}/${i}`, ...toLiveEvent(one) }));
     },
   };
-}
-
-async function within(limitMs: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
-  await Promise.race([work, limit]);
-  clearTimeout(timer);
 }
 
 function mergeTexts(events: readonly Waiting[]): Waiting[] {

@@ -21,7 +21,7 @@ import type {
   TitleInput,
 } from '../conversation/activity-io/effects.js';
 import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/activity-io/compaction-effects.js';
-import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
+import type { RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
 import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
@@ -39,7 +39,6 @@ import { ofConversation } from './key.js';
 import { evict } from './memory/evict.js';
 import { ApplicationFailure } from '@temporalio/common';
 import { modelStep } from './model-step/model-step.js';
-import { notifyOfWait } from './notify.js';
 import { openOrigin } from './lineage/open-origin.js';
 import { remember } from './memory/write-memory.js';
 import { rewind } from './lineage/rewind.js';
@@ -73,7 +72,6 @@ export interface Activities {
   care(input: CareInput): ReturnType<typeof care>;
   'look-after'(input: LookAfterInput): Promise<string>;
   truncate(input: TruncateInput): Promise<Truncated>;
-  notify(input: NotifyInput): Promise<void>;
   deliver(input: DeliverInput): Promise<void>;
   'post-webhook'(delivery: WebhookDelivery): Promise<WebhookOutcome>;
   title(input: TitleInput): Promise<MadeTitle>;
@@ -101,7 +99,6 @@ export function createActivities(given: ActivityDependencies): Activities {
     care: (input) => classified(() => beating(care)(dependencies, input)),
     'look-after': (input) => classified(() => lookAfter(dependencies, input)),
     truncate: ofOne(dependencies, truncate),
-    notify: ofOne(dependencies, notifyOfWait),
     deliver: ofOne(dependencies, deliver),
     'post-webhook': (delivery) => classified(() => beating(postWebhook)(dependencies, delivery)),
     title: ofOne(dependencies, makeTitle),

@@ -16,7 +16,7 @@ import { hashOf } from './key.js';
 import { windowsOf } from './model-step/prompt-budget.js';
 import { titleOf } from './model-step/title-of.js';
 import { createPaidBefore, type PaidBefore } from './paid-before.js';
-import { messageOf } from '../platform/message-of.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** Of an answer. Models that think take some for that. */
 const TITLE_TOKENS = 512;
@@ -77,7 +77,7 @@ function noteFailure(activity: Context): (error: unknown) => undefined {
   return (error) => {
     if (activity.cancellationSignal.aborted) throw error;
     log.warn('the model that makes a title was not of use: the first words stay', {
-      reason: messageOf(error),
+      reason: errorMessage(error),
     });
     return undefined;
   };

@@ -103,7 +103,7 @@ _${program}() {
     case "$each" in -*) ;; *) command="\${command:+$command }$each"; case "$command" in *" "*) break ;; esac ;; esac
   done
   case "$command" in
-    "") COMPREPLY=($(compgen -W ${quoted([...commands.map(({ name }) => name), '--help', '--version'].join(' '))} -- "$word")) ;;
+    "") COMPREPLY=($(compgen -W ${shellQuote([...commands.map(({ name }) => name), '--help', '--version'].join(' '))} -- "$word")) ;;
 ${cases.join('\n')}
   esac
 }
@@ -116,11 +116,11 @@ function bashCase(program: string, pattern: string, { words, options, values }: 
     .map(({ flags, choices, values: kind }) => {
       const offers = kind
         ? `_${program}_values ${kind}`
-        : `COMPREPLY=($(compgen ${choices.length > 0 ? `-W ${quoted(choices.join(' '))}` : '-f'} -- "$word"))`;
+        : `COMPREPLY=($(compgen ${choices.length > 0 ? `-W ${shellQuote(choices.join(' '))}` : '-f'} -- "$word"))`;
       return `        ${flags.join('|')}) ${offers}; return ;;`;
     });
   const [first, second] = values;
-  const named = `COMPREPLY=($(compgen -W ${quoted([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word"))`;
+  const named = `COMPREPLY=($(compgen -W ${shellQuote([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word"))`;
   const offered = (kind: Completable | undefined): string => (kind ? `_${program}_values ${kind}` : named);
   // Before an argument is written, what has been typed is the command alone.
   const isFirst = pattern.includes('*')
@@ -136,7 +136,7 @@ function bashCase(program: string, pattern: string, { words, options, values }: 
 }
 
 function zsh(program: string, commands: readonly Completed[]): string {
-  const described = commands.map(({ name, meaning }) => `    ${quoted(`${name}:${meaning.replaceAll(':', '\\:')}`)}`);
+  const described = commands.map(({ name, meaning }) => `    ${shellQuote(`${name}:${meaning.replaceAll(':', '\\:')}`)}`);
   const cases = commands.flatMap(({ name, words, options, values }) => [
     `      ${name})`,
     '        _arguments \\',
@@ -173,8 +173,8 @@ function zshOption(program: string, { flags, meaning, takesValue, choices, value
   const text = meaning.replace(/[[\]:\\]/g, '\\$&');
   const offers = values ? `{_${program}_values ${values}}` : choices.length > 0 ? `(${choices.join(' ')})` : '_files';
   const value = takesValue ? `:value:${offers}` : '';
-  const spec = quoted(`[${text}]${value}`);
-  return flags.length > 1 ? `${quoted(`(${flags.join(' ')})`)}{${flags.join(',')}}${spec}` : `${flags[0] ?? ''}${spec}`;
+  const spec = shellQuote(`[${text}]${value}`);
+  return flags.length > 1 ? `${shellQuote(`(${flags.join(' ')})`)}{${flags.join(',')}}${spec}` : `${flags[0] ?? ''}${spec}`;
 }
 
 function fish(program: string, commands: readonly Completed[]): string {
@@ -183,7 +183,7 @@ function fish(program: string, commands: readonly Completed[]): string {
     `complete -c ${program} -n __fish_use_subcommand -l help -s h`,
     `complete -c ${program} -n __fish_use_subcommand -l version -s V`,
     ...commands.flatMap(({ name, meaning, words, options, values }) => [
-      `complete -c ${program} -f -n __fish_use_subcommand -a ${name} -d ${quoted(meaning)}`,
+      `complete -c ${program} -f -n __fish_use_subcommand -a ${name} -d ${shellQuote(meaning)}`,
       ...words.map((word) => `complete -c ${program} -f -n '__fish_seen_subcommand_from ${name}' -a ${word}`),
       ...values.flatMap((kind) =>
         kind ? [`complete -c ${program} -f -n '__fish_seen_subcommand_from ${name}' -a ${fishValues(program, kind)}`] : [],
@@ -194,16 +194,16 @@ function fish(program: string, commands: readonly Completed[]): string {
 }
 
 function fishValues(program: string, kind: Completable): string {
-  return quoted(`(${program} complete ${kind} 2>/dev/null </dev/null)`);
+  return shellQuote(`(${program} complete ${kind} 2>/dev/null </dev/null)`);
 }
 
 function fishOption(program: string, { flags, meaning, takesValue, choices, values }: CompletedOption): string {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
-  const offers = values ? fishValues(program, values) : choices.length > 0 ? quoted(choices.join(' ')) : undefined;
+  const offers = values ? fishValues(program, values) : choices.length > 0 ? shellQuote(choices.join(' ')) : undefined;
   const value = !takesValue ? [] : offers ? ['-x', `-a ${offers}`] : ['-r'];
-  return [...names, ...value, `-d ${quoted(meaning)}`].join(' ');
+  return [...names, ...value, `-d ${shellQuote(meaning)}`].join(' ');
 }
 
-function quoted(text: string): string {
+function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

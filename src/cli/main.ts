@@ -46,10 +46,11 @@ import { exportCommand, importCommand, healCommand } from './commands/transfer.j
 import { endProcessWith, processArguments, processSurroundings } from './process.js';
 import type { CliContext } from './session/context.js';
 import type { Surroundings } from './session/surroundings.js';
-import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
+import { EXIT, exitCodeOf } from './terminal/exit.js';
 import { addGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { createOutput } from './terminal/output.js';
 import { enterFolder } from './trust/folder-trust.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** As `--help` lists them, each group under its heading. */
 const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Command, context: CliContext) => void)[]])[] = [
@@ -118,7 +119,7 @@ export async function main(args: readonly string[], given: Surroundings = proces
   } catch (error) {
     if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     else {
-      output.problem(messageOf(error));
+      output.problem(errorMessage(error));
       exitCode = exitCodeOf(error);
     }
   } finally {

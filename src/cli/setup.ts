@@ -1,9 +1,10 @@
 /** `perdura setup`: gives the namespace of the settings what conversations want of it. Can be run again at any time. */
 import { temporalConnection, type Config } from '../config.js';
 import { registerAttributes } from '../client/temporal/registered-attributes.js';
-import { CliError, EXIT, messageOf } from './terminal/exit.js';
+import { CliError, EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
 import { checkTemporal, openConnection, setRetention } from './services/temporal-connection.js';
+import { errorMessage } from '../platform/errors.js';
 
 export const RETENTION_DAYS = 30;
 
@@ -16,7 +17,7 @@ export async function setup(config: Config, output: Output): Promise<number> {
   try {
     const registered = await registerAttributes(connection, namespace).catch((cause: unknown) => {
       throw new CliError(
-        `cannot register search attributes in ${where}: ${messageOf(cause)}; ask who runs that server, or add them in its page`,
+        `cannot register search attributes in ${where}: ${errorMessage(cause)}; ask who runs that server, or add them in its page`,
         EXIT.failed,
         { cause },
       );
@@ -37,7 +38,7 @@ export async function setup(config: Config, output: Output): Promise<number> {
       output.line(`retention: set from ${days} to ${RETENTION_DAYS} days`);
     } catch (error) {
       // Conversations work without it: their history is gone sooner after their end.
-      output.line(`retention: stays ${days} days, since the server does not allow a change (${messageOf(error)})`);
+      output.line(`retention: stays ${days} days, since the server does not allow a change (${errorMessage(error)})`);
     }
     return EXIT.ok;
   } finally {

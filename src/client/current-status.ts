@@ -6,6 +6,7 @@ import pLimit from 'p-limit';
 import type { Status } from '../conversation/protocol/contract.js';
 import type { Listed } from './describe.js';
 import { askedOnce } from './temporal/worker-place.js';
+import { orUndefinedAfter } from '../platform/promises.js';
 
 const AT_ONCE = 8;
 const MAX_ASKED = 100;
@@ -41,11 +42,8 @@ export async function withCurrentStatus(
     const status = await statusOf(id).catch(() => undefined);
     if (status) known.set(id, status);
   };
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)));
-  await Promise.race([Promise.all(inOrder(listed).map((one) => few(() => ask(one)))), patience]);
+  await orUndefinedAfter(patienceMs, Promise.all(inOrder(listed).map((one) => few(() => ask(one)))));
   isOver = true;
-  clearTimeout(timer);
   return listed.map((one) => standingOf(one, known.get(one.id)));
 }
 

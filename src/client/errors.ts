@@ -90,7 +90,7 @@ export const BETWEEN_RUNS_MS = 30_000;
 /** A moment in which a conversation cannot be asked: the next run has not begun, or the question came before its task (early-questions.ts). */
 export function isBetweenRuns(error: unknown): boolean {
   if (error instanceof QueryNotRegisteredError && error.message.includes('ask again')) return true;
-  return grpcCode(error) === GRPC.failedPrecondition && messageOf(error).includes('not scheduled');
+  return grpcCode(error) === GRPC.failedPrecondition && messageWithCause(error).includes('not scheduled');
 }
 
 /** Temporal takes 10,000 signals a run; a worker that is there hands over long before. */
@@ -111,18 +111,22 @@ export function toClientError(error: unknown, attempt: string): ClientError {
   if (error instanceof WorkflowNotFoundError || code === GRPC.notFound) {
     return new ClientError('not-found', `${attempt}: no such conversation is running`, options);
   }
-  if (code === GRPC.invalidArgument && messageOf(error).includes('limit for signal'))
+  if (code === GRPC.invalidArgument && messageWithCause(error).includes('limit for signal'))
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_SIGNALS}`, options);
-  if (code === GRPC.resourceExhausted && messageOf(error).includes('in-flight updates'))
+  if (code === GRPC.resourceExhausted && messageWithCause(error).includes('in-flight updates'))
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_UPDATES}`, options);
-  if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageOf(error)}`, options);
+  if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageWithCause(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
-    return new ClientError('unreachable', `${attempt}: Temporal, or a worker for it, does not answer (${messageOf(error)})`, options);
+    return new ClientError(
+      'unreachable',
+      `${attempt}: Temporal, or a worker for it, does not answer (${messageWithCause(error)})`,
+      options,
+    );
   }
-  if (code === GRPC.failedPrecondition && messageOf(error).includes('no poller')) {
+  if (code === GRPC.failedPrecondition && messageWithCause(error).includes('no poller')) {
     return new ClientError('no-worker', `${attempt}: no worker takes work there; start one (\`perdura worker\`)`, options);
   }
-  return new ClientError('failed', `${attempt}: ${messageOf(error)}`, options);
+  return new ClientError('failed', `${attempt}: ${messageWithCause(error)}`, options);
 }
 
 const KINDS: Readonly<Record<string, ClientErrorKind>> = {
@@ -150,7 +154,7 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }
 
-function messageOf(error: unknown): string {
+function messageWithCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }

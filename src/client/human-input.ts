@@ -34,7 +34,7 @@ import {
   type Decided,
   type Decision,
 } from '../conversation/protocol/human-input.js';
-import { messageOf } from '../platform/message-of.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** What waits for a person, with what it would run with. */
 export interface Pending extends Approval {
@@ -186,7 +186,7 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
           } catch (error) {
             // It may have ended since it was listed.
             if ((error as Partial<ClientError>).kind === 'not-found') continue;
-            silent.push({ id, reason: messageOf(error) });
+            silent.push({ id, reason: errorMessage(error) });
           }
         }
       };

@@ -1,12 +1,10 @@
 /** Long-term memory of one scope: read from the store, changed by its one writer, the workflow `memory:<scope>`. */
 import { randomUUID } from 'node:crypto';
-import { ScheduleNotFoundError, WithStartWorkflowOperation, type Client } from '@temporalio/client';
+import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
 import {
-  MEMORY_CARE_WORKFLOW_TYPE,
   MEMORY_WORKFLOW_TYPE,
-  memoryCareId,
   type Cared,
   type Forgotten,
   type MemoryStatus,
@@ -52,10 +50,6 @@ export interface ScopeMemory {
   review(id: string, decision: 'accept' | 'reject'): Promise<Reviewed>;
   /** Merges duplicates and prunes, now. */
   care(agent?: string): Promise<Cared>;
-  /** Has that done again and again while no conversation runs; null ends it. */
-  schedule(every: string | null, agent?: string): Promise<void>;
-  /** When the next care is due; undefined without a schedule. */
-  nextCare(): Promise<Date | undefined>;
 }
 
 /** `now`: the asker's clock, by which "yesterday" is a day; this machine's without it. */
@@ -150,41 +144,5 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
     forget: (text) => decide(`cannot make ${of} forget this`, forgetUpdate, { text }),
     review: (id, decision) => decide(`cannot ${decision} ${id} of ${of}`, reviewUpdate, { id, decision }),
     care: (agent) => decide(`cannot take care of ${of}`, careUpdate, agent === undefined ? {} : { agent }),
-
-    async schedule(every, agent) {
-      const scheduleId = memoryCareId(scope);
-      const handle = client.schedule.getHandle(scheduleId);
-      try {
-        await handle.delete();
-      } catch (error) {
-        if (!(error instanceof ScheduleNotFoundError)) throw toClientError(error, `cannot change the schedule of ${of}`);
-      }
-      if (every === null) return;
-      try {
-        await client.schedule.create({
-          scheduleId,
-          spec: { intervals: [{ every: every as '1h' }] },
-          action: {
-            type: 'startWorkflow',
-            workflowType: MEMORY_CARE_WORKFLOW_TYPE,
-            workflowId: scheduleId,
-            taskQueue,
-            args: [{ scope, memory: await memoryIdFor(client, scope, taskQueue), ...(agent === undefined ? {} : { agent }) }],
-          },
-        });
-      } catch (error) {
-        throw toClientError(error, `cannot make a schedule for ${of}`);
-      }
-    },
-
-    async nextCare() {
-      try {
-        const { info } = await client.schedule.getHandle(memoryCareId(scope)).describe();
-        return info.nextActionTimes[0];
-      } catch (error) {
-        if (error instanceof ScheduleNotFoundError) return undefined;
-        throw toClientError(error, `cannot read the schedule of ${of}`);
-      }
-    },
   };
 }

@@ -2,7 +2,6 @@
  * Every setting: its name, what it may be, what it is without being set, and what it means. `loadConfig`, `doctor` and
  * the table of docs follow. The words of a schema's check end the sentence "cannot be used: write …".
  */
-import { accessSync, constants, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
@@ -77,16 +76,6 @@ const hosts = z
   .transform((text) => text.split(',').flatMap((host) => (host.trim() === '' ? [] : [hostAndPort(host.trim())])))
   .refine((all): all is string[] => !all.includes(undefined), 'host:port, several separated by commas, such as localhost:3000')
   .readonly();
-
-/** A path, not a command line: nothing of it is given to a shell. */
-const program = z.string().refine((path) => {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}, 'the path of a program that can be run, without arguments');
 
 /** What signs states, and what else is accepted. */
 export interface StateKeys {
@@ -248,20 +237,6 @@ const TABLE = [
     key: 'fetchAllow',
     schema: hosts,
     meaning: 'hosts that fetch_url may reach although they are not public, as host:port, separated by commas',
-  },
-  {
-    name: 'PERDURA_NOTIFY_COMMAND',
-    key: 'notifyCommand',
-    schema: program.optional(),
-    isPath: true,
-    meaning: 'a program that a worker starts when a person is waited for; it gets what waits as JSON on stdin',
-  },
-  {
-    name: 'PERDURA_NOTIFY_URL',
-    key: 'notifyUrl',
-    schema: webAddress,
-    meaning: 'an address that a worker posts the same JSON to',
-    secret: true,
   },
   {
     name: 'PERDURA_WEBHOOK_URL',

@@ -8,6 +8,7 @@ import { TENANT_PATTERN } from '../records/scope.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
 import { ConfigError, type Settings } from './settings.js';
 import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
+import { errorCode } from '../platform/errors.js';
 
 /** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */
 export interface WebhookEndpoint {
@@ -72,7 +73,7 @@ function parsed(file: string, refuse: (what: string) => ConfigError): unknown {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw refuse(`cannot be read (${(error as NodeJS.ErrnoException).code ?? 'failed'})`);
+    throw refuse(`cannot be read (${errorCode(error) ?? 'failed'})`);
   }
   try {
     return JSON.parse(text) as unknown;

@@ -10,7 +10,6 @@ import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started 
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
-import { startNotifying } from './turn/approvals.js';
 import { acceptDelivering, DELIVER_RETRY, failDelivering } from './outbox/deliveries.js';
 import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
@@ -75,7 +74,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     summary: ({ configure, settings, turn, call, numbers, tools, write, showsWords }) =>
       `${modelAsked(configure, settings) ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
       (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`) +
-      (showsWords ? quoted(askedWords(write.messages.find((message) => message.turn === turn)?.text)) : ''),
+      (showsWords ? detail(askedWords(write.messages.find((message) => message.turn === turn)?.text)) : ''),
     completed: acceptModelStep,
     failed: failModelStep,
     late: (state, _id, output) => payLateStep(state, output),
@@ -195,16 +194,6 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     completed: acceptMadeTitle,
     failed: withoutBetterTitle,
   },
-  notify: {
-    lane: 'beside',
-    waitsFor: [],
-    policy: SHORT,
-    summary: ({ waiting }) => `tell of ${waiting.length} that wait for a person`,
-    started: startNotifying,
-    // The conversation does not wait for it; that it failed is in the Temporal UI.
-    completed: (state) => state,
-    failed: (state) => state,
-  },
   deliver: {
     lane: 'beside',
     waitsFor: [],
@@ -279,7 +268,7 @@ function modelAsked(configure: ConfigureRequest | null, settings: CallSettings |
   return configure.fallback ?? configure.model ?? settings?.fallback?.first ?? settings?.model;
 }
 
-function quoted(words: string | undefined): string {
+function detail(words: string | undefined): string {
   return words === undefined ? '' : ` · ${asCode(words)}`;
 }
 

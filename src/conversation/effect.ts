@@ -15,7 +15,7 @@ import type {
 } from './activity-io/effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './activity-io/lineage-effects.js';
 import type { AskMemoryInput, Evicted, EvictInput } from './activity-io/memory-effects.js';
-import type { NotifyInput, RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
+import type { RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
 import type { DeliverInput } from './activity-io/webhook-effects.js';
 import type { EndedTurn } from './state/turn-state.js';
 import type { ParentLink } from '../records/identity.js';
@@ -41,7 +41,6 @@ export interface Effects {
   rewind: { input: RewindInput; output: Rewound };
   'ask-memory': { input: AskMemoryInput; output: void };
   title: { input: TitleInput; output: MadeTitle };
-  notify: { input: NotifyInput; output: void };
   deliver: { input: DeliverInput; output: void };
   /** How a sub-agent of an earlier run stands, in Temporal's own word. */
   'look-after': { input: { readonly child: string }; output: string };

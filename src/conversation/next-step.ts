@@ -23,7 +23,7 @@ import { type ParentLink, turnId } from '../records/identity.js';
 import { isRunning, type Effect, type EffectName, type Effects } from './effect.js';
 import { openingOf } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
-import { notifyInput, nextWait } from './turn/approvals.js';
+import { nextWait } from './turn/approvals.js';
 import { isStoreUpToDate } from './state/queue-state.js';
 import { areDeliveriesBegun, deliverInput } from './outbox/deliveries.js';
 import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
@@ -78,7 +78,6 @@ export function nextStep(state: ConversationState): Step {
     queueStep(state) ??
     askMemoryStep(state) ??
     relativesStep(state) ??
-    noticeStep(state) ??
     deliverStep(state) ??
     reduceStep(state) ??
     idleMemoryStep(state) ??
@@ -196,11 +195,6 @@ function relativesStep(state: ConversationState): Step | undefined {
   return ended && isStoreUpToDate(state)
     ? effect(state, 'report', 'report', { parent, ended, ...(capability === undefined ? {} : { capability }) })
     : undefined;
-}
-
-function noticeStep(state: ConversationState): Step | undefined {
-  const input = notifyInput(state);
-  return input && effect(state, 'notify', freshId(state, 'notify'), input);
 }
 
 /** Beside the conversation: only its end waits until deliveries have begun. */

@@ -9,9 +9,10 @@ import { createContext, Script } from 'node:vm';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
 import { bundleOptions } from './workflow-bundle.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** What an entry has to export; all but the first come from `perdura/workflows`. */
-const EXPORTS = ['conversation', 'memory', 'memoryCare', 'webhook'] as const;
+const EXPORTS = ['conversation', 'memory', 'webhook'] as const;
 const EVALUATION_MS = 10_000;
 const REASON_CHARACTERS = 2_000;
 
@@ -37,10 +38,10 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
     logger: listener(said),
     webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: modulesOf(config.resolve?.modules) } }),
   }).catch((cause: unknown) => {
-    throw refuse(`cannot be bundled: ${inBrief([...said, messageOf(cause)])}`, cause);
+    throw refuse(`cannot be bundled: ${inBrief([...said, errorMessage(cause)])}`, cause);
   });
   for (const warning of said) log.warn(`workflows: ${inBrief([warning])}`);
-  const exported = exportsOf(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([messageOf(cause)])}`, cause));
+  const exported = exportsOf(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
   const missing = EXPORTS.filter((name) => typeof exported[name] !== 'function');
   if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
   // Its source map names files by where this machine has them.
@@ -49,7 +50,7 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
 }
 
 const HOW =
-  "write `export { memory, memoryCare, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
+  "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
 /** The bundle's own exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
 function exportsOf(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {
@@ -96,10 +97,6 @@ function inBrief(lines: readonly string[]): string {
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, REASON_CHARACTERS);
-}
-
-function messageOf(cause: unknown): string {
-  return typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : String(cause);
 }
 
 /** The bundler's own words, for the error; its progress is not shown. */

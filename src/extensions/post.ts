@@ -1,5 +1,6 @@
 /** One POST of JSON to an address that an operator has named. Redirects are not followed, and what is answered is not read. */
 import { timeoutSignal } from '../platform/timeout-signal.js';
+import { firstErrorCode } from '../platform/errors.js';
 
 export interface PostAnswer {
   readonly status: number;
@@ -23,7 +24,7 @@ export async function postJson(
     await response.body?.cancel();
     return { status: response.status, retryAfter: response.headers.get('retry-after') };
   } catch (error) {
-    throw new Error(limit.aborted ? `no answer within ${ms} ms` : `it cannot be reached (${codeOf(error)})`);
+    throw new Error(limit.aborted ? `no answer within ${ms} ms` : `it cannot be reached (${firstErrorCode(error) ?? 'failed'})`);
   }
 }
 
@@ -31,13 +32,4 @@ export async function postJson(
 export function refusalIn({ status }: PostAnswer): string | undefined {
   if (status >= 300 && status < 400) return `it answered ${status}, and redirects are not followed`;
   return status >= 400 ? `it answered ${status}` : undefined;
-}
-
-/** Words of errors may hold the address. */
-export function codeOf(error: unknown): string {
-  for (let at = error; typeof at === 'object' && at !== null; at = (at as { readonly cause?: unknown }).cause) {
-    const { code } = at as { readonly code?: unknown };
-    if (typeof code === 'string') return code;
-  }
-  return 'failed';
 }

@@ -19,6 +19,8 @@ import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-
 import { listIssues } from '../tools/result-text.js';
 import type { Tool } from '../tools/tool.js';
 import { installTypeScript } from './typescript.js';
+import { errorMessage } from '../platform/errors.js';
+import { isRecord } from '../platform/json.js';
 
 export type { Observed, Observer } from '../telemetry/observer.js';
 
@@ -37,7 +39,7 @@ export interface Extensions {
   readonly hooks?: readonly ModelHook[];
   /** Beside `WorkingFlowCompactor`; an agent.json names one as `context.compactor`. */
   readonly compactors?: readonly Compactor[];
-  /** Entry of custom workflows, from the working directory: exports `conversation` with the user's reducers, `memory`, `memoryCare` and `webhook`. */
+  /** Entry of custom workflows, from the working directory: exports `conversation` with the user's reducers, `memory` and `webhook`. */
   readonly workflows?: string;
   /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
@@ -87,7 +89,7 @@ export async function loadUserConfig(cwd: string): Promise<Extensions> {
   if (file === undefined) return {};
   const exported = await importFile(file).catch((cause: unknown) => {
     const hint = file.endsWith('.js') && cause instanceof SyntaxError ? ' (if it uses import and export, name it perdura.config.mjs)' : '';
-    throw new ConfigError(`cannot load ${file}: ${cause instanceof Error ? cause.message : String(cause)}${hint}`, { cause });
+    throw new ConfigError(`cannot load ${file}: ${errorMessage(cause)}${hint}`, { cause });
   });
   const own = defaultOf(exported);
   if (own === undefined) throw new ConfigError(`${file} has no default export: write \`export default { tools: […] }\``);
@@ -205,7 +207,7 @@ function checkOwnProcessors(processors: unknown, refuse: (what: string) => never
     try {
       checkProcessors(list as readonly Processor<never>[]);
     } catch (error) {
-      refuse(`processors.${name}: ${error instanceof Error ? error.message : String(error)}`);
+      refuse(`processors.${name}: ${errorMessage(error)}`);
     }
   }
 }
@@ -224,10 +226,6 @@ function isTool(value: unknown): value is Tool {
     isRecord(value['policy']) &&
     typeof value['run'] === 'function'
   );
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function kindOf(value: unknown): string {

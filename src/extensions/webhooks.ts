@@ -12,7 +12,8 @@ import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.j
 import type { WebhookEndpoint } from '../config/webhooks.js';
 import { packageVersion } from '../platform/version.js';
 import { scopeParts } from '../records/scope.js';
-import { codeOf, postJson, refusalIn } from './post.js';
+import { postJson, refusalIn } from './post.js';
+import { errorMessage } from '../platform/errors.js';
 
 export interface WebhookOptions {
   /** Milliseconds that a receiver has; tests shorten them. */
@@ -62,7 +63,7 @@ export function createWebhooks(endpoints: readonly WebhookEndpoint[], options: W
       for (const oldest of acknowledged.keys()) if (acknowledged.size > REMEMBERED) acknowledged.delete(oldest);
       return outcome;
     } catch (error) {
-      return { kind: 'failed', message: error instanceof Error ? error.message : codeOf(error) };
+      return { kind: 'failed', message: errorMessage(error) };
     } finally {
       posting -= 1;
     }

@@ -64,7 +64,7 @@ export async function findRuns(
     const of = { ...execution, ...(runId === undefined ? {} : { runId }) };
     const found = await ask(service, { execution: of, token: undefined, size: 1 }).catch((error: unknown) => {
       // An older one may have passed its retention; whatever else goes wrong is not the same as "no longer there".
-      if (runs.length > 0 && codeOf(error) === NOT_FOUND) return undefined;
+      if (runs.length > 0 && grpcCode(error) === NOT_FOUND) return undefined;
       throw error;
     });
     if (!found) return { runs, complete: false };
@@ -109,7 +109,7 @@ async function askInPieces(service: HistoryService, request: Request): Promise<P
     try {
       return await ask(service, { ...request, size });
     } catch (error) {
-      if (codeOf(error) !== RESOURCE_EXHAUSTED || size === 1) throw error;
+      if (grpcCode(error) !== RESOURCE_EXHAUSTED || size === 1) throw error;
     }
   }
 }
@@ -133,6 +133,6 @@ function bytesOf(events: readonly HistoryEvent[]): number {
   }, 1);
 }
 
-function codeOf(error: unknown): unknown {
+function grpcCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { temporal } from '@temporalio/proto';
 import { findRuns, readPages, type Execution, type HistoryEvent, type HistoryService } from './fetch-runs.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** One that has no end in history, or another end than a result, is given as `scheduled` alone. */
 export interface Activity {
@@ -65,7 +66,7 @@ export function createPairing(names: ReadonlySet<string>): (events: readonly His
       try {
         return { value: JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('utf8')), bytes: data.length };
       } catch (error) {
-        problems.push(`${of} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+        problems.push(`${of} cannot be read: ${errorMessage(error)}`);
         return undefined;
       }
     };

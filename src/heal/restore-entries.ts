@@ -10,6 +10,7 @@ import { type InputProcessor, processInput } from '../memory/processors.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { Write } from './fold.js';
 import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/activity-io/tool-effects.js';
+import { errorMessage } from '../platform/errors.js';
 
 export interface RestoredEntries {
   /** Entries that history knows of, those that were missing, and those that are back. */
@@ -70,9 +71,7 @@ export function createEntryWriter(store: Store, key: ConversationKey, processors
       ]);
       return userEntry(full, text, media, tools);
     } catch (error) {
-      problems.push(
-        `the message of ${turn} (slot ${slot}) cannot be written again: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      problems.push(`the message of ${turn} (slot ${slot}) cannot be written again: ${errorMessage(error)}`);
       return undefined;
     }
   };

@@ -8,6 +8,7 @@ import { slotsOf } from '../records/slots.js';
 import type { DebugScene } from './scene.js';
 import { eventInWords } from './event-words.js';
 import { pastScene } from './scene.js';
+import { isRecord } from '../platform/json.js';
 
 export interface ReplayedPast {
   readonly past: Past;
@@ -124,7 +125,7 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
   const found: FieldChange[] = [];
   const walk = (old: unknown, now: unknown, path: string, depth: number): void => {
     if (old === now || found.length > MAX_CHANGES) return;
-    if (isPlain(old) && isPlain(now) && depth < MAX_DEPTH) {
+    if (isRecord(old) && isRecord(now) && depth < MAX_DEPTH) {
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) {
         if (key === SECRET || (depth === 0 && UNSHOWN.has(key))) continue;
         walk(ownOf(old, key), ownOf(now, key), path === '' ? key : `${path}.${key}`, depth + 1);
@@ -140,10 +141,6 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
   };
   walk(before, after, '', 0);
   return found;
-}
-
-function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Names come from outside too: `toString` is none that every object has here. */

@@ -7,7 +7,7 @@
  */
 import type { MessageToRecord } from '../conversation/activity-io/effects.js';
 import type { ConversationKey } from '../stores/store.js';
-import { messageOf } from '../platform/message-of.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** Where the text of a processor comes from. */
 export interface ProcessorContext {
@@ -104,7 +104,7 @@ async function runOne<Context>({ name, order, process }: Processor<Context>, tex
   try {
     result = await process(text, context);
   } catch (error) {
-    throw new ProcessorFailed(name, messageOf(error), error);
+    throw new ProcessorFailed(name, errorMessage(error), error);
   }
   if (typeof result !== 'string') throw new ProcessorFailed(name, `it handed back ${result === null ? 'null' : typeof result}, no text`);
   return result;

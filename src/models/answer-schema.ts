@@ -5,10 +5,11 @@
  */
 import type { JsonObject, JsonValue } from '../records/message.js';
 import type { AnswerSchema, ModelRequest } from './model.js';
-import { asObject, isRecord } from './read-json.js';
+import { asObject } from './read-json.js';
 import { modelLimits } from './known-models.js';
 import { toWellFormedJson } from './well-formed.js';
 import { toWireName } from './wire-names.js';
+import { isRecord } from '../platform/json.js';
 
 /** Undefined where there is none to send: none was asked for, the model is not known to take one, or no strict one can say it. */
 export function sentSchema(provider: string, { model, answerSchema }: ModelRequest): AnswerSchema | undefined {

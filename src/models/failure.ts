@@ -2,6 +2,7 @@
 import { MissingPackage } from '../platform/optional-package.js';
 import { ModelFailure, type ModelFailureKind, type ModelUsage } from './model.js';
 import { Refusal, type Refused, Unreachable } from './refusal.js';
+import { errorCode } from '../platform/errors.js';
 
 export type Advice = Record<ModelFailureKind, string>;
 
@@ -161,12 +162,12 @@ function kindOfRefusal({ words, status, codes }: Refused): ModelFailureKind {
 /** What fetch throws while a body is read: a reset, a body cut short, bad compression. */
 function isBrokenBody(error: unknown): boolean {
   if (!isError(error)) return false;
-  const code = codeOf(error) ?? codeOf(error.cause);
+  const code = errorCode(error) ?? errorCode(error.cause);
   return error.message === 'terminated' || (code !== undefined && /^(UND_ERR_|ECONN|EPIPE|Z_|HPE_)/.test(code));
 }
 
 function isTimeout(error: Error): boolean {
-  return /timed? ?out/i.test(rootCause(error)) || /TIMEOUT|ETIMEDOUT/.test(codeOf(innermost(error)) ?? '');
+  return /timed? ?out/i.test(rootCause(error)) || /TIMEOUT|ETIMEDOUT/.test(errorCode(innermost(error)) ?? '');
 }
 
 function isMistake(error: unknown): boolean {
@@ -184,18 +185,13 @@ function reasonOf(error: unknown): string {
 
 function rootCause(error: Error): string {
   const inner = innermost(error);
-  return inner.message || (codeOf(inner) ?? inner.name);
+  return inner.message || (errorCode(inner) ?? inner.name);
 }
 
 /** fetch says `fetch failed`; why is in its cause, which may hold one error for each address tried. */
 function innermost(error: Error, levels = 5): Error {
   const inner = error.cause ?? (error as { errors?: unknown[] }).errors?.[0];
   return isError(inner) && levels > 0 ? innermost(inner, levels - 1) : error;
-}
-
-function codeOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === 'string' ? code : undefined;
 }
 
 /** Not by `instanceof`: fetch's errors may come from another realm than ours. */

@@ -28,6 +28,7 @@ import {
   sourcesIn,
 } from '../records/message.js';
 import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './well-formed.js';
+import { isRecord } from '../platform/json.js';
 
 export interface NormalizeOptions {
   /** The provider asked next. */
@@ -203,7 +204,7 @@ function isThinking(block: AssistantBlock): boolean {
 
 /** Whatever a provider sends as a block is an object that names its type; anything else is damage. */
 function typeOf(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const type = (value as { type?: unknown }).type;
   return typeof type === 'string' ? type : undefined;
 }

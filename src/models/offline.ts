@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AssistantBlock, ConversationMessage, JsonObject, ToolResultMessage } from '../records/message.js';
 import { estimateTokens } from '../records/token-usage.js';
 import { ModelInterrupted, type Model, type ModelRequest, type ModelUsage, type StreamOptions } from './model.js';
+import { isRecord } from '../platform/json.js';
 
 /** `provider/model`. */
 export const OFFLINE_MODEL = 'offline/scripted';
@@ -140,7 +141,7 @@ function wishedTools({ tools }: ModelRequest, wish: string): Pick<OfflineAnswer,
 function objectIn(json: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+    return isRecord(value) ? (value as JsonObject) : undefined;
   } catch {
     return undefined;
   }

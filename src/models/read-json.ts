@@ -1,8 +1,9 @@
 /** Small words for reading a stranger's JSON, where any field may be missing or of another kind. */
 import type { JsonObject } from '../records/message.js';
+import { isRecord } from '../platform/json.js';
 
 export function asObject(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return isRecord(value) ? (value as JsonObject) : {};
 }
 
 export function asList(value: unknown): readonly unknown[] {
@@ -16,8 +17,4 @@ export function asText(value: unknown): string {
 /** A number of tokens; `otherwise` where it is none. */
 export function asCount(value: unknown, otherwise = 0): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : otherwise;
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

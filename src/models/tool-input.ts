@@ -2,6 +2,7 @@
 import { isBodyRef, shownText, type BodyRef, type JsonObject, type JsonValue, type AssistantBlock } from '../records/message.js';
 import { toWellFormedJson } from './well-formed.js';
 import { ModelFailure } from './model.js';
+import { isRecord } from '../platform/json.js';
 
 /** Deeper JSON parses, but cannot be written again: it would break the payload, the store and the trace. */
 export const MAX_DEPTH = 64;
@@ -15,7 +16,7 @@ export function parseToolInput(json: string): JsonObject {
 
 /** What no tool can take becomes `{ _invalid: why }`, which every schema refuses. */
 export function toToolInput(value: JsonValue): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { _invalid: 'not a JSON object' };
+  if (!isRecord(value)) return { _invalid: 'not a JSON object' };
   if (isDeeperThan(value, MAX_DEPTH)) return { _invalid: `nested deeper than ${MAX_DEPTH} levels` };
   return toWellFormedJson(withoutPrototypeKeys(value) as JsonObject);
 }
@@ -23,7 +24,7 @@ export function toToolInput(value: JsonValue): JsonObject {
 /** On its way back to a model: the APIs take objects only. */
 export function toSentInput(input: JsonValue | BodyRef): Record<string, unknown> {
   if (isBodyRef(input)) return { _stored: shownText(input) };
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? { ...input } : { _value: input };
+  return isRecord(input) ? { ...input } : { _value: input };
 }
 
 /** Goes no deeper than it asks about, so that no depth can overflow the stack. */

@@ -1,4 +1,5 @@
 /** Of processes on this machine. */
+import { errorCode } from './errors.js';
 
 /** Also of one that we may not signal. */
 export function isAlive(pid: number): boolean {
@@ -6,6 +7,6 @@ export function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+    return errorCode(error) !== 'ESRCH';
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Whose memory it is. A tenant's scope is another one than the same name without a tenant or in another one, since its whole name, as the
- * store, the memory workflow and schedules have it, begins with the tenant and a full stop, which no name that anyone chooses has.
+ * store and the memory workflow have it, begins with the tenant and a full stop, which no name that anyone chooses has.
  * Whoever has the scope has the tenant: neither travels without the other.
  */
 

@@ -53,7 +53,7 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
   const readShared = async (key: ConversationKey, beginning: Beginning, slots: readonly number[]): Promise<Map<number, Entry>> => {
     const found = new Map<number, Entry>();
     for (const { conversation, life, scope, slots: shared } of beginning.shared) {
-      const isShared = within(shared);
+      const isShared = inRanges(shared);
       const wanted = slots.filter((slot) => !found.has(slot) && isShared(slot));
       if (wanted.length === 0) continue;
       for (const entry of await own.entries.read({ namespace: key.namespace, conversation, life, scope }, wanted)) {
@@ -65,7 +65,7 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
 
   /** Whether the life had it where the other one began: by the slot of the call that stored it, or else by its time. */
   const wasShared = async (key: ConversationKey, slots: SharedSlots['slots'], { slot, ts }: ItemRecord): Promise<boolean> => {
-    if (slot !== undefined) return within(slots)(slot);
+    if (slot !== undefined) return inRanges(slots)(slot);
     const newest = slots.reduce((most, [, last]) => Math.max(most, last), 0);
     const [entry] = await own.entries.read(key, [newest]);
     return entry !== undefined && ts <= entry.ts;
@@ -163,7 +163,7 @@ function keyOf({ namespace }: ConversationKey, { conversation, life, scope }: Om
 }
 
 /** Ranges may be many and in any order: each is looked at once for all slots. */
-function within(ranges: readonly (readonly [first: number, last: number])[]): (slot: number) => boolean {
+function inRanges(ranges: readonly (readonly [first: number, last: number])[]): (slot: number) => boolean {
   const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
   return (slot) => {
     let low = 0;

@@ -15,6 +15,7 @@ import { createDelivery, type Delivery, type DeliveryLog } from './delivery.js';
 import type { Observed } from './observer.js';
 import { plainJsonLine } from './plain-line.js';
 import type { Redactor } from './redact.js';
+import { isRecord } from '../platform/json.js';
 
 export interface AuditOptions {
   readonly file: string;
@@ -85,11 +86,11 @@ export function toLine(event: ConversationEvent, { namespace, conversation, runI
 /** An effect's input and output are ours, and so is the reason for which a model step did not ask the model. */
 function effectFields(event: EffectEvent): Record<string, unknown> {
   const { input, output, ...rest }: Readonly<Record<string, unknown>> = { ...event };
-  const { kind, reason, ...values } = isObject(output) ? output : {};
+  const { kind, reason, ...values } = isRecord(output) ? output : {};
   return {
     ...fields(rest, 0),
-    ...(isObject(input) && { input: fields(input, 1) }),
-    ...(isObject(output) && {
+    ...(isRecord(input) && { input: fields(input, 1) }),
+    ...(isRecord(output) && {
       output: { ...(kind !== undefined && { kind }), ...(kind === 'deferred' && { reason }), ...fields(values, 1) },
     }),
     ...(typeof output === 'string' && { output }),
@@ -116,17 +117,13 @@ function shown(name: string, value: unknown, depth: number): [string, unknown] {
     const items = value.slice(0, MAX_ITEMS) as readonly unknown[];
     if (NAMED.has(name) && value.every((item) => typeof item === 'string'))
       return [name, (items as readonly string[]).map((item) => item.slice(0, TEXT_CHARACTERS))];
-    if (LISTED.has(name) && depth < DEEPEST && value.every(isObject))
-      return [name, items.filter(isObject).map((item) => fields(item, depth + 1))];
+    if (LISTED.has(name) && depth < DEEPEST && value.every(isRecord))
+      return [name, items.filter(isRecord).map((item) => fields(item, depth + 1))];
     return [`${name}Count`, value.length];
   }
-  if (!isObject(value)) return [name, null];
+  if (!isRecord(value)) return [name, null];
   if (FOREIGN.has(name) || depth >= DEEPEST) return [`${name}Characters`, JSON.stringify(value).length];
   return [name, fields(value, depth + 1)];
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 async function append(file: string, text: string): Promise<void> {

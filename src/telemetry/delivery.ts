@@ -5,6 +5,7 @@
  * - It delivers in order, one batch at a time, and gives up a batch that hangs after `patienceMs`.
  * - It is bounded in count and in characters: when full it drops the oldest, counts it and says so, at most once a minute.
  */
+import { orUndefinedAfter, withTimeout } from '../platform/promises.js';
 export interface DeliveryLog {
   warn(message: string, meta?: Readonly<Record<string, unknown>>): void;
 }
@@ -68,7 +69,8 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
       const taken = waiting.splice(0, batch);
       size -= taken.reduce((sum, one) => sum + one.size, 0);
       try {
-        await inTime(async () => deliver(taken.map(({ item }) => item)), patienceMs);
+        const delivered = (async () => deliver(taken.map(({ item }) => item)))();
+        await withTimeout(patienceMs, delivered, (ms) => new Hung(`it did not end within ${ms} ms`));
         hasFailed = false;
       } catch (error) {
         if (!hasFailed) log().warn(`${to} failed; it still gets events, and further failures in a row are not logged`, { error });
@@ -96,7 +98,7 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
     async close(ms) {
       closed = true;
       const done = new Promise<void>((resolve) => void (working ?? Promise.resolve()).then(resolve));
-      await inTime(() => done, ms).catch(() => undefined);
+      await orUndefinedAfter(ms, done);
       const left = waiting.splice(0).length;
       if (left > 0) lost += left;
       if (left > 0) options.onLost?.(left);
@@ -107,19 +109,4 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
 
 class Hung extends Error {
   override readonly name = 'Hung';
-}
-
-async function inTime(work: () => Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Hung(`it did not end within ${ms} ms`)), ms);
-    timer.unref();
-  });
-  const running = work();
-  running.catch(() => undefined);
-  try {
-    await Promise.race([running, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

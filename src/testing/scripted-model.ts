@@ -116,11 +116,11 @@ function scriptIsOver(requests: readonly ModelRequest[]): ModelFailure {
 function lastWords(request: ModelRequest | undefined): string {
   const last = request?.messages.at(-1);
   if (last === undefined) return 'an empty conversation';
-  if (last.role === 'tool') return `the ${last.outcome} result of ${last.name}: ${quoted(shownText(last.text))}`;
-  if (last.role === 'user') return `the message ${quoted(shownText(last.text))}`;
+  if (last.role === 'tool') return `the ${last.outcome} result of ${last.name}: ${quoteBeginning(shownText(last.text))}`;
+  if (last.role === 'user') return `the message ${quoteBeginning(shownText(last.text))}`;
   return 'its own answer';
 }
 
-function quoted(text: string): string {
+function quoteBeginning(text: string): string {
   return JSON.stringify(beginningOf(text, 200));
 }

@@ -12,6 +12,7 @@ import type { JsonObject, JsonValue } from '../records/message.js';
 import { canonicalCall } from './call-identity.js';
 import { canonicalForms, canonicalPattern } from './canonical-forms.js';
 import type { Examined, Tool, ApprovalPolicy } from './tool.js';
+import { isRecord } from '../platform/json.js';
 
 export interface ApprovalRule {
   /** Name of a tool, `*` for any characters: `mcp__github__*`. */
@@ -118,6 +119,6 @@ function fieldOf(input: JsonValue, field: string): JsonValue | undefined {
 }
 
 function fieldsOf(input: JsonValue): Readonly<Record<string, JsonValue | undefined>> {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return {};
+  if (!isRecord(input)) return {};
   return input as Readonly<Record<string, JsonValue>>;
 }

@@ -7,13 +7,14 @@ import { createHash } from 'node:crypto';
 import type { JsonValue } from '../records/message.js';
 import { canonicalForms } from './canonical-forms.js';
 import type { Examined } from './tool.js';
+import { isRecord } from '../platform/json.js';
 
 /** What is meant where it is not said. */
 const DEFAULTS: Readonly<Record<string, string>> = { cwd: '.', stdin: '' };
 
 /** `real`: where paths lead, as the tool has found. */
 export function canonicalCall(tool: string, input: JsonValue, real: Examined['real'] = {}): string {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return JSON.stringify([tool, input]);
+  if (!isRecord(input)) return JSON.stringify([tool, input]);
   const given = input as Readonly<Record<string, JsonValue>>;
   const fields = [...new Set([...Object.keys(given), ...Object.keys(DEFAULTS)])].sort();
   return JSON.stringify([

@@ -7,6 +7,7 @@ import { lstat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { isInside, onOneLine, WriteRefused } from './workspace-guard.js';
 import { isNamed, plainName, plainNames } from './plain-name.js';
+import { isRecord } from '../platform/json.js';
 
 const FOLDERS = [
   ...['.git', '.hg', '.svn', '.jj', '.sl', '.bzr', '_darcs'],
@@ -51,7 +52,7 @@ const ASK = 'Tell the person what you wanted to write and why; they can do it.';
 function scriptsOf(text: string): readonly (readonly [string, string])[] | undefined {
   try {
     const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+    if (!isRecord(parsed)) return undefined;
     return Object.entries(parsed)
       .filter(([field]) => RUN_BY_OTHERS.includes(field))
       .flatMap(([field, value]) =>

@@ -6,6 +6,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, sep } from 'node:path';
 import { hasHidden } from './hidden-text.js';
+import { errorCode } from '../platform/errors.js';
 
 const MAX_PATH = 4_096;
 const MAX_NAME = 255;
@@ -144,7 +145,7 @@ export async function orRefuse<T>(path: string, attempt: Promise<T>): Promise<T>
 
 export function toRefusal(path: string, error: unknown): unknown {
   const name = shownPath(path);
-  switch ((error as NodeJS.ErrnoException).code) {
+  switch (errorCode(error)) {
     case 'ENOENT':
       return new PathRefused('missing', `cannot find ${name} in the workspace. Look with list_files for what is there.`);
     case 'ENOTDIR':

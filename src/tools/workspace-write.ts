@@ -18,6 +18,7 @@ import {
   shownPath,
   WriteRefused,
 } from './workspace-guard.js';
+import { errorCode } from '../platform/errors.js';
 
 /** What a file was when it was read. */
 export type Seen = Pick<BigIntStats, 'dev' | 'ino' | 'size' | 'mtimeNs'>;
@@ -82,9 +83,9 @@ async function openFolders(root: string, folder: string, path: string): Promise<
       const next = join(hasHandlePaths() ? handlePath(handle) : at, name);
       at = join(at, name);
       const below = await openFolder(next).catch(async (error: unknown) => {
-        if (codeOf(error) !== 'ENOENT') throw error;
+        if (errorCode(error) !== 'ENOENT') throw error;
         await mkdir(next).catch((made: unknown) => {
-          if (codeOf(made) !== 'EEXIST') throw made;
+          if (errorCode(made) !== 'EEXIST') throw made;
         });
         return openFolder(next);
       });
@@ -120,7 +121,7 @@ async function baseOf(root: string, folder: FileHandle, real: string, path: stri
 
 async function lookAt(target: string): Promise<BigIntStats | undefined> {
   return lstat(target, { bigint: true }).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   });
 }
@@ -151,8 +152,4 @@ function changedSince(path: string): WriteRefused {
     'changed',
     `did not write ${path}: somebody else changed it meanwhile. Read it again, then edit what is there now.`,
   );
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code;
 }

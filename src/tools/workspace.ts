@@ -38,6 +38,7 @@ import {
 } from './workspace-guard.js';
 import { refuseProtected } from './protected-paths.js';
 import { writeInside, type Seen, type Written } from './workspace-write.js';
+import { errorCode } from '../platform/errors.js';
 
 export { PathRefused } from './workspace-guard.js';
 
@@ -126,7 +127,7 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
   const real = await realpath(asked).catch(async (error: unknown) => {
     const { real: above, at } = await nearestExisting(asked);
     if (!isInside(root, above)) throw outside(path);
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw toRefusal(path, error);
+    if (errorCode(error) !== 'ENOENT') throw toRefusal(path, error);
     return join(above, relative(at, asked));
   });
   if (!isInside(root, real)) throw outside(path);

@@ -2,6 +2,7 @@
 import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
 import type { StepFailure } from '../conversation/activity-io/effects.js';
 import { isTransient } from '../records/failure-kinds.js';
+import { errorMessage } from '../platform/errors.js';
 
 export function failureOf(error: unknown): StepFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
@@ -18,7 +19,7 @@ export function failureOf(error: unknown): StepFailure {
     return { type: 'timeout', message, transient: true };
   }
   if (cause instanceof CancelledFailure) return { type: 'cancelled', message: 'it was stopped', transient: false };
-  return { type: 'internal', message: cause instanceof Error ? cause.message : String(cause), transient: false };
+  return { type: 'internal', message: errorMessage(cause), transient: false };
 }
 
 function retryAfterIn(details: readonly unknown[] | null | undefined): number | undefined {

@@ -76,7 +76,6 @@ export interface Host {
   upsertMemo(memo: Record<string, unknown>): void;
   upsertSearchAttributes(pairs: SearchAttributeUpdatePair[]): void;
   setCurrentDetails(details: string): void;
-  log(message: string, fields: Record<string, unknown>): void;
   /** What happens to a conversation: one way, nothing comes back. */
   readonly observer: ConversationListener;
 }

@@ -4,7 +4,7 @@
  *
  * @packageDocumentation
  */
-export { conversation, createConversation, memory, memoryCare, webhook } from './workflows.js';
+export { conversation, createConversation, memory, webhook } from './workflows.js';
 export type { ConversationArgument } from './conversation.js';
 export type { MemoryArgument } from './memory.js';
 export type { ConversationIdentity } from '../records/identity.js';

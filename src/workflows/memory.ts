@@ -21,18 +21,10 @@ import {
   readConsolidationRequest,
   readDeletedNotice,
   readForget,
-  readMemoryCareStart,
   readMemoryStart,
   readReview,
 } from '../conversation/protocol/memory-input.js';
-import {
-  memoryWorkflowId,
-  type Cared,
-  type Forgotten,
-  type MemoryStart,
-  type Reviewed,
-  type CareRequest,
-} from '../conversation/protocol/memory-contract.js';
+import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/protocol/memory-contract.js';
 import {
   addRequest,
   dropRequest,
@@ -260,19 +252,4 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
     last = mine.catch(() => undefined);
     return mine;
   };
-}
-
-/** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */
-
-/** `memory` is the workflow id of that writer. */
-export async function askForCare(host: Host, argument: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
-  const start = readMemoryCareStart(argument);
-  if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot take care of a memory: ${start.reason}`, FAILURES.invalidStart);
-  const { scope, memory, agent } = start.value;
-  try {
-    await host.signal(memory, careSignal, [agent === undefined ? {} : { agent }]);
-  } catch {
-    // Nothing was ever consolidated there: nothing to take care of.
-    host.log('there is no memory to take care of', { scope });
-  }
 }

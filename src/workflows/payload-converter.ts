@@ -8,6 +8,7 @@ import { decode, encode } from '@temporalio/common/lib/encoding';
 import { defaultPayloadConverter } from '@temporalio/common/lib/converter/payload-converter';
 import { UNREADABLE } from '../conversation/protocol/fields.js';
 import { isHandedOver, SEAL, SEAL_PROBLEM, withSealProblem } from '../conversation/protocol/state-seal.js';
+import { errorMessage } from '../platform/errors.js';
 
 export const payloadConverter: PayloadConverter = {
   toPayload(value) {
@@ -31,5 +32,5 @@ function encodingOf(payload: Payload): string {
 }
 
 function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, 120);
+  return errorMessage(error).slice(0, 120);
 }

@@ -5,7 +5,6 @@ import {
   condition,
   continueAsNew,
   getExternalWorkflowHandle,
-  log,
   ParentClosePolicy,
   patched,
   proxyActivities,
@@ -61,7 +60,6 @@ export function temporalHost(measure: MeasureHistory = measureByServer): Host {
     upsertMemo,
     upsertSearchAttributes: (pairs) => upsertSearchAttributes(pairs),
     setCurrentDetails,
-    log: (message, fields) => log.info(message, fields),
     observer,
   };
 }

@@ -1,11 +1,10 @@
 /** The workflows, each on Temporal. */
 import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
 import type { ConversationOutcome } from '../conversation/protocol/contract.js';
-import type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
 import type { WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
 import { converse, type ConversationArgument } from './conversation.js';
 import type { MeasureHistory } from './measured-history.js';
-import { askForCare, keepMemory, type MemoryArgument } from './memory.js';
+import { keepMemory, type MemoryArgument } from './memory.js';
 import { temporalHost } from './temporal-host.js';
 import { deliverWebhook } from './webhook.js';
 
@@ -23,11 +22,6 @@ export const conversation = createConversation();
 /** The workflow `memory:<scope>`: the one writer of a scope's long-term memory. */
 export function memory(argument: MemoryArgument, measure?: MeasureHistory): Promise<never> {
   return keepMemory(temporalHost(measure), argument);
-}
-
-/** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer, `memory`, to take care of its memory. */
-export function memoryCare(argument: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
-  return askForCare(temporalHost(), argument);
 }
 
 /** The workflow `webhook`: delivers one event. Fails with `NotDelivered` where no attempt was acknowledged. */

@@ -18,7 +18,7 @@ interface Row {
   readonly packages?: readonly string[];
 }
 
-const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts', 'extensions/webhooks.ts'];
+const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/webhooks.ts'];
 
 /** What of the workflows runs on Temporal alone. */
 const ON_TEMPORAL = ['clock', 'early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host', 'workflows'].map(
@@ -32,10 +32,12 @@ export const ARROWS: readonly Row[] = [
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
   { place: 'records/webhooks/', may: [], packages: ['zod'] },
-  { place: 'conversation/', may: ['records/'], never: ['records/memory/', 'records/webhooks/'], packages: [] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
-  { place: 'config/', may: ['records/'] },
+  // Small words for thrown values and JSON, which the sandbox takes too.
+  ...['platform/errors.ts', 'platform/json.ts'].map((place) => ({ place, may: [], packages: [] })),
+  { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: [] },
+  { place: 'config/', may: ['records/', 'platform/errors.ts'] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   // The ranking: pure, it knows no store and no clock.
@@ -66,13 +68,13 @@ export const ARROWS: readonly Row[] = [
   {
     // Replays histories with the workflows' own code, which it is given.
     place: 'heal/',
-    may: ['records/', 'conversation/', 'stores/store.ts', 'memory/'],
+    may: ['records/', 'conversation/', 'platform/errors.ts', 'stores/store.ts', 'memory/'],
     never: ['ioredis'],
   },
   {
     // What people see of a conversation's past and present: pure, from state, history and store.
     place: 'insight/',
-    may: ['records/', 'conversation/', 'memory/'],
+    may: ['records/', 'conversation/', 'platform/json.ts', 'memory/'],
     mayTypes: ['stores/store.ts', 'heal/fetch-runs.ts'],
     packages: [],
   },
@@ -96,6 +98,7 @@ export const ARROWS: readonly Row[] = [
     place: 'extensions/user-config.ts',
     may: [
       'config.ts',
+      'platform/',
       'tools/',
       'memory/processors.ts',
       'memory/compaction/compactor.ts',
@@ -114,15 +117,9 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
-  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'extensions/workflow-bundle.ts'] },
-  // Notifies the programs and addresses that a user has named: it reads no settings itself.
+  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts', 'extensions/workflow-bundle.ts'] },
+  // Posts to the addresses that an operator has named.
   { place: 'extensions/post.ts', may: ['platform/'], packages: [] },
-  {
-    place: 'extensions/notify.ts',
-    may: ['extensions/post.ts'],
-    mayTypes: ['activities/dependencies.ts'],
-    packages: ['node:child_process'],
-  },
   {
     place: 'extensions/webhooks.ts',
     may: ['records/', 'platform/', 'extensions/post.ts'],
@@ -132,14 +129,14 @@ export const ARROWS: readonly Row[] = [
   // The loop and what it hears: on any host, so nothing of Temporal's sandbox, and not the host that is.
   {
     place: 'workflows/',
-    may: ['records/', 'conversation/'],
+    may: ['records/', 'conversation/', 'platform/errors.ts'],
     mayTypes: ['activities/'],
     never: ['records/memory/', 'records/webhooks/', ...ON_TEMPORAL],
     packages: ['@temporalio/common'],
   },
   ...[...ON_TEMPORAL, 'workflows/messages.ts', 'workflows/index.ts'].map((place) => ({
     place,
-    may: ['records/', 'conversation/', 'workflows/'],
+    may: ['records/', 'conversation/', 'platform/errors.ts', 'workflows/'],
     never: ['records/memory/', 'records/webhooks/'],
     packages: ['@temporalio/workflow', '@temporalio/common'],
   })),

@@ -62,7 +62,6 @@ test.each<[what: string, args: readonly string[], message: RegExp]>([
   ['a group alone', ['memory'], /Usage: perdura memory/],
   ['another group alone', ['history'], /Usage: perdura history/],
   ['a text of no day', ['memory', 'at'], /missing required argument 'date'/],
-  ['care every three seconds', ['memory', 'schedule', '--every', '3s'], /write a minute or more/],
   ['a command that its group does not have', ['memory', 'lsit'], /unknown command 'lsit'/],
   ['a turn that is none', ['fork', 'c1', '--at', 'soon'], /"soon" is not a turn/],
   ['a fork without a turn', ['fork', 'c1'], /required option '--at <turn>'/],

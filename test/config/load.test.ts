@@ -98,7 +98,6 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'OPENAI_API_KEY',
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
-    'PERDURA_NOTIFY_URL',
     'PERDURA_WEBHOOK_URL',
     'PERDURA_WEBHOOK_SECRET',
     'PERDURA_GATEWAY_TOKEN',

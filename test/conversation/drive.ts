@@ -256,7 +256,7 @@ export interface Settled {
   readonly events: ConversationEvent[];
 }
 
-const ENDED_WITHOUT_A_WORD: readonly EffectName[] = ['uncompact', 'ask-memory', 'heal', 'notify', 'deliver', 'report'];
+const ENDED_WITHOUT_A_WORD: readonly EffectName[] = ['uncompact', 'ask-memory', 'heal', 'deliver', 'report'];
 
 /** Runs until nothing is left to do, ending every effect at once; what has no canned outcome is the caller's to decide. */
 export function settle(before: ConversationState, script: Script = {}, most = 10_000): Settled {

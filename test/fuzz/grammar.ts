@@ -226,7 +226,6 @@ const MEMORY_UPDATES: Readonly<Record<string, Any>> = { forget, accept: review, 
 const STARTS: Readonly<Record<string, Any>> = {
   conversation: start,
   memory: fields({ scope: one('@@scope@@'), handOver: count, carried: wrong }, ['handOver', 'carried']),
-  memoryCare: fields({ scope: one('@@scope@@'), memory: one('memory:@@scope@@'), agent: one('default') }, ['agent']),
 };
 /** By what they are: those of both workflows. */
 export const NAMES: Readonly<Record<string, readonly string[]>> = {
@@ -323,7 +322,7 @@ const asking: fc.Arbitrary<Said> = fc
   .map(([name, payloads]) => say({ to: 'conversation', kind: 'query', name, payloads }));
 const starting: fc.Arbitrary<Said> = fc.oneof(
   saying('conversation', 'start', { conversation: STARTS['conversation'] ?? wrong }),
-  saying('memory', 'start', { memory: STARTS['memory'] ?? wrong, memoryCare: STARTS['memoryCare'] ?? wrong }),
+  saying('memory', 'start', { memory: STARTS['memory'] ?? wrong }),
 );
 
 export const anything: fc.Arbitrary<Said> = fc.oneof(

@@ -111,7 +111,7 @@ describe('messages and answers', () => {
   });
 
   test('activities that write nothing are passed over', () => {
-    expect(fold({ kind: 'completed', name: 'notify', input: {}, output: null, at: 1, bytes: 1 }).writes).toEqual([]);
+    expect(fold({ kind: 'completed', name: 'deliver', input: {}, output: null, at: 1, bytes: 1 }).writes).toEqual([]);
   });
 });
 

@@ -92,7 +92,7 @@ describe('pairs', () => {
 
   test('an input is remembered until its end comes, pages later; other activities are not looked at', () => {
     const pair = createPairing(new Set(['store-step']));
-    expect(pair([scheduled(5, 'store-step', json({ a: 1 })), scheduled(6, 'notify', Buffer.from('no JSON'))])).toMatchObject({
+    expect(pair([scheduled(5, 'store-step', json({ a: 1 })), scheduled(6, 'deliver', Buffer.from('no JSON'))])).toMatchObject({
       activities: [{ kind: 'scheduled', input: { a: 1 } }],
       problems: [],
     });

@@ -375,7 +375,7 @@ test.each([
   [
     'it exports too little',
     "export { memory } from 'perdura/workflows';\n",
-    /does not export conversation, memoryCare, webhook: write `export \{ memory, memoryCare, webhook \}/,
+    /does not export conversation, webhook: write `export \{ memory, webhook \}/,
   ],
   ['it does not parse', 'export const conversation = ;\n', /cannot be bundled: .*own\.ts/],
   [
@@ -385,7 +385,7 @@ test.each([
   ],
   [
     'it throws when loaded',
-    "export { memory, memoryCare, webhook } from 'perdura/workflows';\nthrow new Error('no ledger');\n",
+    "export { memory, webhook } from 'perdura/workflows';\nthrow new Error('no ledger');\n",
     /cannot be loaded as a workflow: no ledger/,
   ],
 ])('a worker is refused with the reason when %s', async (_what, source, reason) => {

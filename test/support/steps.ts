@@ -22,7 +22,7 @@ export type DoneStep =
   | Done<'model-step', ModelStepInput, ModelStepResult>
   | Done<'store-step', StoreStepInput, StoreStepResult>
   | Done<'run-tool', RunToolInput, ToolFinished>
-  | Done<'compact' | 'truncate' | 'evict' | 'ask-memory' | 'heal' | 'notify', unknown, unknown>;
+  | Done<'compact' | 'truncate' | 'evict' | 'ask-memory' | 'heal', unknown, unknown>;
 
 /** All activities of all runs, in the order in which they were scheduled. */
 export async function stepsOf(world: Pick<World, 'temporal'>, id: string): Promise<DoneStep[]> {

@@ -23,7 +23,6 @@ import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
 import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
-import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
 import { openRecall } from '../../src/memory/recall/open-recall.js';
 import type { Embedder } from '../../src/models/embedder.js';
 import { createModels } from '../../src/models/providers.js';
@@ -76,8 +75,6 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly showsWords?: boolean;
   readonly hooks?: readonly ModelHook[];
   readonly compactionPlugins?: CompactionPlugins;
-  /** Who is told that a person is waited for. */
-  readonly notify?: NotifySettings;
   /** Where events go, and how long a receiver has. */
   readonly webhooks?: { readonly endpoints: readonly WebhookEndpoint[] } & WebhookOptions;
   /** Signs what runs hand over. */
@@ -154,7 +151,6 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       showsWords: options.showsWords,
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
-      notify: createNotify(options.notify ?? {}),
       webhooks: createWebhooks(options.webhooks?.endpoints ?? [], { ...(memory && { now: memory.clock.now }), ...options.webhooks }),
       startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
       isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),

@@ -81,30 +81,6 @@ test('a conversation without a worker is named among the silent of its own queue
   await sent;
 });
 
-test('a schedule asks the same writer to take care again and again, until it is ended', async () => {
-  const [id, scope] = [world.id(), world.id()];
-  const memory = world.client.scope(scope);
-  const remembered = { history_entry: '[2026-11-21 10:00] Tea.', memory_update: '- Likes tea.\n- Likes tea.' };
-  stage.play(id, text('Noted.'), text(JSON.stringify(remembered)));
-  await world.client.send(id, say(id, 'I like tea'), { start: { scope } });
-  await world.client.reset(id);
-  // A reset answers before the memory is written where the writer is slow.
-  await waitFor(
-    () => memory.text(),
-    ({ text }) => text.trim() !== '',
-  );
-  await memory.schedule('1s', 'default');
-  await memory.schedule('2s', 'default');
-  expect(await memory.nextCare()).toBeInstanceOf(Date);
-  await waitFor(
-    () => memory.status(),
-    (status) => status?.last.some(({ what }) => what.startsWith('cared for')) === true,
-  );
-  await memory.schedule(null);
-  expect(await memory.nextCare()).toBeUndefined();
-  expect((await memory.text()).text.trim()).toBe('- Likes tea.');
-});
-
 test('how a workflow stands is Temporal’s own word, also of one that it does not know', async () => {
   const connection = await NativeConnection.connect({ address: process.env['PERDURA_TEST_ADDRESS'] });
   try {

@@ -42,7 +42,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import { beginningOf } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** What the ledger has of a call: the answer, and what its step had found. */
 export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'base' | 'citations'> {
@@ -181,7 +181,7 @@ function cannotHold(model: string, { textTools = 'off' }: Pick<AgentConfig, 'tex
 }
 
 function warnOfHook(hook: string, error: unknown): void {
-  log.warn('a hook failed, and the call goes on without it', { hook, error: messageOf(error) });
+  log.warn('a hook failed, and the call goes on without it', { hook, error: errorMessage(error) });
 }
 
 /** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */

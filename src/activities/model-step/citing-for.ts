@@ -20,7 +20,7 @@ import type { Citing } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;
@@ -112,7 +112,7 @@ async function make(
     if (Context.current().cancellationSignal.aborted) throw error;
     log.warn('the model that compacts results was not of use: the plugin’s citation stands', {
       tool: name,
-      reason: messageOf(error),
+      reason: errorMessage(error),
     });
     return undefined;
   });

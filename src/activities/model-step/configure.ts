@@ -67,7 +67,7 @@ async function settingsOf(
   readonly unread: readonly string[];
   readonly assumedWindow?: number;
 }> {
-  const { identity, key, agents, models, defaultModel, store, notify, compactors = createCompactorRegistry() } = dependencies;
+  const { identity, key, agents, models, defaultModel, store, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(identity.agent, identity.scope),
     currentMemory(dependencies, request.knownMemory),
@@ -92,7 +92,6 @@ async function settingsOf(
   const fixed = fixedTokens(systemPrompt(agent, text, ANY_TIME), offered, count);
   if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
-  const notifies = notify !== undefined;
   const settings = {
     agentHash: hash.slice(0, 16),
     model,
@@ -108,7 +107,6 @@ async function settingsOf(
     ...budgetOf(config),
     ...(dependencies.showsWords === true && !dependencies.processors?.input?.length && { showsWords: true as const }),
     ...(config.titles === 'model' && { titles: config.titles }),
-    ...(notifies && { notifies }),
     ...asksWebhooks(dependencies),
     memory: {
       window: config.memory.memoryWindow,

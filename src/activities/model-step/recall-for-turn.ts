@@ -12,7 +12,7 @@ import { isFromPerson } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Of its hits those of them that are beyond the line are chosen from. */
 const HITS = 20;
@@ -45,7 +45,7 @@ export async function recallForTurn(
     const late = new Promise<undefined>((resolve) => end.addEventListener('abort', () => resolve(undefined), { once: true }));
     return await Promise.race([noticeFor(dependencies, input, turns), late]);
   } catch (error) {
-    log.warn('nothing was recalled for this turn', { reason: messageOf(error) });
+    log.warn('nothing was recalled for this turn', { reason: errorMessage(error) });
     return undefined;
   }
 }

@@ -15,6 +15,7 @@ import { RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import type { Store } from '../../stores/store.js';
 import { sharedPlace } from './tool-context.js';
+import { isRecord } from '../../platform/json.js';
 
 /** UTF-8 bytes of texts, and of what stands for them, in the history of one round (design section 2). */
 export const BATCH_INLINE = 256 * 1024;
@@ -121,8 +122,4 @@ function citationOf(
   return Buffer.byteLength(citation) <= room
     ? citation
     : JSON.stringify({ actionName: name, contentLength: length, memoryId: id }, null, 2);
-}
-
-function isRecord(value: JsonValue): value is { readonly [key: string]: JsonValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -26,6 +26,7 @@ import { hashOf } from '../key.js';
 import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, toolContext, toolMemory, writeAppContext } from './tool-context.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { orUndefinedOnAbort } from '../../platform/promises.js';
 
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;
@@ -146,11 +147,12 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const refusalOf = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
   const context = { ...toolContext(dependencies, { input, memory, shared, signal }), refusalOf };
   if (earlier > 0 && !input.plan.repeatable) {
-    const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
+    const verified = tool.verify ? await orUndefinedOnAbort(signal, tool.verify(argument, context)) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
     if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
   }
-  const result = await untilAborted(signal, tool.run(argument, context));
+  // A tool that does not listen to its signal is not waited for.
+  const result = await orUndefinedOnAbort(signal, tool.run(argument, context));
   if (result?.ok === true) {
     const changed = result.context && (await writeAppContext(dependencies, { shared, on: input.appContext, change: result.context }));
     return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...changed };
@@ -210,16 +212,6 @@ function withPersonsWord(text: string, { person }: RunToolInput, argument: JsonV
     ...(person?.note === undefined ? [] : [`The person who allowed it says: ${person.note}`]),
   ];
   return said.length === 0 ? text : `${text}\n[${said.join('\n')}]`;
-}
-
-/** A tool that does not listen to its signal is not waited for. */
-function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const give = (): void => resolve(undefined);
-    if (signal.aborted) return give();
-    signal.addEventListener('abort', give, { once: true });
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
-  });
 }
 
 interface Asked {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { DeliverInput, DueEvent } from '../../conversation/activity-io/webhook-effects.js';
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
-import { textOf } from '../../memory/bodies.js';
+import { askedArguments, textOf } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
 import { scopeParts } from '../../records/scope.js';
 import { beginningOf } from '../../records/text.js';
@@ -14,9 +14,11 @@ import { MAX_ERROR } from '../../records/turn-end.js';
 import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { noticeOf } from '../notify.js';
 import { shownId } from '../shown-id.js';
 import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
+
+/** Of what a call that waits would run with. */
+const ARGUMENT_CHARACTERS = 2_000;
 
 export async function deliver(dependencies: ConversationDependencies, input: DeliverInput): Promise<void> {
   const { startDelivery, identity, key } = dependencies;
@@ -55,12 +57,13 @@ async function eventOf(dependencies: ConversationDependencies, input: DeliverInp
   const timestamp = new Date(event.at).toISOString();
   if (event.kind === 'waiting') {
     const { callId, what, tool, askedIn, until, hash } = event;
-    const wait = { callId, kind: what, tool, askedIn, until };
-    const notice = await noticeOf(dependencies, title, wait, conversation);
+    const given = (await askedArguments(dependencies.store, key, { callId, askedIn })) ?? null;
+    const shown = clean(beginningOf(JSON.stringify(given), ARGUMENT_CHARACTERS));
+    const command = `perdura ${what === 'question' ? 'answer' : 'approve'} ${tenant === undefined ? '' : `${tenant}/`}${conversation} ${callId}`;
     const { parent } = input;
     const data = {
       ...about,
-      ...{ callId, tool, arguments: clean(notice.arguments), hash, expiresAt: notice.expiresAt, command: notice.command },
+      ...{ callId, tool, arguments: shown, hash, expiresAt: new Date(until).toISOString(), command },
       ...(parent && { parent: { conversation: await shownId(dependencies, parent.conversation), callId: parent.callId } }),
     };
     return { type: `${what}.waiting`, timestamp, data };

@@ -3,7 +3,7 @@ import type { Listed, Pending, TurnEnd } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import type { Entry } from '../../records/message.js';
 import type { CliContext } from '../session/context.js';
-import { EXIT, messageOf } from '../terminal/exit.js';
+import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
@@ -12,6 +12,7 @@ import { loadMeasure } from '../views/table.js';
 import { inspectTurns } from '../../insight/turns.js';
 import { renderInspection, type Inspection } from '../views/inspection.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
+import { errorMessage } from '../../platform/errors.js';
 
 const TURNS = 5;
 const CHILDREN = 100;
@@ -41,7 +42,7 @@ async function lookAt(desk: CommandSession, id: string, turns: number): Promise<
     withTimeoutFallback<Pending[]>(client.approvals(id), []),
     client.list({ query: `WorkflowId STARTS_WITH '${id}:'`, limit: CHILDREN }).catch((): Listed[] => []),
     Promise.all([client.history(id), client.turnEnds(id)]).catch((error: unknown): [Entry[], TurnEnd[]] => {
-      output.problem(`what was said cannot be read: ${messageOf(error)}`);
+      output.problem(`what was said cannot be read: ${errorMessage(error)}`);
       return [[], []];
     }),
     findUiPort(temporal),

@@ -1,7 +1,7 @@
 /** `perdura list`: conversations that visibility knows, as they stand now. */
 import { missingAttributes } from '../../client/temporal/registered-attributes.js';
 import type { CliContext } from '../session/context.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { loadMeasure } from '../views/table.js';
 import { renderList, renderProblems } from '../views/conversation-list.js';
 import { hasWorker } from '../services/temporal-connection.js';
@@ -9,6 +9,7 @@ import type { Listed } from '../../client.js';
 import { withCurrentStatus, type Standing } from '../../client/current-status.js';
 import { printFound } from '../session/print-found.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export type ListStatus = 'running' | 'waiting' | 'failed' | 'ended' | 'canceled' | 'terminated' | 'timed-out';
 
@@ -72,7 +73,7 @@ async function asTheyStand({ config, client }: CommandSession, listed: readonly 
 function explainQuery(query: string | undefined): (error: unknown) => never {
   return (error) => {
     if (query === undefined || (error as { kind?: unknown }).kind !== 'invalid') throw error;
-    const why = messageOf(error).replace(/^.*INVALID_ARGUMENT: /s, '');
+    const why = errorMessage(error).replace(/^.*INVALID_ARGUMENT: /s, '');
     throw new CliError(`cannot list by ${query}: ${why}; \`perdura list --help\` has an example`, EXIT.usage, { cause: error });
   };
 }

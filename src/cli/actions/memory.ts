@@ -1,4 +1,4 @@
-/** `perdura memory list`, `items`, `care` and `schedule`: what a conversation remembers; and a scope's memory put in order, now or again and again. */
+/** `perdura memory list`, `items` and `care`: what a conversation remembers; and a scope's memory put in order. */
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
@@ -6,10 +6,10 @@ import { toTerminalJson, toTerminalText } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { withoutSuperseded } from '../../records/memory/items.js';
 import { renderEpisodes, renderFacts, renderItems } from '../views/memory.js';
-import { countOf, formatCount, formatDuration, formatTime } from '../views/quantities.js';
+import { countOf, formatCount } from '../views/quantities.js';
 import { printFound } from '../session/print-found.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
-import { memoryCareId, memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
+import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
 import { print, withMemory, type ScopeWanted } from '../session/with-memory.js';
 
 export interface MemoryListOptions {
@@ -103,34 +103,6 @@ export function careForMemory(context: CliContext, wanted: CareWanted): Promise<
       data: { scope, ...cared },
       lines: [[{ text: kind === 'cared' ? done : `there is nothing to do in the memory of ${scope}` }]],
       temporal: ['workflow', 'update', 'execute', '--name', 'care', '-w', memoryWorkflowId(scope), '--input', JSON.stringify(input)],
-    });
-    return EXIT.ok;
-  });
-}
-
-export interface ScheduleWanted extends CareWanted {
-  /** Milliseconds. */
-  readonly every?: number;
-  readonly off?: boolean;
-}
-
-export function scheduleCare(context: CliContext, wanted: ScheduleWanted): Promise<number> {
-  return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, look, withSlowNotice } = desk;
-    const { scope } = memory;
-    const { every, off, agent } = wanted;
-    if (off === true) await withSlowNotice(`ending the schedule of ${scope}`, memory.schedule(null));
-    else if (every !== undefined) await withSlowNotice(`making a schedule for ${scope}`, memory.schedule(`${every}ms`, agent));
-    const next = await withSlowNotice(`asking for the schedule of ${scope}`, memory.nextCare());
-    const often = every === undefined ? '' : ` every ${formatDuration(every)}`;
-    const text =
-      next === undefined
-        ? `no care of the memory of ${scope} is scheduled${off === true ? ' any more' : '; --every 24h does that'}`
-        : `the memory of ${scope} is taken care of${often}, next ${formatTime(next.getTime(), look.timeFormat, look.now)}`;
-    print(desk, {
-      data: { scope, next: next ?? null, ...(every === undefined ? {} : { everyMs: every }) },
-      lines: [[{ text }]],
-      temporal: next === undefined ? ['schedule', 'list'] : ['schedule', 'describe', '-s', memoryCareId(scope)],
     });
     return EXIT.ok;
   });

@@ -5,12 +5,12 @@ import { basename, resolve } from 'node:path';
 import { MAX_ATTACHMENT_BYTES } from '../../client/attach.js';
 import type { Delivery, Enqueued, Message } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { readJson, readJsonObject, readText, type Sources } from '../args/values.js';
 import { withProgress } from '../session/with-progress.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import type { AppEventOutcome } from '../../conversation/protocol/stepping.js';
-import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
+import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { formatDuration } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
@@ -20,6 +20,7 @@ import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/
 import { findRunning } from '../args/find-conversation.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface SendOptions {
   readonly signal?: boolean;
@@ -79,7 +80,7 @@ export async function send(context: CliContext, given: string, message: string, 
       const patience = limit === undefined ? signal : AbortSignal.any([signal, limit]);
       const asked = { client, output, id };
       const ask = async (): Promise<number> => {
-        const result = await untilEnd(client, id, await withProgress(asked, client.send(id, own, { signal: patience })), patience);
+        const result = await withProgress(asked, client.send(id, own, { signal: patience }));
         const answer = await wholeAnswer(client, id, result);
         if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, messageId: own.id, ...result, text: answer }));
         else if (answer !== '') output.line(answer);
@@ -117,7 +118,7 @@ async function readFiles(cwd: string, files: readonly string[]): Promise<readonl
         if (type === undefined) throw new Error(bytes.length === 0 ? 'it is empty' : `by its content it is no ${TAKEN_FILES}`);
         return { name: basename(file), type, bytes };
       } catch (error) {
-        throw new CliError(`cannot attach ${file}: ${messageOf(error)}`, EXIT.usage);
+        throw new CliError(`cannot attach ${file}: ${errorMessage(error)}`, EXIT.usage);
       }
     }),
   );
@@ -203,7 +204,7 @@ async function readPayload(sources: Sources, json: string | undefined): Promise<
   try {
     return JSON.parse(text) as JsonValue;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = errorMessage(cause);
     throw new CliError(`the payload is not JSON: ${reason}. A text stands in quotes of its own: '"like this"'`, EXIT.usage);
   }
 }

@@ -10,7 +10,7 @@ import { readStart } from '../../conversation/protocol/input.js';
 import type { CliContext } from '../session/context.js';
 import { newName } from '../gateway/tenant-names.js';
 import { refuseUnusableAgent } from '../services/known-agent.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { toMarkdown } from '../views/transcript.js';
@@ -24,6 +24,7 @@ import type { ConversationKey, Store } from '../../stores/store.js';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, writeFile } from 'node:fs/promises';
 import { countOf } from '../views/quantities.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
 
 type ExportFormat = 'md' | 'jsonl' | 'json' | 'history' | 'seed';
 
@@ -221,9 +222,9 @@ export async function writeLayout(dir: string, files: Readonly<Record<LayoutFile
     for (const name of LAYOUT_FILES) await writeFile(join(dir, name), files[name], { flag: 'wx' });
   } catch (cause) {
     if (cause instanceof CliError) throw cause;
-    const isThere = (cause as NodeJS.ErrnoException).code === 'EEXIST';
+    const isThere = errorCode(cause) === 'EEXIST';
     throw new CliError(
-      `cannot write ${dir}: ${isThere ? 'there is an export already; name another folder' : messageOf(cause)}`,
+      `cannot write ${dir}: ${isThere ? 'there is an export already; name another folder' : errorMessage(cause)}`,
       EXIT.failed,
       {
         cause,
@@ -246,7 +247,7 @@ export async function readLayoutFiles(dir: string): Promise<Partial<Record<Layou
 
 async function refuseLink(dir: string): Promise<void> {
   const found = await lstat(dir).catch((cause: unknown) => {
-    throw new CliError(`cannot open ${dir}: ${messageOf(cause)}`, EXIT.notFound, { cause });
+    throw new CliError(`cannot open ${dir}: ${errorMessage(cause)}`, EXIT.notFound, { cause });
   });
   if (!found.isDirectory())
     throw new CliError(`${dir} is no folder${found.isSymbolicLink() ? ' but a link' : ''}: name the folder itself`, EXIT.usage);
@@ -256,7 +257,7 @@ async function readBounded(path: string): Promise<string | undefined> {
   // Without blocking: a pipe of that name would keep us waiting for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT') return undefined;
-    const why = cause.code === 'ELOOP' || cause.code === 'EMLINK' ? 'it is a link, and links are not followed' : messageOf(cause);
+    const why = cause.code === 'ELOOP' || cause.code === 'EMLINK' ? 'it is a link, and links are not followed' : errorMessage(cause);
     throw new CliError(`cannot read ${path}: ${why}`, EXIT.usage, { cause });
   });
   if (file === undefined) return undefined;

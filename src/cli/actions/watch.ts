@@ -1,13 +1,14 @@
 /** `perdura watch`: turns as they happen, over lost connections, until the conversation ends or Ctrl+C. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CliContext } from '../session/context.js';
-import { EXIT, exitCodeOf, messageOf } from '../terminal/exit.js';
+import { EXIT, exitCodeOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { createTimeline, type Timeline } from '../views/timeline.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface WatchOptions {
   /** Begin with the oldest event that is kept. */
@@ -65,7 +66,7 @@ async function read({ client, output }: CommandSession, id: string, first: strin
     } catch (error) {
       if (signal.aborted) return;
       if (exitCodeOf(error) !== EXIT.unreachable) throw error;
-      if (!isAway) output.problem(`connection lost (${messageOf(error)}); trying again`);
+      if (!isAway) output.problem(`connection lost (${errorMessage(error)}); trying again`);
       isAway = true;
     }
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);

@@ -1,12 +1,14 @@
 /** What stands in arguments: times, amounts, turns, JSON. */
 import { InvalidArgumentError } from 'commander';
 import { turnId } from '../../records/identity.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { readFile } from 'node:fs/promises';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { resolve } from 'node:path';
 import { text as allOf } from 'node:stream/consumers';
 import type { Surroundings } from '../session/surroundings.js';
+import { errorMessage } from '../../platform/errors.js';
+import { isRecord } from '../../platform/json.js';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -25,13 +27,6 @@ export function parseChunks(text: string): readonly string[] {
   const wrong = ids.find((id) => !/^chunk_\d{1,9}$/.test(id));
   if (wrong !== undefined) throw new InvalidArgumentError(`${JSON.stringify(wrong)} is no chunk: write ids such as chunk_3,chunk_4.`);
   return ids;
-}
-
-/** For a schedule. */
-export function parseInterval(text: string): number {
-  const ms = parseDuration(text);
-  if (ms < 60_000) throw new InvalidArgumentError('write a minute or more, such as 30m, 24h or 7d.');
-  return ms;
 }
 
 export function parseCount(text: string): number {
@@ -93,13 +88,13 @@ export async function readJson(sources: Sources, option: string, given: string):
   try {
     return JSON.parse(text) as JsonValue;
   } catch (cause) {
-    throw new CliError(`${option} is not JSON: ${messageOf(cause)}; write JSON, @FILE or - for stdin`, EXIT.usage, { cause });
+    throw new CliError(`${option} is not JSON: ${errorMessage(cause)}; write JSON, @FILE or - for stdin`, EXIT.usage, { cause });
   }
 }
 
 export async function readJsonObject(sources: Sources, option: string, given: string): Promise<JsonObject> {
   const value = await readJson(sources, option, given);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (isRecord(value)) return value as JsonObject;
   throw new CliError(`${option} must be a JSON object, such as {"name":"value"}`, EXIT.usage);
 }
 
@@ -107,6 +102,6 @@ async function readGiven({ cwd }: Sources, option: string, path: string): Promis
   try {
     return await readFile(resolve(cwd, path), 'utf8');
   } catch (cause) {
-    throw new CliError(`cannot read ${path} for ${option}: ${messageOf(cause)}`, EXIT.usage, { cause });
+    throw new CliError(`cannot read ${path} for ${option}: ${errorMessage(cause)}`, EXIT.usage, { cause });
   }
 }

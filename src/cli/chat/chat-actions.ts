@@ -7,7 +7,7 @@ import type { AnswerAgainOptions } from '../../client.js';
 import { keptInWords } from '../actions/answer-again.js';
 import { modelInWords } from '../actions/control.js';
 import type { ChatSession } from './chat-session.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
@@ -17,6 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
 import { renderFound } from '../views/search.js';
 import { loadMeasure } from '../views/table.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
 
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
@@ -143,7 +144,7 @@ export async function exportMarkdown({ client, id, config }: ChatSession, file: 
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, text, { flag: file === '' ? 'w' : 'wx' });
   } catch (cause) {
-    const reason = (cause as NodeJS.ErrnoException).code === 'EEXIST' ? 'it is there already; name another' : messageOf(cause);
+    const reason = errorCode(cause) === 'EEXIST' ? 'it is there already; name another' : errorMessage(cause);
     throw new CliError(`cannot write ${target}: ${reason}`, EXIT.failed, { cause });
   }
   return `written to ${target}`;

@@ -5,13 +5,14 @@ import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { answerAgain, queueLine, resetNow } from './chat-actions.js';
 import { readChatLine, refusalOf, type ChatControls } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import type { Signals } from '../session/surroundings.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
-import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
+import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { turnNumber } from '../../records/identity.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Answers the exit code: that of the last answer that was not a good one. */
 export async function chatInLines(
@@ -27,11 +28,10 @@ export async function chatInLines(
     exitCode = EXIT.interrupted;
     if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));
     output.note('(stopping; Ctrl+C again leaves)');
-    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${errorMessage(error)}`));
   });
 
-  const print = async (first: TurnResult): Promise<void> => {
-    const result = await untilEnd(client, id, first, signal);
+  const print = async (result: TurnResult): Promise<void> => {
     seen.push(result);
     const text = await wholeAnswer(client, id, result);
     if (text !== '') output.line(text);

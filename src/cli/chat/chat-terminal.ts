@@ -19,10 +19,9 @@ import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
 import type { WorkerChange } from '../services/worker-process.js';
 import type { ChatSession } from './chat-session.js';
-import { messageOf } from '../terminal/exit.js';
 import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
-import { untilEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** How long the feed is waited for once the result is there. */
 const FEED_PATIENCE = 500;
@@ -79,7 +78,7 @@ export async function chatInTerminal(
   const people = createChatPeople(session);
   const lookAtPeople = (): void => {
     people.look().catch((error: unknown) => {
-      if (!stop.aborted) output.problem(`cannot read what waits for you: ${messageOf(error)}; /approvals tries again`);
+      if (!stop.aborted) output.problem(`cannot read what waits for you: ${errorMessage(error)}; /approvals tries again`);
     });
   };
   const showFoot = (): void => {
@@ -96,12 +95,12 @@ export async function chatInTerminal(
     count(1);
     showFoot();
     try {
-      const ended = await untilEnd(client, id, await result, stop);
+      const ended = await result;
       await feedCaughtUp(view, ended, stop);
       view.finish(ended, await wholeAnswer(client, id, ended));
       seen.push(ended);
     } catch (error) {
-      if (!stop.aborted) output.problem(messageOf(error));
+      if (!stop.aborted) output.problem(errorMessage(error));
     } finally {
       count(-1);
       showFoot();
@@ -137,7 +136,7 @@ export async function chatInTerminal(
       const { reply, how } = await resetNow(session);
       output.say(how === undefined ? reply : `${reply} (${how})`);
     } catch (error) {
-      if (!stop.aborted) output.problem(messageOf(error));
+      if (!stop.aborted) output.problem(errorMessage(error));
     } finally {
       clearing -= 1;
       count(-1);
@@ -169,13 +168,13 @@ export async function chatInTerminal(
         if (taken !== undefined) {
           taken.then(
             (said) => said !== '' && output.note(said),
-            (error: unknown) => output.problem(messageOf(error)),
+            (error: unknown) => output.problem(errorMessage(error)),
           );
           return showFoot();
         }
         const question = people.question();
         if (question === undefined) return send(line.text);
-        people.answer(question, line.text).then(output.note, (error: unknown) => output.problem(messageOf(error)));
+        people.answer(question, line.text).then(output.note, (error: unknown) => output.problem(errorMessage(error)));
         return showFoot();
       }
       case 'unknown-command':
@@ -184,7 +183,7 @@ export async function chatInTerminal(
       case 'command':
         // What was offered for good is not saved by a line that comes after another one.
         void people.take('')?.then(output.note, () => undefined);
-        obey(line).catch((error: unknown) => output.problem(messageOf(error)));
+        obey(line).catch((error: unknown) => output.problem(errorMessage(error)));
         return showFoot();
     }
   };
@@ -195,7 +194,7 @@ export async function chatInTerminal(
     if (waitingFor === clearing) return output.note('(Ctrl+C again leaves)');
     view.hold();
     output.note('(stopping; Ctrl+C again leaves)');
-    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${errorMessage(error)}`));
   };
 
   const editor = openLineEditor(options.input, options.screen, {
@@ -296,7 +295,7 @@ async function watch(session: ChatSession, hear: (event: FeedEvent) => void, sto
       }
     } catch (error) {
       if (stop.aborted) return;
-      if (!complained) output.note(`(live text is not available: ${messageOf(error)}; answers come whole)`);
+      if (!complained) output.note(`(live text is not available: ${errorMessage(error)}; answers come whole)`);
       complained = true;
       onTrouble();
     }

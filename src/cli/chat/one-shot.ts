@@ -3,15 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readMessage } from '../../conversation/protocol/input.js';
 import type { ChatSession } from './chat-session.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
 import { text as allOf } from 'node:stream/consumers';
 import type { Input, Signals } from '../session/surroundings.js';
 import { readPipedInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { answerExitCode, explainEnd, untilEnd } from '../session/turn-end.js';
+import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export async function printOneAnswer(
   session: ChatSession,
@@ -30,7 +31,7 @@ export async function printOneAnswer(
   const stopListening = onInterrupt(options.signals, () => {
     presses += 1;
     if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));
-    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${errorMessage(error)}`));
   });
   const drawn = new AbortController();
   try {
@@ -38,8 +39,7 @@ export async function printOneAnswer(
     const { signal } = options.leave;
     const messageId = randomUUID();
     const live = options.format === 'stream-json' ? streamEvents(session, messageId, AbortSignal.any([signal, drawn.signal])) : undefined;
-    const first = await withProgress(session, client.send(id, { id: messageId, text }, { signal }));
-    const result = await untilEnd(client, id, first, signal);
+    const result = await withProgress(session, client.send(id, { id: messageId, text }, { signal }));
     const answer = await wholeAnswer(client, id, result);
     await live?.caughtUp();
     if (options.format === 'text') {
@@ -61,7 +61,7 @@ export async function printOneAnswer(
 /** What was asked once is no session to be remembered, and no person waits for its end. */
 async function closeUnremembered({ client, output, id }: ChatSession): Promise<void> {
   await client.closeConversation(id, { memory: false }).catch((error: unknown) => {
-    output.note(`(${id} could not be closed: ${messageOf(error)}; \`perdura close ${id} --no-memory\` does that)`);
+    output.note(`(${id} could not be closed: ${errorMessage(error)}; \`perdura close ${id} --no-memory\` does that)`);
   });
 }
 
@@ -82,7 +82,7 @@ function streamEvents({ client, output, id }: ChatSession, messageId: string, si
       output.line(toTerminalJson({ ...event, conversation: id }));
     }
   })().catch((error: unknown) => {
-    if (!signal.aborted) output.note(`(live events are not available: ${messageOf(error)})`);
+    if (!signal.aborted) output.note(`(live events are not available: ${errorMessage(error)})`);
   });
   return { caughtUp: () => Promise.race([following, sleep(FEED_PATIENCE, undefined, { ref: false })]) };
 }

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { CareWanted, ScheduleWanted } from '../actions/memory.js';
+import type { CareWanted } from '../actions/memory.js';
 import type { ReviewWanted } from '../actions/memory-decide.js';
 import type { DiffWanted } from '../actions/memory-document.js';
 import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
-import { parseCount, parseInterval } from '../args/values.js';
+import { parseCount } from '../args/values.js';
 import type { ScopeWanted } from '../session/with-memory.js';
 import type { GrepWanted, HistoryWanted } from '../actions/history.js';
 import type { SearchWanted } from '../actions/search.js';
@@ -73,14 +73,6 @@ export function memoryCommand(program: Command, context: CliContext): void {
     .action(async (scope: string | undefined, options: CareWanted) => {
       const { careForMemory } = await import('../actions/memory.js');
       context.end(await careForMemory(context, { ...options, scope }));
-    });
-  onScope(memory.command('schedule').description('run `memory care` regularly; without a flag, say when the next run is due'))
-    .addOption(new Option('--every <duration>', 'such as 12h, 24h or 7d').argParser(parseInterval).conflicts('off'))
-    .option('--off', 'no more')
-    .option('--agent <name>', 'whose model and limits')
-    .action(async (scope: string | undefined, options: ScheduleWanted) => {
-      const { scheduleCare } = await import('../actions/memory.js');
-      context.end(await scheduleCare(context, { ...options, scope }));
     });
 }
 

@@ -1,9 +1,9 @@
 /** The memory channel in the debugger (seed 003): what is in it, and one of its items whole. Live and in the past the same: as of now. */
 import type { PerduraClient } from '../../client.js';
-import { messageOf } from '../terminal/exit.js';
 import { toTerminalText } from '../terminal/terminal-text.js';
 import { countOf, formatBytes } from '../views/quantities.js';
 import { ask, type Cursor } from './debug-cursor.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** More than a screen takes, and than a person reads there; `perdura memory items` prints all. */
 const MAX_LISTED = 500;
@@ -15,7 +15,7 @@ export function showItems(client: Pick<PerduraClient, 'items' | 'item'>, id: str
     read
       .then(
         (whole) => (cursor.whole = { ...whole, from: 0 }),
-        (error: unknown) => (cursor.notice = messageOf(error)),
+        (error: unknown) => (cursor.notice = errorMessage(error)),
       )
       .then(draw)
       .catch(() => undefined);

@@ -9,7 +9,6 @@ import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './de
 import { showItems } from './debug-items.js';
 import { createEntryReader, liveScene } from './debug-scene.js';
 import type { DebugScene } from '../../insight/scene.js';
-import { messageOf } from '../terminal/exit.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
 import { loadMeasure } from '../views/table.js';
 import { breakpointsInWords, queuedInWords } from '../views/control.js';
@@ -17,6 +16,7 @@ import { formatDuration } from '../views/quantities.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';
 import type { CommandSession } from '../session/with-client.js';
 import type { Breakpoints } from '../../conversation/protocol/stepping.js';
+import { errorMessage } from '../../platform/errors.js';
 
 const KEYS =
   's step  i into  o over  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  m memory items  q quit';
@@ -72,7 +72,7 @@ export async function debugLive(
             ended = true;
             return left.abort();
           }
-          cursor.notice = messageOf(error);
+          cursor.notice = errorMessage(error);
         }
         if (!stop.aborted) draw();
       }
@@ -85,7 +85,7 @@ export async function debugLive(
     work()
       .then(
         (said) => (cursor.notice = said),
-        (error: unknown) => (cursor.notice = messageOf(error)),
+        (error: unknown) => (cursor.notice = errorMessage(error)),
       )
       .then(refresh)
       .catch(() => undefined);
@@ -190,7 +190,7 @@ export async function debugLive(
             draw();
           },
           (error: unknown) => {
-            cursor.notice = messageOf(error);
+            cursor.notice = errorMessage(error);
             draw();
           },
         );

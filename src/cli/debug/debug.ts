@@ -5,7 +5,7 @@ import type { Entry } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
 import type { CliContext } from '../session/context.js';
 import { summaryOf } from '../../insight/scene.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { replayedRuns } from './replayed-runs.js';
@@ -13,6 +13,7 @@ import { toTerminalJson } from '../terminal/terminal-text.js';
 import { toTurn } from '../args/values.js';
 import { eventInWords } from '../../insight/event-words.js';
 import { withClient, type CommandSession } from '../session/with-client.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface DebugOptions {
   /** A turn. */
@@ -96,7 +97,7 @@ async function pastOf(
 async function readEntries({ client, output }: CommandSession, id: string, past: Past): Promise<Map<number, Entry>> {
   const slots = Array.from({ length: past.at(past.last).state.counters.slot }, (_, n) => n + 1);
   const entries = await client.entries(id, slots, { whole: true }).catch((error: unknown): Entry[] => {
-    output.problem(`what was said cannot be read: ${messageOf(error)}`);
+    output.problem(`what was said cannot be read: ${errorMessage(error)}`);
     return [];
   });
   return new Map(entries.map((entry) => [entry.slot, entry]));

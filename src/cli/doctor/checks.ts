@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm, statfs, writeFile, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Config, type Environment, needsStandIn, providerSettings } from '../../config.js';
-import { messageOf } from '../terminal/exit.js';
 import { type Finding, broken, ok, warning, skipped } from './finding.js';
 import { loadAgent, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
@@ -17,6 +16,7 @@ import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';
 import { splitModel } from '../../models/known-models.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
 
 const MINIMUM_NODE = [20, 19] as const;
 const LITTLE = 1024 ** 3;
@@ -37,10 +37,10 @@ export async function checkFolder(what: string, dir: string, setting: string): P
     await writeFile(file, 'doctor\n');
     return ok(what, `${dir} can be written`);
   } catch (error) {
-    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+    const full = errorCode(error) === 'ENOSPC';
     return broken(
       what,
-      `cannot write to ${dir}: ${messageOf(error)}`,
+      `cannot write to ${dir}: ${errorMessage(error)}`,
       full ? 'free space on that disk' : `chmod u+w '${dir}', or set ${setting}`,
     );
   } finally {
@@ -56,7 +56,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
     if (free < TOO_LITTLE) return broken('Disk', found, 'free space: Temporal and the store write here');
     return free < LITTLE ? warning('Disk', found, 'free space before it runs out') : ok('Disk', found);
   } catch (error) {
-    return warning('Disk', `cannot be asked: ${messageOf(error)}`, 'look with df -h');
+    return warning('Disk', `cannot be asked: ${errorMessage(error)}`, 'look with df -h');
   }
 }
 
@@ -77,7 +77,9 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
     const entries = await readdir(agentsDir, { withFileTypes: true });
     names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
   } catch (error) {
-    return [broken('Agents', `cannot read ${agentsDir}: ${messageOf(error)}`, 'create it with an agent inside, or set PERDURA_AGENTS_DIR')];
+    return [
+      broken('Agents', `cannot read ${agentsDir}: ${errorMessage(error)}`, 'create it with an agent inside, or set PERDURA_AGENTS_DIR'),
+    ];
   }
   const failed: Finding[] = [];
   const servers: Finding[] = [];
@@ -92,7 +94,7 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
       if (agent.unread.length > 0)
         failed.push(warning(`Agent ${name}`, unreadInWords(agent.unread), 'move what it says to USER.md or AGENTS.md'));
     } catch (error) {
-      failed.push(broken(`Agent ${name}`, messageOf(error), `edit ${agentsDir}/${name}/agent.json`));
+      failed.push(broken(`Agent ${name}`, errorMessage(error), `edit ${agentsDir}/${name}/agent.json`));
     }
   }
   if (good.length === 0 && failed.length === 0) {
@@ -139,7 +141,7 @@ function checkServers({ id, servers }: LoadedAgent, variables: Environment): Fin
       expandServer(server, variables);
       return [];
     } catch (error) {
-      return [warning(what, messageOf(error), 'set it in the environment or in .env, or write ${NAME:-default}')];
+      return [warning(what, errorMessage(error), 'set it in the environment or in .env, or write ${NAME:-default}')];
     }
   });
   return [ok(what, `${servers.map(({ name }) => name).join(', ')}; perdura mcp tools ${id} asks them`), ...missing];
@@ -158,7 +160,7 @@ async function checkRedis(url: string): Promise<Finding[]> {
     const version = /redis_version:(\S+)/.exec(await link.redis.info('server').catch(() => ''))?.[1];
     return [ok('Store', `${where}${version === undefined ? '' : `, version ${version}`}`), ...warnings.map(toFinding)];
   } catch (error) {
-    return [broken('Store', messageOf(error), 'start that Redis, correct REDIS_URL, or unset it to keep memory in files')];
+    return [broken('Store', errorMessage(error), 'start that Redis, correct REDIS_URL, or unset it to keep memory in files')];
   } finally {
     link.redis.disconnect();
   }
@@ -211,11 +213,11 @@ export async function checkProvider(config: Config): Promise<Finding> {
   } catch (error) {
     const needed = PROVIDER_PACKAGES[splitModel(model).provider];
     if (error instanceof ModelFailure && error.kind === 'missing-package' && needed !== undefined) {
-      return broken('Model', messageOf(error), installCommand([needed]));
+      return broken('Model', errorMessage(error), installCommand([needed]));
     }
     return broken(
       'Model',
-      messageOf(error),
+      errorMessage(error),
       'export a key that is valid for this provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), or correct PERDURA_MODEL',
     );
   }

@@ -2,8 +2,8 @@
 import type { Config } from '../../config.js';
 import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
 import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
-import { messageOf } from '../terminal/exit.js';
 import { broken, ok, warning, type Finding } from './finding.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export async function checkAuth(
   { authFile }: Pick<Config, 'authFile'>,
@@ -31,6 +31,6 @@ export async function checkAuth(
         : [broken('Gateway', `tokens of its identity provider cannot be checked: ${needsInWords(missing)}`, installCommand(missing))]),
     ];
   } catch (error) {
-    return [broken('Gateway', messageOf(error), 'correct that file, or unset PERDURA_AUTH')];
+    return [broken('Gateway', errorMessage(error), 'correct that file, or unset PERDURA_AUTH')];
   }
 }

@@ -4,11 +4,11 @@ import { temporalConnection, type Config } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import { statusQuery, WORKFLOW_TYPE } from '../../workflows/messages.js';
 import { missingAttributes } from '../../client/temporal/registered-attributes.js';
-import { messageOf } from '../terminal/exit.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { checkWebhooks } from './webhooks.js';
 import { broken, ok, warning, type Finding } from './finding.js';
 import { randomUUID } from 'node:crypto';
+import { errorMessage } from '../../platform/errors.js';
 
 const FEW_DAYS = 7;
 const MOST_ASKED = 20;
@@ -17,13 +17,15 @@ const STATUS_PATIENCE = 3_000;
 const QUICK_MS = 40;
 
 export async function checkServer(config: Config, { measures = true }: { readonly measures?: boolean } = {}): Promise<Finding[]> {
-  const temporal = await temporalConnection(config).catch((error: unknown) => messageOf(error));
+  const temporal = await temporalConnection(config).catch((error: unknown) => errorMessage(error));
   if (typeof temporal === 'string') return [broken('Temporal', temporal, 'correct TEMPORAL_* or the profile')];
   let connection: Connection;
   try {
     connection = await openNamespace(temporal);
   } catch (error) {
-    return [broken('Temporal', messageOf(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura dev')];
+    return [
+      broken('Temporal', errorMessage(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura dev'),
+    ];
   }
   const { namespace } = temporal;
   try {
@@ -41,7 +43,7 @@ export async function checkServer(config: Config, { measures = true }: { readonl
 }
 
 async function checkWorker(connection: Connection, namespace: string, taskQueue: string): Promise<Finding[]> {
-  const has = await hasWorker(connection, namespace, taskQueue).catch((error: unknown) => messageOf(error));
+  const has = await hasWorker(connection, namespace, taskQueue).catch((error: unknown) => errorMessage(error));
   if (typeof has === 'string') return [warning('Worker', `cannot be asked: ${has}`, 'check the rights of this user')];
   if (!has) return [warning('Worker', `none takes work from ${taskQueue} now: messages wait`, 'perdura worker, or npm start')];
   const waiting = await tried('Conversations', async () => storeFinding(await statusesOf(connection, namespace, taskQueue)));
@@ -129,7 +131,7 @@ async function tried(what: string, check: () => Promise<Finding>): Promise<Findi
 }
 
 async function triedAll(what: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
-  return check().catch((error: unknown) => [warning(what, `cannot be asked: ${messageOf(error)}`, 'check the rights of this user')]);
+  return check().catch((error: unknown) => [warning(what, `cannot be asked: ${errorMessage(error)}`, 'check the rights of this user')]);
 }
 
 /**

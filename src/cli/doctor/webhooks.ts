@@ -3,8 +3,8 @@ import type { Client } from '@temporalio/client';
 import { webhookEndpoints, type Config, type WebhookEndpoint } from '../../config.js';
 import { counted } from '../../records/text.js';
 import { WEBHOOK_WORKFLOW_TYPE } from '../../workflows/messages.js';
-import { messageOf } from '../terminal/exit.js';
 import { broken, ok, warning, type Finding } from './finding.js';
+import { errorMessage } from '../../platform/errors.js';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -14,7 +14,7 @@ export async function checkWebhooks(client: Client, config: Config, now: number)
   try {
     endpoints = webhookEndpoints(config);
   } catch (error) {
-    return [broken('Webhooks', messageOf(error), 'correct PERDURA_WEBHOOK_URL, PERDURA_WEBHOOK_SECRET or the file of PERDURA_WEBHOOKS')];
+    return [broken('Webhooks', errorMessage(error), 'correct PERDURA_WEBHOOK_URL, PERDURA_WEBHOOK_SECRET or the file of PERDURA_WEBHOOKS')];
   }
   const of = `WorkflowType = '${WEBHOOK_WORKFLOW_TYPE}' AND TaskQueue = '${config.taskQueue.replaceAll("'", "''")}'`;
   const count = async (what: string): Promise<number> => (await client.workflow.count(`${of} AND ${what}`)).count;

@@ -1,6 +1,5 @@
 /** `perdura acp`: stdout belongs to the protocol, so what is for people goes to stderr. */
 import { ACP_PACKAGE, loadOptional } from '../../platform/optional-package.js';
-import { messageOf } from '../terminal/exit.js';
 import { Readable, Writable } from 'node:stream';
 import { createAcpAgent } from '../../gateway/acp/agent.js';
 import { createConversations } from '../../gateway/core/conversations.js';
@@ -8,6 +7,7 @@ import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { withClient } from '../session/with-client.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export function serveAcp(context: CliContext, { agent }: { readonly agent?: string }): Promise<number> {
   return withClient(
@@ -15,7 +15,7 @@ export function serveAcp(context: CliContext, { agent }: { readonly agent?: stri
     { needsWorker: true, whenInterrupted: 'stopped serving' },
     async ({ client, output, signal, surroundings }) => {
       const { ndJsonStream } = await loadOptional([ACP_PACKAGE], () => import('@agentclientprotocol/sdk')).catch((cause: unknown) => {
-        throw new Error(`cannot serve ACP: ${messageOf(cause)}`, { cause });
+        throw new Error(`cannot serve ACP: ${errorMessage(cause)}`, { cause });
       });
       const log = (line: string): void => output.problem(line);
       const app = await createAcpAgent({

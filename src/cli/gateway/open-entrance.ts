@@ -6,7 +6,8 @@ import { createEntrance, type Entrance } from '../../gateway/access/entrance.js'
 import { createLimits, type SharedCounts } from '../../gateway/access/limits.js';
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
 import { keptToken } from '../../gateway/access/tokens.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface OpenedEntrance extends Entrance {
   /** The one token that opens, where there is one, and where it is kept. */
@@ -28,7 +29,7 @@ export async function openEntrance(config: Config, { sharedCounts, log = () => u
   const variables = variablesOf(config);
   const source = config.authFile === undefined ? undefined : watchAuthFile(config.authFile, log);
   const auth = await source?.current().catch((cause: unknown) => {
-    throw new CliError(messageOf(cause), EXIT.usage, { cause });
+    throw new CliError(errorMessage(cause), EXIT.usage, { cause });
   });
   if (auth !== undefined) await checkProvider(auth, variables);
   const own = await ownToken(config);
@@ -70,7 +71,7 @@ function sessionKey(auth: AuthFile | undefined, variables: Readonly<Record<strin
 /** What a user's first request would find missing is better found at the start. */
 async function checkProvider({ jwt, oidc }: AuthFile, variables: Readonly<Record<string, string | undefined>>): Promise<void> {
   const cannot = (cause: unknown): never => {
-    throw new CliError(`cannot check tokens of an identity provider: ${messageOf(cause)}`, EXIT.usage, { cause });
+    throw new CliError(`cannot check tokens of an identity provider: ${errorMessage(cause)}`, EXIT.usage, { cause });
   };
   if (jwt !== undefined) await loadJose().catch(cannot);
   if (oidc !== undefined || (jwt !== undefined && jwt.jwksUri === undefined)) await loadOpenidClient().catch(cannot);

@@ -7,7 +7,7 @@ import type { CliContext } from '../session/context.js';
 import { withClient } from '../session/with-client.js';
 import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { onTermination } from '../terminal/interrupts.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { findingsHere } from '../doctor/findings-here.js';
@@ -16,6 +16,7 @@ import { describeAgent } from './known-agents.js';
 import { linkOf } from './link.js';
 import { tenantKeyOf } from './tenant-names.js';
 import { openEntrance, type OpenedEntrance } from './open-entrance.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface ServeWanted {
   readonly host: string;
@@ -70,7 +71,7 @@ export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): P
         },
       },
     }).catch((error: unknown) => {
-      throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${messageOf(error)}; --port names another`, EXIT.usage);
+      throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${errorMessage(error)}; --port names another`, EXIT.usage);
     });
     let stopListening = (): void => undefined;
     try {

@@ -7,11 +7,12 @@ import { DEFAULT_PORT } from '../../gateway/serve.js';
 import { withLock } from '../services/lock.js';
 import type { CliContext } from '../session/context.js';
 import { printFound } from '../session/print-found.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure, renderTable, type Column } from '../views/table.js';
 import { openEntrance } from './open-entrance.js';
 import { linkOf } from './link.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface TokenWanted {
   readonly tenant?: string;
@@ -105,7 +106,7 @@ function fileOf(context: CliContext): string {
 
 async function read(file: string): Promise<AuthFile> {
   return await readAuthFile(file).catch((cause: unknown) => {
-    throw new CliError(messageOf(cause), EXIT.usage, { cause });
+    throw new CliError(errorMessage(cause), EXIT.usage, { cause });
   });
 }
 
@@ -116,7 +117,7 @@ async function change(path: string, to: (tokens: readonly TokenInFile[]) => read
     const file = await realpath(path).catch(() => path);
     const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '{}';
-      throw new CliError(`cannot read ${path}, which PERDURA_AUTH names: ${messageOf(error)}`, EXIT.usage, { cause: error });
+      throw new CliError(`cannot read ${path}, which PERDURA_AUTH names: ${errorMessage(error)}`, EXIT.usage, { cause: error });
     });
     const { tokens } = checked(() => parseAuthFile(text, path));
     const after = `${JSON.stringify({ ...(JSON.parse(text) as object), tokens: to(tokens) }, null, 2)}\n`;
@@ -129,7 +130,7 @@ function checked<T>(work: () => T): T {
   try {
     return work();
   } catch (cause) {
-    throw new CliError(messageOf(cause), EXIT.usage, { cause });
+    throw new CliError(errorMessage(cause), EXIT.usage, { cause });
   }
 }
 

@@ -5,12 +5,13 @@ import { packageManager } from '../../config.js';
 import { counted } from '../../records/text.js';
 import { runProgram } from '../services/programs.js';
 import type { CliContext } from '../session/context.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { nameLike, nameRefusal } from './package-name.js';
 import { perduraSource } from './perdura-source.js';
 import { projectFiles, type TemplateFile } from './template.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
 
 interface InitOptions {
   readonly name?: string;
@@ -58,8 +59,8 @@ async function makeFolder(folder: string): Promise<string> {
     await mkdir(folder, { recursive: true });
     return await realpath(folder);
   } catch (cause) {
-    const isFile = (cause as NodeJS.ErrnoException).code === 'EEXIST';
-    const why = isFile ? 'a file of that name is there' : messageOf(cause);
+    const isFile = errorCode(cause) === 'EEXIST';
+    const why = isFile ? 'a file of that name is there' : errorMessage(cause);
     throw new CliError(`cannot make the folder ${folder}: ${why}; name another one`, EXIT.failed, { cause });
   }
 }
@@ -88,7 +89,7 @@ async function writeAll(folder: string, files: readonly TemplateFile[], force: b
         await rename(fresh, file);
       }
     } catch (cause) {
-      throw new CliError(`cannot write ${file}: ${messageOf(cause)}; make room for it, and run this again with --force`, EXIT.failed, {
+      throw new CliError(`cannot write ${file}: ${errorMessage(cause)}; make room for it, and run this again with --force`, EXIT.failed, {
         cause,
       });
     }

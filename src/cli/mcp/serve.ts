@@ -2,8 +2,9 @@
 import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
 import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
-import { EXIT, messageOf } from '../terminal/exit.js';
+import { EXIT } from '../terminal/exit.js';
 import { withClient } from '../session/with-client.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export function serveMcp(context: CliContext): Promise<number> {
   return withClient(
@@ -13,7 +14,7 @@ export function serveMcp(context: CliContext): Promise<number> {
       const { createMcpServer } = await import('../../gateway/mcp/server.js');
       const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
         (cause: unknown) => {
-          throw new Error(`cannot serve MCP: ${messageOf(cause)}`, { cause });
+          throw new Error(`cannot serve MCP: ${errorMessage(cause)}`, { cause });
         },
       );
       const server = await createMcpServer(client, packageVersion());

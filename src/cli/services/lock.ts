@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../platform/processes.js';
+import { errorCode } from '../../platform/errors.js';
 
 /** Runs `work` while no other process on this machine holds `dir`; the lock of a dead process is taken over (as scripts/lock.mjs, which runs before there is a build). */
 export async function withLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
@@ -21,7 +22,7 @@ async function take(dir: string): Promise<boolean> {
   try {
     await mkdir(dir);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    if (errorCode(error) === 'EEXIST') return false;
     throw error;
   }
   await writeFile(join(dir, 'pid'), String(process.pid));

@@ -3,6 +3,7 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../platform/processes.js';
+import { errorCode } from '../../platform/errors.js';
 
 export interface Ran {
   /** 127 when the program is not there. */
@@ -59,7 +60,7 @@ export async function endProcess(pid: number, patience: number, hurry?: AbortSig
     try {
       process.kill(pid, signal);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      if (errorCode(error) !== 'ESRCH') throw error;
     }
   };
   send('SIGTERM');

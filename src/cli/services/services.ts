@@ -8,8 +8,10 @@ import { queueOf } from './own-queue.js';
 import { uiLink } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess, workerChangeInWords, type WorkerChange, type WorkerProcess } from './worker-process.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { errorMessage } from '../../platform/errors.js';
+import { orAborted } from '../../platform/promises.js';
 
 export interface Services {
   uiLink(conversation: string): string | undefined;
@@ -78,7 +80,7 @@ export async function startServices(
     if (worker) {
       const begin = Date.now();
       worker.begin(taskQueue);
-      await abortable(worker.ready, signal);
+      await orAborted(signal, worker.ready);
       output.report(
         'Worker',
         `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${taskQueue}, ends with this command`,
@@ -130,20 +132,6 @@ function reportModel(config: Config, output: Output): void {
   );
 }
 
-async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  let stop!: () => void;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
-}
-
 /** It is there, and does not let us in. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)|invalid password/i;
 
@@ -161,7 +149,7 @@ async function checkRedis(url: string): Promise<string> {
     await redis.ping();
     return address;
   } catch (error) {
-    const why = [error, reason].map(messageOf).find((text) => REFUSED.test(text)) ?? messageOf(reason ?? error);
+    const why = [error, reason].map(errorMessage).find((text) => REFUSED.test(text)) ?? errorMessage(reason ?? error);
     const advice = REFUSED.test(why)
       ? 'put the right user and password into REDIS_URL'
       : 'start it, or unset REDIS_URL to keep memory in files';

@@ -5,9 +5,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { loadMachine, type Machine } from '../../config.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { findOnPath, isExecutable, runProgram } from './programs.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export const TEMPORAL_VERSION = 'v1.5.1';
 
@@ -36,15 +37,15 @@ export async function chooseTemporalBinary(probes: BinaryProbes, say: (text: str
   try {
     return { path: await probes.download(), reason: 'downloaded from temporal.download' };
   } catch (error) {
-    failures.push(`The download failed: ${messageOf(error)}.`);
-    say(`the download failed: ${messageOf(error)}`);
+    failures.push(`The download failed: ${errorMessage(error)}.`);
+    say(`the download failed: ${errorMessage(error)}`);
   }
   if (probes.hasGo()) {
     say(`compiling it with \`go install ${GO_PACKAGE}\`, since Go is here: about 3 minutes, once …`);
     try {
       return { path: await probes.goInstall(), reason: `compiled from ${GO_PACKAGE}` };
     } catch (error) {
-      failures.push(`go install failed: ${messageOf(error)}.`);
+      failures.push(`go install failed: ${errorMessage(error)}.`);
     }
   } else {
     failures.push('Go, which could compile it, is not on PATH.');

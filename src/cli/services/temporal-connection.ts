@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
 import { startCommands } from '../terminal/start-commands.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export type Answer = 'temporal' | 'nothing' | 'something-else';
 
@@ -45,7 +46,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     const what = `cannot reach Temporal at ${address}`;
     if (temporal.named) {
       const advice = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY and TEMPORAL_TLS_*, or unset them';
-      throw new CliError(`${what}: ${messageOf(cause)}; ${advice}`, EXIT.unreachable, { cause });
+      throw new CliError(`${what}: ${errorMessage(cause)}; ${advice}`, EXIT.unreachable, { cause });
     }
     throw new CliError(
       (await isListening(address))
@@ -63,7 +64,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     const missing = (cause as { code?: unknown }).code === 5;
     const advice = missing ? `create it with \`temporal operator namespace create -n ${temporal.namespace}\`` : 'check your access to it';
     throw new CliError(
-      `Temporal at ${address} does not open namespace ${temporal.namespace}: ${missing ? 'it does not exist' : messageOf(cause)}; ${advice}`,
+      `Temporal at ${address} does not open namespace ${temporal.namespace}: ${missing ? 'it does not exist' : errorMessage(cause)}; ${advice}`,
       EXIT.unreachable,
       { cause },
     );

@@ -11,6 +11,7 @@ import { onInterrupt } from '../terminal/interrupts.js';
 import type { Output } from '../terminal/output.js';
 import { withSlowNotice } from './with-progress.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
+import { orAborted } from '../../platform/promises.js';
 
 export interface CommandSession {
   readonly client: PerduraClient;
@@ -68,7 +69,7 @@ export async function withClient(
     });
   };
   try {
-    return await orAborted(run(), leave.signal);
+    return await orAborted(leave.signal, run());
   } catch (error) {
     if (context.closed.aborted) return EXIT.ok;
     throw leave.signal.aborted ? leave.signal.reason : error;
@@ -76,22 +77,6 @@ export async function withClient(
     stopListening();
     context.closed.removeEventListener('abort', onClosed);
     await client?.close();
-  }
-}
-
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop!: () => void;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  // A call that is no longer waited for may still fail.
-  work.catch(() => undefined);
-  aborted.catch(() => undefined);
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
 
@@ -132,11 +117,11 @@ export function temporalCommand(temporal: TemporalConnection, words: readonly st
     ...(address === DEFAULT_TEMPORAL_ADDRESS ? [] : ['--address', address]),
     ...(temporal.namespace === 'default' ? [] : ['-n', temporal.namespace]),
   ];
-  return ['temporal', ...words, ...where].map(quoted).join(' ');
+  return ['temporal', ...words, ...where].map(shellWord).join(' ');
 }
 
 /** For a POSIX shell; double quotes where they need no escapes, since queries are full of single ones. */
-function quoted(word: string): string {
+function shellWord(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word;
   return word.includes("'") && !/["$`\\!]/.test(word) ? `"${word}"` : `'${word.replaceAll("'", `'\\''`)}'`;
 }

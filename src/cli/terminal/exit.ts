@@ -25,10 +25,6 @@ export function exitCodeOf(error: unknown): number {
   return cause === undefined || cause === null ? EXIT.failed : exitCodeOf(cause);
 }
 
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
-}
-
 const CLIENT_ERRORS: Readonly<Record<string, number>> = {
   'not-found': EXIT.notFound,
   'not-waiting': EXIT.notFound,

@@ -12,10 +12,11 @@ import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js'
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { ApprovalRule } from '../../tools/approval-rules.js';
 import { withLock } from '../services/lock.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { folderContents, grantedIn } from './folder-contents.js';
 import { readTrust, rememberTrust } from './trust-file.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Resolves to the file, relative to the folder. The rule comes first: it speaks of one call, and the rules after it asked about that. */
 export async function allowInAgent(
@@ -40,7 +41,7 @@ export async function allowInAgent(
     } catch (error) {
       await rm(fresh, { force: true });
       await trusted?.remember(text);
-      throw new CliError(`${attempt}: ${messageOf(error)}`, EXIT.failed, { cause: error });
+      throw new CliError(`${attempt}: ${errorMessage(error)}`, EXIT.failed, { cause: error });
     }
     return name;
   });
@@ -64,7 +65,7 @@ function withRule(text: string, rule: ApprovalRule, attempt: string): string {
   try {
     config = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    throw new CliError(`${attempt}: it is no JSON (${messageOf(error)})`, EXIT.failed);
+    throw new CliError(`${attempt}: it is no JSON (${errorMessage(error)})`, EXIT.failed);
   }
   const { approvals = [], ...rest } = config as { readonly approvals?: unknown };
   const all = { ...rest, approvals: [rule, ...(Array.isArray(approvals) ? (approvals as unknown[]) : [])] };

@@ -8,6 +8,7 @@ import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
 import { renderTable, type Column, type Measure } from './table.js';
+import { isRecord } from '../../platform/json.js';
 
 export interface ApprovalsLook {
   readonly width?: number;
@@ -107,7 +108,7 @@ export function shownName(name: string): string {
 const OTHER_BLANKS = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g;
 
 export function questionIn(given: JsonValue): { readonly question: string; readonly options: readonly string[] } | undefined {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined;
+  if (!isRecord(given)) return undefined;
   const { question, options } = given as { readonly question?: JsonValue; readonly options?: JsonValue };
   if (typeof question !== 'string') return undefined;
   const offered: readonly JsonValue[] = Array.isArray(options) ? (options as readonly JsonValue[]) : [];

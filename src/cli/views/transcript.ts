@@ -104,7 +104,10 @@ export function toMarkdown(title: string, entries: readonly Entry[]): string {
 function partsOf({ message }: Entry): string[] {
   switch (message.role) {
     case 'user':
-      return [quoted(shownText(message.text)), ...sourcesIn(message).map(({ kind, source }) => `*[${NOUNS[kind]}, ${source.mediaType}]*`)];
+      return [
+        blockquote(shownText(message.text)),
+        ...sourcesIn(message).map(({ kind, source }) => `*[${NOUNS[kind]}, ${source.mediaType}]*`),
+      ];
     case 'tool':
       return [`**← ${message.name}**, ${message.outcome}`, fenced(shownText(message.text))];
     case 'assistant':
@@ -116,7 +119,7 @@ function partsOf({ message }: Entry): string[] {
   }
 }
 
-function quoted(text: string): string {
+function blockquote(text: string): string {
   return toTerminalText(text)
     .split('\n')
     .map((line) => `> ${line}`.trimEnd())

@@ -29,8 +29,6 @@ export interface AgentSettings {
   readonly showsWords?: true;
   /** Who makes titles that no person gives. Absent: a rule does. */
   readonly titles?: 'model';
-  /** True: a notification is sent when a person is waited for. */
-  readonly notifies?: boolean;
   /** Of which events a webhook of the worker is to hear. Absent: of none. */
   readonly webhooks?: readonly WebhookEventType[];
   readonly memory: MemorySettings;

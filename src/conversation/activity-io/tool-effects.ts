@@ -3,19 +3,6 @@ import type { Task } from '../../records/episodes.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../../records/identity.js';
 import type { Body, ItemRef, JsonObject, JsonValue, ToolOutcome, ToolResultMessage, Usage } from '../../records/message.js';
 
-/** `notify`: somebody is to hear that a person is waited for. */
-export interface NotifyInput {
-  readonly identity: ConversationIdentity;
-  readonly title: string | null;
-  readonly waiting: readonly {
-    readonly callId: string;
-    readonly kind: 'approval' | 'question';
-    readonly tool: string;
-    readonly askedIn: number;
-    readonly until: number;
-  }[];
-}
-
 /** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
 export interface ToolPlan {
   /** True: quick, repeatable, and allowed without anybody being asked: it may ride on the model step that needs its result. */

@@ -1,9 +1,10 @@
 /** How a tree of sub-agents is stepped, as parent and sub-agent send it to each other; checked like everything that comes in. */
 import { LIMITS } from './contract.js';
 import { readBreakpoints } from './control-input.js';
-import { isAmount, isCapability, isConversation, isCount, isObject, isShortText, readFields, refuse, type Checked } from './fields.js';
+import { isAmount, isCapability, isConversation, isCount, isShortText, readFields, refuse, type Checked } from './fields.js';
 import type { ChildControl, ControlMode, ControlOrder, StepKind, StepOfChild, SubAgent } from './stepping.js';
 import { beginningOf } from '../../records/text.js';
+import { isRecord } from '../../platform/json.js';
 
 /** Sub-agents that one reports with itself, and UTF-16 units of each text: a parent carries them in its state. */
 export const MAX_REPORTED = 20;
@@ -63,14 +64,14 @@ function readSubAgent(value: unknown): SubAgent | undefined {
 }
 
 function readStanding(value: unknown): Omit<SubAgent, 'conversation'> | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { mode, next, pausedBy } = value as Record<string, unknown>;
   if (!isMode(mode) || !isTextOrNull(next) || !isTextOrNull(pausedBy)) return undefined;
   return { mode, next: next && shortened(next), pausedBy: pausedBy && shortened(pausedBy) };
 }
 
 function readStep(value: unknown): (StepOfChild & { readonly stepId: string }) | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { stepId, conversation, did, words } = value as Record<string, unknown>;
   if (!isShortText(stepId, LIMITS.idLength) || !isConversation(conversation) || typeof words !== 'string') return undefined;
   const kind = STEP_KINDS.find((one) => one === did);

@@ -3,9 +3,10 @@
  * waits for its sender as a question waits for a person. Checked as messages are (input.ts); nothing here throws.
  */
 import { LIMITS } from './limits.js';
-import { isObject, nameOf, readFields, refuse, type Checked } from './fields.js';
+import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
+import { isRecord } from '../../platform/json.js';
 
 /**
  * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/registry.ts), so that none is ever shadowed, and
@@ -42,7 +43,7 @@ export function readClientTools(given: unknown): Checked<readonly ClientTool[]> 
     if (tools.some((other) => other.name === name)) return refuse(`${where}.name is that of another tool: "${name}"`);
     if (description !== undefined && typeof description !== 'string') return refuse(`${where}.description must be a text`);
     if (mustCall !== undefined && mustCall !== true) return refuse(`${where}.mustCall must be true, or left out`);
-    if (!isObject(inputSchema)) return refuse(`${where}.inputSchema must be a JSON Schema of an object`);
+    if (!isRecord(inputSchema)) return refuse(`${where}.inputSchema must be a JSON Schema of an object`);
     const { type = 'object' } = inputSchema as { readonly type?: unknown };
     if (type !== 'object') return refuse(`${where}.inputSchema.type must be "object"`);
     tools.push({

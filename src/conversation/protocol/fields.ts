@@ -6,6 +6,7 @@ import { ID_PATTERN, LIMITS } from './contract.js';
 import type { Usage } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { LAST_TIME } from '../../records/time.js';
+import { isRecord } from '../../platform/json.js';
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
@@ -17,7 +18,7 @@ const SHOWN_REASON = 200;
 
 export function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
   if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${beginningOf(payload[UNREADABLE], SHOWN_REASON)}`);
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload) || ArrayBuffer.isView(payload)) {
+  if (!isRecord(payload) || ArrayBuffer.isView(payload)) {
     return refuse(`${name} must be an object${name === 'message' ? ' or a string' : ''}, got ${nameOf(payload)}`);
   }
   const excess = excessOf(payload, LIMITS.depth, LIMITS.values);
@@ -62,11 +63,7 @@ export function excessOf(value: unknown, levels: number, values: number): string
 
 /** Somebody may send a field of that name: only a text is ours. */
 function isUnreadable(payload: unknown): payload is { [UNREADABLE]: string } {
-  return isObject(payload) && typeof (payload as { [UNREADABLE]?: unknown })[UNREADABLE] === 'string';
-}
-
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(payload) && typeof (payload as { [UNREADABLE]?: unknown })[UNREADABLE] === 'string';
 }
 
 /** A whole number: of a slot, a session, messages. */
@@ -91,7 +88,7 @@ export function isShortText(value: unknown, most: number): value is string {
 
 /** Its four numbers and nothing else; undefined when one of them is none. */
 export function readUsage(value: unknown): Usage | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { inputTokens, cachedTokens, outputTokens, costUsd } = value as Partial<Record<keyof Usage, unknown>>;
   const { tokens, usd } = LIMITS;
   if (!isAmount(inputTokens, tokens) || !isAmount(cachedTokens, tokens) || !isAmount(outputTokens, tokens)) return undefined;

@@ -9,7 +9,6 @@ import {
   isCapability,
   isConversation,
   isCount,
-  isObject,
   isShortText,
   isTime,
   readFields,
@@ -23,6 +22,7 @@ import type { ChildControl } from './stepping.js';
 import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
 import { beginningOf, utf8Length } from '../../records/text.js';
+import { isRecord } from '../../platform/json.js';
 
 /** How a sub-agent's turn ended, for the call that waits for it. */
 export interface ChildReport {
@@ -106,7 +106,7 @@ export function readDecision(payload: unknown): Checked<Decision> {
     return refuse(`decide.note must be a text of at most ${LIMITS.noteBytes} bytes`);
   }
   if (hash !== undefined && !isShortText(hash, 100)) return refuse('decide.hash must be the one that was asked with');
-  if (input !== undefined && !isObject(input)) return refuse('decide.input must be an object: the arguments to run with');
+  if (input !== undefined && !isRecord(input)) return refuse('decide.input must be an object: the arguments to run with');
   if (always !== undefined && always !== true) return refuse('decide.always must be true, or left out');
   if (always === true && (decision !== 'approve' || input !== undefined)) {
     return refuse('decide.always goes with "approve" alone, for the arguments as they were asked');
@@ -189,7 +189,7 @@ export function readDelegation(value: unknown): Checked<Delegation> {
 }
 
 function readParent(value: unknown): Delegation['parent'] | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { conversation, life, callId, depth, share, memory, budgets } = value as Record<string, unknown>;
   if (!isConversation(conversation) || !isLife(life) || !isCallId(callId) || !isCount(depth, MAX_DEPTH)) return undefined;
   if (share !== undefined && !isCount(share)) return undefined;
@@ -197,7 +197,7 @@ function readParent(value: unknown): Delegation['parent'] | undefined {
   if (budgets !== undefined && !shared) return undefined;
   const link = { conversation, life, callId, depth, ...(share === undefined ? {} : { share }), ...(shared && { budgets: shared }) };
   if (memory === undefined || memory === null) return link;
-  if (!isObject(memory)) return undefined;
+  if (!isRecord(memory)) return undefined;
   const items = readSharedMemory(memory as Record<string, unknown>);
   return items && { ...link, memory: items };
 }
@@ -206,7 +206,7 @@ function readParent(value: unknown): Delegation['parent'] | undefined {
 function readSharedBudgets(value: unknown): SharedBudget[] | undefined {
   if (!Array.isArray(value) || value.length > MAX_DEPTH) return undefined;
   const all = value.map((one: unknown): SharedBudget | undefined => {
-    const { conversation, life, limit, at, own, all } = isObject(one) ? (one as Record<string, unknown>) : {};
+    const { conversation, life, limit, at, own, all } = isRecord(one) ? one : {};
     const budget = readBudget(limit, 'budget');
     if (!isConversation(conversation) || !isLife(life) || !budget.ok || !isTime(at) || !isUsed(own) || !isUsed(all)) return undefined;
     return { conversation, life, limit: budget.value, at, own, all };
@@ -215,7 +215,7 @@ function readSharedBudgets(value: unknown): SharedBudget[] | undefined {
 }
 
 function isUsed(value: unknown): value is Amount {
-  const { tokens, nanoUsd } = isObject(value) ? (value as Record<string, unknown>) : {};
+  const { tokens, nanoUsd } = isRecord(value) ? value : {};
   return isCount(tokens, Number.MAX_SAFE_INTEGER) && isCount(nanoUsd, Number.MAX_SAFE_INTEGER);
 }
 
@@ -224,13 +224,13 @@ function readSharedMemory({ of, session, until, before, at }: Record<string, unk
   if (!(before === undefined || isCount(before)) || !(at === undefined || isCount(at))) return undefined;
   const own = { session, until, ...(before === undefined ? {} : { before }), ...(at === undefined ? {} : { at }) };
   if (of === undefined) return own;
-  if (!isObject(of)) return undefined;
+  if (!isRecord(of)) return undefined;
   const { conversation, life } = of as Record<string, unknown>;
   return isConversation(conversation) && isLife(life) ? { of: { conversation, life }, ...own } : undefined;
 }
 
 function readAppContext(value: unknown): AppContextRef | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { changes, ...base } = value as Record<string, unknown>;
   const first = readValuesRef(base);
   if (!first || changes === undefined) return first;
@@ -239,11 +239,11 @@ function readAppContext(value: unknown): AppContextRef | undefined {
 }
 
 function readValuesRef(value: unknown): ValuesRef | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { ref, origin } = value as Record<string, unknown>;
   if (!isShortText(ref, MAX_TEXT)) return undefined;
   if (origin === undefined) return { ref };
-  const { conversation, life } = isObject(origin) ? (origin as Record<string, unknown>) : {};
+  const { conversation, life } = isRecord(origin) ? origin : {};
   return isConversation(conversation) && isLife(life) ? { origin: { conversation, life }, ref } : undefined;
 }
 
@@ -267,7 +267,7 @@ export function readChildNews(payload: unknown): Checked<ChildNews> {
 }
 
 function readApproval(value: unknown): Approval | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { conversation, callId, turnId, kind, tool, target, hash, why, mayAlways, askedIn, askedAt, expiresAt } = value as Record<
     string,
     unknown
@@ -292,7 +292,7 @@ function readApproval(value: unknown): Approval | undefined {
 }
 
 function readReport(value: unknown): ChildReport | undefined {
-  if (!isObject(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const { text, stopReason, usage, error } = value as Record<string, unknown>;
   const used = readUsage(usage);
   if (typeof text !== 'string' || utf8Length(text) > 2 * LIMITS.reportBytes || !isStopReason(stopReason) || !used) return undefined;

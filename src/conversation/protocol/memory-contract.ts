@@ -8,13 +8,6 @@ export function memoryWorkflowId(scope: string): string {
   return `memory:${scope}`;
 }
 
-/** What a Temporal Schedule starts, under this id too. */
-export const MEMORY_CARE_WORKFLOW_TYPE = 'memoryCare';
-
-export function memoryCareId(scope: string): string {
-  return `memory-care:${scope}`;
-}
-
 /** Argument at its start. */
 export interface MemoryStart {
   readonly scope: string;

@@ -5,7 +5,6 @@ import { CHILD_PATTERN } from './fields.js';
 import { isScope } from './tenant.js';
 import { fields as shapes, list, text } from './shape.js';
 import {
-  memoryWorkflowId,
   type CareRequest,
   type ConsolidationNews,
   type DeletedNotice,
@@ -40,18 +39,6 @@ export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
     return refuse(`start.handOver must be a whole number from ${MIN_EVENTS} to ${MAX_EVENTS}`);
   }
   return { ok: true, value: { scope, handOver } };
-}
-
-/** `memory` is the workflow to ask. */
-export function readMemoryCareStart(payload: unknown): Checked<MemoryStart & CareRequest & { readonly memory: string }> {
-  const start = readMemoryStart(payload);
-  if (!start.ok) return start;
-  const { memory, agent } = payload as Record<string, unknown>;
-  if (!isShortText(memory, MAX_ID) || !memory.startsWith(memoryWorkflowId(start.value.scope))) {
-    return refuse(`start.memory must be ${memoryWorkflowId(start.value.scope)}`);
-  }
-  const care = readCare(agent === undefined ? undefined : { agent });
-  return care.ok ? { ok: true, value: { ...start.value, ...care.value, memory } } : care;
 }
 
 /** Our own activity sends it; others may too. */

@@ -98,7 +98,7 @@ const call = fields({
   target: text,
   plan,
   status: oneOf('waiting', 'asking', 'sleeping', 'delegated', 'done'),
-  asked: maybe(fields({ kind: oneOf('approval', 'question', 'client-tool'), at: time, until: time, notified: bool })),
+  asked: maybe(fields({ kind: oneOf('approval', 'question', 'client-tool'), at: time, until: time })),
   sleepsUntil: maybe(time),
   child: maybe(
     fields({

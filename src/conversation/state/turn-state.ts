@@ -73,7 +73,7 @@ export interface ToolCall {
   /** `waiting` until it runs and while it does; `asking` a person, `sleeping` until a time, `delegated` to a sub-agent (approvals.ts). */
   readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'done';
   /** Epoch milliseconds. `notified`: the notification has been sent. */
-  readonly asked?: { readonly kind: WaitKind; readonly at: number; readonly until: number; readonly notified: boolean };
+  readonly asked?: { readonly kind: WaitKind; readonly at: number; readonly until: number };
   readonly sleepsUntil?: number;
   readonly child?: {
     readonly id: string;

@@ -24,8 +24,6 @@ import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
 import { isoTime } from '../../records/time.js';
-import type { NotifyInput } from '../activity-io/tool-effects.js';
-import { isRunning, type Started } from '../effect.js';
 
 const MAX_REPEATS = 3;
 /** Characters of answers that the store has not taken, beyond which no more are: they lie in the state. */
@@ -295,7 +293,7 @@ function ask(
   const { id: callId, name, target, askedIn } = call;
   const isLast = together.at(-1) === callId;
   const calls = isLast && { calls: { ids: together, askedIn, usage: state.turn?.usage ?? NO_USAGE } };
-  const asked = { kind, at: state.now, until, notified: false } as const;
+  const asked = { kind, at: state.now, until } as const;
   const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked }));
   const turn = turnId(state.turn?.number ?? 0);
   return announce(noteWait(asking, call, asked), { kind: 'asked', turn, callId, name, what: kind, target, until, ...calls });
@@ -338,33 +336,4 @@ function countRepeats(state: ConversationState, calls: readonly ToolCall[]): Con
 
 function change(state: ConversationState, { id }: ToolCall, to: (call: ToolCall) => ToolCall): ConversationState {
   return withToolCalls(state, (call) => (call.id === id ? to(call) : call));
-}
-
-/** A person is notified once of each wait, and nothing waits for the notification. Undefined when there is nothing to notify of, or no notifier. */
-export function notifyInput(state: ConversationState): NotifyInput | undefined {
-  if (state.settings?.notifies !== true || isRunning(state, 'notify') || state.turn?.phase.kind !== 'tools') return undefined;
-  const waiting = state.turn.phase.calls.flatMap((call) => (needsNotice(call) && call.asked ? [{ call, asked: call.asked }] : []));
-  if (waiting.length === 0) return undefined;
-  return {
-    identity: state.identity,
-    title: state.title,
-    waiting: waiting.map(({ call, asked }) => ({
-      callId: call.id,
-      kind: asked.kind === 'question' ? 'question' : 'approval',
-      tool: call.name,
-      askedIn: call.askedIn,
-      until: asked.until,
-    })),
-  };
-}
-
-export function startNotifying(state: ConversationState, { input }: Started<'notify'>): ConversationState {
-  const callIds = input.waiting.map(({ callId }) => callId);
-  return withToolCalls(state, (call) =>
-    call.asked && callIds.includes(call.id) ? { ...call, asked: { ...call.asked, notified: true } } : call,
-  );
-}
-
-function needsNotice({ status, asked }: ToolCall): boolean {
-  return status === 'asking' && asked?.notified === false && asked.kind !== 'client-tool';
 }

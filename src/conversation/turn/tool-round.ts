@@ -24,6 +24,7 @@ import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
 import { rejectInput } from '../inbox/arrivals.js';
 import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';
+import { isRecord } from '../../platform/json.js';
 
 /** Calls that ride on one step; the others of a larger round have activities of their own. */
 const MAX_RIDING = 16;
@@ -171,7 +172,7 @@ export function endRoundIfDone(state: ConversationState): ConversationState {
 
 /** The first text among the arguments: a path, a query, an address. */
 function targetOf(input: JsonValue): string {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return '';
+  if (!isRecord(input)) return '';
   const text = Object.values(input).find((value) => typeof value === 'string');
   return text === undefined ? '' : beginningOf(text.replace(/[\p{C}\s]+/gu, ' ').trim(), 60);
 }

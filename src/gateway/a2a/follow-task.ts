@@ -1,7 +1,7 @@
 /** A task as it happens. The first update is the task itself, the last has its final state. */
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { answerStream, type AnswerBatch } from '../core/turns/answer-stream.js';
-import { orSilence } from '../core/within.js';
+import { orSilence } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { endedTask, readTask, waitingIn } from './read-task.js';
 import { isTerminal, stateOf, taskOf } from './task.js';

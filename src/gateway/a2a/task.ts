@@ -8,6 +8,7 @@ import { textsOf } from '../core/turns/turn-texts.js';
 import { codeOf } from './answers.js';
 import type { TaskName } from './task-id.js';
 import type { Artifact, Message, Part, State, Status, Task } from './wire.js';
+import { isRecord } from '../../platform/json.js';
 
 export interface TaskFacts {
   readonly name: TaskName;
@@ -102,7 +103,7 @@ export function artifact({ turn }: TaskName, at: number, part: Part): Artifact {
 function objectIn(text: string): JsonObject | undefined {
   try {
     const data = JSON.parse(text) as JsonValue;
-    return typeof data === 'object' && data !== null && !Array.isArray(data) ? (data as JsonObject) : undefined;
+    return isRecord(data) ? (data as JsonObject) : undefined;
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { ROLES, TENANT_PATTERN } from './principal.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Signatures by keys that only the provider has: no `none`, and no secret that both sides know. */
 export const JWT_ALGORITHMS = [
@@ -162,7 +162,7 @@ export function watchAuthFile(path: string, log: (line: string) => void, now: ()
       known = fresh;
     } catch (error) {
       if (known === undefined) throw error;
-      log(`${messageOf(error)}; what it said before counts until it can be used`);
+      log(`${errorMessage(error)}; what it said before counts until it can be used`);
     }
     seen = found;
     return known;

@@ -6,6 +6,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Principal } from './principal.js';
+import { errorCode } from '../../platform/errors.js';
 
 /** Who a token is; undefined for one that opens nothing. */
 export type Authenticate = (presented: string) => Promise<Principal | undefined>;
@@ -39,7 +40,7 @@ export async function keptToken(path: string): Promise<string> {
     await link(own, path);
     return token;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if (errorCode(error) !== 'EEXIST') throw error;
     return await read();
   } finally {
     await rm(own, { force: true });

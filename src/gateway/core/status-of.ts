@@ -1,7 +1,7 @@
 /** What a conversation does now, where a worker is there to say it. */
 import type { ClientError, Description, PerduraClient } from '../../client.js';
 import type { Status } from '../../conversation/protocol/contract.js';
-import { within } from './within.js';
+import { orUndefinedAfter } from '../../platform/promises.js';
 
 /** Of a worker that is not there: what Temporal and the store know is answered without it. */
 const STATUS_PATIENCE_MS = 2_000;
@@ -9,7 +9,7 @@ const STATUS_PATIENCE_MS = 2_000;
 /** Null where nothing answers in time. */
 export async function statusOf(client: Pick<PerduraClient, 'status'>, id: string): Promise<Status | null> {
   const asked = client.status(id).catch(() => null);
-  return (await within(STATUS_PATIENCE_MS, asked)) ?? null;
+  return (await orUndefinedAfter(STATUS_PATIENCE_MS, asked)) ?? null;
 }
 
 /** As Temporal says, with a worker or without; undefined where there is no such conversation. */

@@ -29,8 +29,6 @@ export function createTenantScope(memory: ScopeMemory, scope: string, { reveal, 
     forget: (text) => asked(() => memory.forget(text)),
     review: (id, decision) => asked(() => memory.review(id, decision)),
     care: (agent) => asked(() => memory.care(agent)),
-    schedule: (every, agent) => asked(() => memory.schedule(every, agent)),
-    nextCare: () => asked(() => memory.nextCare()),
   };
 }
 

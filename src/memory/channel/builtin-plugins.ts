@@ -2,6 +2,7 @@
 import type { JsonValue } from '../../records/message.js';
 import { beginningOf, cleanText } from '../../records/text.js';
 import type { ActionResult, CompactionContext, CompactionPlugin, CompactionPlugins } from './compaction-plugin.js';
+import { isRecord } from '../../platform/json.js';
 
 /** Seed 003: `substring(0, 500) + '...'`. */
 const EXCERPT_CHARACTERS = 500;
@@ -134,9 +135,7 @@ function jsonOf(text: string): JsonValue | undefined {
 }
 
 function asObject(value: JsonValue | undefined): { readonly [key: string]: JsonValue } | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as { readonly [key: string]: JsonValue })
-    : undefined;
+  return isRecord(value) ? (value as { readonly [key: string]: JsonValue }) : undefined;
 }
 
 function textIn(object: { readonly [key: string]: JsonValue } | undefined, name: string): string | undefined {

@@ -1,6 +1,7 @@
 /** What stands for an old result when there are many: the beginning of each thing that its plugin said, in a line. */
 import type { KeptResult } from '../../conversation/context/citing.js';
 import { beginningOf } from '../../records/text.js';
+import { isRecord } from '../../platform/json.js';
 
 const LINE_CHARACTERS = 90;
 /** Of one field, so that a long one leaves room for those behind it. */
@@ -19,7 +20,7 @@ export function citationLine({ name, text, item: { citation } }: KeptResult): st
 function fieldsIn(citation: string): string[] | undefined {
   try {
     const value: unknown = JSON.parse(citation);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    if (!isRecord(value)) return undefined;
     return Object.entries(value).flatMap(([field, one]) => (SAID_ELSEWHERE.includes(field) ? [] : [said(field, one)]));
   } catch {
     return undefined;

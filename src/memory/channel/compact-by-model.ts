@@ -5,6 +5,7 @@
 import { beginningOf, oneLine } from '../../records/text.js';
 import type { AnswerSchema } from '../../models/model.js';
 import type { Ask } from '../long-record.js';
+import { isRecord } from '../../platform/json.js';
 
 /** Seed 003: `substring(0, 5000)`. */
 const RESULT_CHARACTERS = 5_000;
@@ -58,7 +59,7 @@ function readAnswer(text: string): { readonly summary?: string; readonly keyFact
   } catch {
     return {};
   }
-  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return {};
+  if (!isRecord(answer)) return {};
   const { summary, keyFacts } = answer as { readonly [field: string]: unknown };
   if (typeof summary !== 'string' || summary.trim() === '') return {};
   const facts = (Array.isArray(keyFacts) ? (keyFacts as unknown[]) : [])

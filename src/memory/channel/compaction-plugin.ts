@@ -3,7 +3,8 @@
  * tool, bounded, and stored with the result, so that it stays the same bytes whatever becomes of the plugin.
  */
 import type { JsonObject, JsonValue, ToolOutcome } from '../../records/message.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
+import { isRecord } from '../../platform/json.js';
 
 /** What a tool has answered (seed 003). */
 export interface ActionResult {
@@ -70,7 +71,7 @@ export function createCompactors(
           if (problem === undefined) return JSON.parse(JSON.stringify(compacted)) as CompactedResult;
           onFailure(action.name, problem);
         } catch (error) {
-          onFailure(action.name, messageOf(error));
+          onFailure(action.name, errorMessage(error));
         }
       }
       return otherwise.compact(result, action, context);
@@ -79,7 +80,7 @@ export function createCompactors(
 }
 
 function problemOf(compacted: unknown): string | undefined {
-  if (typeof compacted !== 'object' || compacted === null || Array.isArray(compacted)) return 'it answered with no object';
+  if (!isRecord(compacted)) return 'it answered with no object';
   const bytes = Buffer.byteLength(JSON.stringify(compacted, null, 2));
   return bytes > CITATION_BYTES ? `it answered with ${bytes} bytes, more than ${CITATION_BYTES}` : undefined;
 }

@@ -9,6 +9,7 @@ import { inputOf } from '../bodies.js';
 import { itemRecordSchema, splitAtCommas, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { openMemory, sizeOf } from './open-memory.js';
 import { createHash } from 'node:crypto';
+import { isRecord } from '../../platform/json.js';
 
 /** The tool by which an agent stores something itself. */
 const STORES = 'store_in_memory';
@@ -86,7 +87,7 @@ async function storeAgain(store: Store, key: ConversationKey, { message, session
 }
 
 function asObject(value: JsonValue): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return isRecord(value) ? (value as JsonObject) : {};
 }
 
 /**

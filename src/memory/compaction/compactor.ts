@@ -15,6 +15,8 @@ import { checkSummary, type ParsedSummary } from './summary-answer.js';
 import type { Ask } from '../long-record.js';
 import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { errorMessage } from '../../platform/errors.js';
+import { orAborted } from '../../platform/promises.js';
 
 /** The default's name (seed 004). */
 export const WORKING_FLOW_COMPACTOR = 'WorkingFlowCompactor';
@@ -140,12 +142,15 @@ async function askOwn(
     const input = { turns: flattenTurns(entries, TURN_CHARACTERS), entries, goal, openTasks, progress, knownFacts, signal, ask };
     // A copy, so that what it does to its input is not what the default then reads.
     const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks] };
-    return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)), work.knownFacts);
+    signal.throwIfAborted();
+    // One that does not listen to its signal is not waited for.
+    const compacted = (async () => compactor.compact(copied))();
+    return readAnswer(await orAborted(signal, compacted), work.knownFacts);
   } catch (error) {
     if (stopped?.aborted || throws?.(error)) throw error;
     if (timeout.aborted) return { ok: false, reason: `it did not answer within ${patienceMs} ms` };
     if (isInterrupt(error)) throw error;
-    return { ok: false, reason: cut(oneLine(`it failed: ${messageOf(error)}`), FAILURE_CHARACTERS) };
+    return { ok: false, reason: cut(oneLine(`it failed: ${errorMessage(error)}`), FAILURE_CHARACTERS) };
   }
 }
 
@@ -177,20 +182,4 @@ function readAnswer(answer: unknown, known: readonly KnownFact[]): Asked {
   const idOf = new Map(known.map(({ id, fact: words }) => [foldedFact(words), id]));
   const semantic = facts.map(({ replaces, ...item }) => ({ ...item, supersedes: replaces.map((words) => idOf.get(foldedFact(words))) }));
   return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic });
-}
-
-/** One that does not listen to its signal is not waited for. */
-function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const give = (): void => reject(signal.reason as Error);
-    if (signal.aborted) return give();
-    signal.addEventListener('abort', give, { once: true });
-    void work()
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', give));
-  });
-}
-
-function messageOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }

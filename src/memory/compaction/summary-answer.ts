@@ -4,6 +4,7 @@ import type { JsonObject } from '../../records/message.js';
 import { beginningOf, cleanText, oneLine } from '../../records/text.js';
 import { objectAt, ownObjects } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
+import { isRecord } from '../../platform/json.js';
 
 /** One compaction's memory, before it has ids. */
 export interface Summary {
@@ -161,10 +162,6 @@ function cutText(value: unknown, characters: number): unknown {
 
 function clamp(share: number): number {
   return Math.min(1, Math.max(0, share));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function issueText({ path, message }: z.core.$ZodIssue): string {

@@ -16,6 +16,7 @@ import { workNotes } from './file-operations.js';
 import { onlyKnown, parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
 import { repairPrompt, summaryPrompt, type SummaryPrompt, type SummaryRequest } from './summary-prompt.js';
 import { turnNumber } from '../../records/identity.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** What a compaction has made of turns, and by which way. */
 export interface Summarized extends Summary {
@@ -58,7 +59,7 @@ export async function summarize(
     });
   } catch (error) {
     if (signal?.aborted || isInterrupt(error) || throws(error)) throw error;
-    return byRule(`the summarizer did not answer: ${messageOf(error)}`);
+    return byRule(`the summarizer did not answer: ${errorMessage(error)}`);
   }
 }
 
@@ -88,10 +89,6 @@ export function withNotes(
 
 export function isInterrupt(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && INTERRUPTS.includes(String(error.name));
-}
-
-function messageOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }
 
 /** A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one. */

@@ -1,4 +1,4 @@
-/** The part of scheduled care that needs no model: what stands twice goes, and nothing else. */
+/** The part of care that needs no model: what stands twice goes, and nothing else. */
 import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
 import { shareIn, significantWords, type SignificantWords } from '../documents/significant-words.js';
 import { bySalience, foldedFact, type SemanticItem } from '../../records/memory/items.js';

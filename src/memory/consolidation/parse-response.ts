@@ -11,6 +11,7 @@
  */
 import { utf8Length, cleanText } from '../../records/text.js';
 import { ownObjects, squeezed, type FoundObject } from '../../records/balanced-json.js';
+import { isRecord } from '../../platform/json.js';
 
 /** Seed 001, Types. */
 export interface ConsolidationResult {
@@ -116,7 +117,7 @@ function unescaped(raw: string): string {
 }
 
 function resultOf(value: unknown): ConsolidationResult | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   const historyEntry = textAt(value, 'history_entry');
   const memoryUpdate = textAt(value, 'memory_update');
   if (historyEntry === undefined && memoryUpdate === undefined) return undefined;

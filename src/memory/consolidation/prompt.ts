@@ -105,7 +105,7 @@ export function repairPrompt({ system, text, pieces }: ConsolidationPrompt, answ
   };
 }
 
-/** Memory alone, put in order: what scheduled care asks. */
+/** Memory alone, put in order: what care asks. */
 export function carePrompt(memory: string, maxMemorySize = MAX_MEMORY_SIZE): ConsolidationPrompt {
   const bytes = utf8Length(memory);
   return {

@@ -54,7 +54,7 @@ function fitting(found: readonly Recalled[], most: number, ofOne: number): { rea
     const head = headOf(one);
     const space = Math.min(ofOne, room - head.length - 4);
     if (space < Math.min(LEAST, one.text.length)) break;
-    const block = `${head}\n${quoted(partOf(one, space))}`;
+    const block = `${head}\n${blockquote(partOf(one, space))}`;
     blocks.push(block);
     room -= block.length + 1;
   }
@@ -76,7 +76,7 @@ function partOf({ text, marks, isPart }: Recalled, most: number): string {
   return `${start > 0 || isPart === true ? '…' : ''}${shown}${end < text.length || isPart === true ? '…' : ''}`;
 }
 
-function quoted(text: string): string {
+function blockquote(text: string): string {
   const lines = text.split(/\r\n|[\r\n\u2028\u2029\u0085\v\f]/).filter((line) => line.trim() !== '');
   const shown = lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES - 1), lines.slice(MAX_LINES - 1).join(' ')] : lines;
   return shown.map((line) => `> ${line}`).join('\n');

@@ -10,7 +10,7 @@ import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { Usage } from '../../records/message.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import type { Recall } from './recall.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface BackgroundEmbedding {
   /** After a step that has written something. Returns at once. */
@@ -52,7 +52,7 @@ export function createBackgroundEmbedding({
     } catch (error) {
       if (stop.signal.aborted) return;
       // Said once in each outage.
-      if (pauseMs === 0) log(`${embedder.name} makes no vectors now, and searches go by words: ${messageOf(error)}`);
+      if (pauseMs === 0) log(`${embedder.name} makes no vectors now, and searches go by words: ${errorMessage(error)}`);
       pauseMs = Math.min(LAST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * pauseMs));
       pausedUntil = now() + pauseMs;
       waiting.clear();

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { EMBED_MS, MAX_DIMENSIONS, type Embedder } from '../../models/embedder.js';
 import { addUsage, NO_USAGE, type Usage } from '../../records/message.js';
 import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Whose budget it counts to. */
 export interface Payer {
@@ -64,7 +64,7 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
     const { conversation, scope } = key;
     const spent = { at: now(), kind: 'embedding', conversation, agent: payer?.agent ?? '', scope, model: name, usage } as const;
     await store.effects.spend(key, `embedding/${randomUUID()}`, spent).catch((error: unknown) => {
-      log?.(`what ${name} has cost could not be written: ${messageOf(error)}`);
+      log?.(`what ${name} has cost could not be written: ${errorMessage(error)}`);
     });
   };
 
@@ -82,7 +82,7 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
         checkVectors(vectors, texts.length);
         return vectors;
       } catch (error) {
-        if (!signal.aborted) rests = { until: now() + REST_MS, why: messageOf(error) };
+        if (!signal.aborted) rests = { until: now() + REST_MS, why: errorMessage(error) };
         throw error;
       }
     },

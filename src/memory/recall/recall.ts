@@ -14,7 +14,7 @@ import { openAt, readHits, type Recalled } from './recalled.js';
 import { ScopeIndex } from './scope-index.js';
 import { megabytes } from './scope-vectors.js';
 import { PartLost } from './segments.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** What a search looks for. */
 export interface RecallQuery {
@@ -189,7 +189,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
       const [vector] = await embedder.embed([text], { of: key, payer, totalMs: embedMs });
       return vector;
     } catch (error) {
-      const why = messageOf(error);
+      const why = errorMessage(error);
       log?.(`searched ${key.scope} by words alone: ${why}`);
       onNote?.(BY_WORDS_ALONE);
       return undefined;

@@ -26,7 +26,7 @@ import { lineOf, readLine } from './lines.js';
 import { searchParts } from './search-parts.js';
 import { ScopeVectors } from './scope-vectors.js';
 import { HEAD, PartLost, Segments, type ListedPart } from './segments.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 interface ReadLife {
   /** '' where only a part of what was there is read. */
@@ -232,7 +232,7 @@ export class ScopeIndex {
       return true;
     } catch (error) {
       this.#isOutdated = error instanceof PartLost;
-      if (!this.#isOutdated) log?.(messageOf(error));
+      if (!this.#isOutdated) log?.(errorMessage(error));
       return false;
     }
   }

@@ -17,7 +17,7 @@ import type { Analyzer } from '../../search/analysis.js';
 import type { Facts, SearchIndex } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** As the head lists it. */
 export interface ListedPart {
@@ -119,7 +119,7 @@ export class Segments {
   async removeFrom(names: readonly string[]): Promise<void> {
     const { store, key, log } = this.options;
     if (names.length === 0) return;
-    await store.scopes.removeIndex(key, names).catch((error: unknown) => log?.(messageOf(error)));
+    await store.scopes.removeIndex(key, names).catch((error: unknown) => log?.(errorMessage(error)));
   }
 
   /** Its number. */

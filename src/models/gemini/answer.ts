@@ -9,10 +9,11 @@ import type { AssistantBlock, ModelStop } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
-import { asCount, asList, asObject, asText, isRecord } from '../read-json.js';
+import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream } from '../tool-input.js';
 import { toWellFormed } from '../well-formed.js';
 import { toFunctionName } from './render.js';
+import { isRecord } from '../../platform/json.js';
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['STOP', 'end'],

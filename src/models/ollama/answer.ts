@@ -8,9 +8,10 @@ import type { ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft } from '../draft.js';
 import type { ModelDelta } from '../model.js';
-import { asCount, asList, asObject, asText, isRecord } from '../read-json.js';
+import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream } from '../tool-input.js';
 import { toRefusal } from '../refusal.js';
+import { isRecord } from '../../platform/json.js';
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['stop', 'end'],

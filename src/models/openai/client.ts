@@ -5,12 +5,12 @@ import type { Answer } from '../answer.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest } from '../model.js';
-import { isRecord } from '../read-json.js';
 import { toRefusal } from '../refusal.js';
 import { createChatAnswer } from './chat-answer.js';
 import { renderChat } from './render-chat.js';
 import { renderResponses } from './render-responses.js';
 import { createResponsesAnswer } from './responses-answer.js';
+import { isRecord } from '../../platform/json.js';
 
 const PUBLIC_API = 'https://api.openai.com/v1';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */

@@ -19,10 +19,12 @@
  *   test/models/text-tools/calls.test.ts)
  */
 import type { TextToolFormat, ToolDescription } from '../model.js';
+import type { JsonObject } from '../../records/message.js';
 import { oneLine } from '../../records/text.js';
-import { TEXT_TOOL_LIMITS, type Piece, type Read, type TextToolCall, isObject, shown, unknownTool, type Offered } from './reading.js';
+import { TEXT_TOOL_LIMITS, type Piece, type Read, type TextToolCall, shown, unknownTool, type Offered } from './reading.js';
 import { readXml, xmlStarts } from './xml.js';
 import { objectAt } from '../../records/balanced-json.js';
+import { isRecord } from '../../platform/json.js';
 
 /** By its name alone every XML argument is text. */
 export type OfferedTool = string | Pick<ToolDescription, 'name' | 'inputSchema'>;
@@ -147,8 +149,8 @@ function readJson(text: string, from: number, offered: Offered): Read {
   if (typeof tool !== 'string') return { to, refused: 'a tool call was not run: its "tool" is no text' };
   if (!offered.has(tool)) return { to, refused: unknownTool(tool, offered) };
   if (extra !== undefined) return { to, refused: `${tool}: not run, its object has a key ${shown(extra)} beside "tool" and "input"` };
-  if (!isObject(input)) return { to, refused: `${tool}: not run, "input" must be an object` };
-  return { from, to, call: { name: tool, input } };
+  if (!isRecord(input)) return { to, refused: `${tool}: not run, "input" must be an object` };
+  return { from, to, call: { name: tool, input: input as JsonObject } };
 }
 
 const JSON_PROBLEMS = {

@@ -5,6 +5,7 @@
 import { isBodyRef, shownText, type AssistantBlock, type ConversationMessage, type JsonValue } from '../../records/message.js';
 import type { Model, ModelRequest, ModelResponse, TextToolFormat } from '../model.js';
 import { parseTextToolCalls, textToolInstructions } from './calls.js';
+import { isRecord } from '../../platform/json.js';
 
 export function withTextTools(model: Model, format: TextToolFormat): Model {
   return {
@@ -39,7 +40,7 @@ function toWords(message: ConversationMessage, format: TextToolFormat): Conversa
 
 function writeCall(name: string, input: JsonValue, format: TextToolFormat): string {
   if (format === 'json') return JSON.stringify({ tool: name, input });
-  const args = typeof input === 'object' && input !== null && !Array.isArray(input) && !isBodyRef(input) ? Object.entries(input) : [];
+  const args = isRecord(input) && !isBodyRef(input) ? Object.entries(input) : [];
   const lines = args.map(
     ([key, value]) => `<arg name="${escaped(key)}">${escaped(typeof value === 'string' ? value : JSON.stringify(value))}</arg>`,
   );

@@ -31,7 +31,3 @@ export function unknownTool(name: string, offered: Offered): string {
 export function shown(name: string): string {
   return JSON.stringify(cut(oneLine(name), 64));
 }
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

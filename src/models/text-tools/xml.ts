@@ -1,7 +1,8 @@
 /** `<tool name="read_file"><arg name="path">…</arg></tool>` */
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { objectAt } from '../../records/balanced-json.js';
-import { isObject, shown, TEXT_TOOL_LIMITS, unknownTool, type Offered, type Read } from './reading.js';
+import { shown, TEXT_TOOL_LIMITS, unknownTool, type Offered, type Read } from './reading.js';
+import { isRecord } from '../../platform/json.js';
 
 export function* xmlStarts(text: string): Iterable<number> {
   for (const { index } of text.matchAll(/<tool[\s>]/g)) yield index;
@@ -104,9 +105,9 @@ function isShallow(text: string): boolean {
 
 function typeOf(schema: JsonObject | undefined, argument: string): unknown {
   const properties = schema?.['properties'];
-  if (!isObject(properties) || !Object.hasOwn(properties, argument)) return undefined;
+  if (!isRecord(properties) || !Object.hasOwn(properties, argument)) return undefined;
   const property = properties[argument];
-  return isObject(property) ? property['type'] : undefined;
+  return isRecord(property) ? property['type'] : undefined;
 }
 
 function afterSpace(text: string, at: number): number {

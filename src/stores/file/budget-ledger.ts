@@ -10,6 +10,7 @@ import {
   type Room,
   type RoomClaim,
 } from '../../records/shared-budget.js';
+import { isRecord } from '../../platform/json.js';
 
 /** What one line says: everything that it changes, and nothing that was so before. */
 export interface BudgetLine {
@@ -94,21 +95,17 @@ function isNothing({ tokens, nanoUsd }: Amount): boolean {
 export function isBudgetLine(line: { readonly [field: string]: unknown }): boolean {
   const { limit, used = [], more, reserved, settled, released } = line as { readonly [field: string]: unknown };
   return (
-    (limit === undefined || (isObject(limit) && Number.isFinite(limit['at']) && isObject(limit['limit']))) &&
+    (limit === undefined || (isRecord(limit) && Number.isFinite(limit['at']) && isRecord(limit['limit']))) &&
     Array.isArray(used) &&
     used.every((one) => Array.isArray(one) && typeof one[0] === 'string' && isAmount(one[1])) &&
     (more === undefined || isAmount(more)) &&
     (reserved === undefined ||
-      (isObject(reserved) && typeof reserved['id'] === 'string' && isAmount(reserved['estimate']) && Number.isFinite(reserved['at']))) &&
-    (settled === undefined || (isObject(settled) && typeof settled['id'] === 'string' && isAmount(settled['amount']))) &&
+      (isRecord(reserved) && typeof reserved['id'] === 'string' && isAmount(reserved['estimate']) && Number.isFinite(reserved['at']))) &&
+    (settled === undefined || (isRecord(settled) && typeof settled['id'] === 'string' && isAmount(settled['amount']))) &&
     (released === undefined || typeof released === 'string')
   );
 }
 
 function isAmount(value: unknown): boolean {
-  return isObject(value) && Number.isSafeInteger(value['tokens']) && Number.isSafeInteger(value['nanoUsd']);
-}
-
-function isObject(value: unknown): value is { readonly [field: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord(value) && Number.isSafeInteger(value['tokens']) && Number.isSafeInteger(value['nanoUsd']);
 }

@@ -4,11 +4,12 @@
  */
 import { constants } from 'node:fs';
 import { lstat, open, type FileHandle } from 'node:fs/promises';
-import { codeOf, isAbsent } from './errors.js';
+import { isAbsent } from './errors.js';
 import { replaceFile } from './lists.js';
 import { DocumentRefused, type ScopeKey } from '../store.js';
 import type { MemoryText, MemoryChange, HistoryEntry } from '../../records/memory/documents.js';
 import type { FoldedLines } from './folded-lines.js';
+import { errorCode } from '../../platform/errors.js';
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const NEWLINE = 0x0a;
@@ -78,8 +79,8 @@ async function separatorAt(file: FileHandle, at: number): Promise<string> {
 
 async function openDocument(path: string, flags: number): Promise<FileHandle> {
   const file = await open(path, flags | O_NOFOLLOW | O_NONBLOCK).catch((cause: unknown) => {
-    if (codeOf(cause) === 'ELOOP') throw refused(path, 'it is a link, and links are not followed', cause);
-    if (codeOf(cause) === 'ENXIO') throw refused(path, 'it is no regular file', cause);
+    if (errorCode(cause) === 'ELOOP') throw refused(path, 'it is a link, and links are not followed', cause);
+    if (errorCode(cause) === 'ENXIO') throw refused(path, 'it is no regular file', cause);
     throw cause;
   });
   if ((await file.stat()).isFile()) return file;

@@ -1,6 +1,6 @@
 /** The file system's failures in words: what was attempted, on what, what to do. */
-import { types } from 'node:util';
 import { DocumentRefused, StoreUnavailable } from '../store.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
 
 const ADVICE: { readonly [code: string]: string } = {
   ENOSPC: 'the disk is full: free space there',
@@ -16,8 +16,8 @@ const ADVICE: { readonly [code: string]: string } = {
 
 export function toUnavailable(attempt: string, path: string, error: unknown): StoreUnavailable {
   if (error instanceof StoreUnavailable) return error;
-  const reason = types.isNativeError(error) ? error.message : String(error);
-  const advice = ADVICE[codeOf(error) ?? ''] ?? 'the write may have been applied, and is safe to repeat';
+  const reason = errorMessage(error);
+  const advice = ADVICE[errorCode(error) ?? ''] ?? 'the write may have been applied, and is safe to repeat';
   return new StoreUnavailable(`cannot ${attempt} in ${path}: ${reason}; ${advice}`, { cause: error });
 }
 
@@ -30,18 +30,12 @@ export async function describeErrors<T>(path: string, attempt: string, work: () 
   }
 }
 
-export function codeOf(error: unknown): string | undefined {
-  // Not instanceof: Node's own errors may come from outside of the realm that our code runs in.
-  const code = types.isNativeError(error) ? (error as NodeJS.ErrnoException).code : undefined;
-  return typeof code === 'string' ? code : undefined;
-}
-
 /** There is no such file. */
 export function isAbsent(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT';
+  return errorCode(error) === 'ENOENT';
 }
 
 /** Something else is where a file of the store belongs. */
 export function isForeign(error: unknown): boolean {
-  return ['EISDIR', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '');
+  return ['EISDIR', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '');
 }

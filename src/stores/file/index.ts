@@ -50,6 +50,7 @@ import { withChangesNoted } from '../noted-changes.js';
 import { withShared, type OwnItems, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
 import type { ConversationKey, Effects, Entries, Feed, LiveEvent, Store, Writes } from '../store.js';
+import { errorCode } from '../../platform/errors.js';
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -326,7 +327,7 @@ async function storeId(dir: string): Promise<string> {
     try {
       await (before === '' ? link(fresh, file) : rename(fresh, file));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      if (errorCode(error) !== 'EEXIST') throw error;
     } finally {
       await rm(fresh, { force: true });
     }

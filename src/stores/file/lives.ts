@@ -1,11 +1,12 @@
 /** The lives of a conversation as files have them: each is a folder. */
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { codeOf, isAbsent, isForeign, toUnavailable } from './errors.js';
+import { isAbsent, isForeign, toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { conversationDir, conversationsDir, toFileName } from './paths.js';
 import type { LifeStorage } from '../collections/lives.js';
 import type { ConversationKey } from '../store.js';
+import { errorCode } from '../../platform/errors.js';
 
 export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'forget'>): Omit<LifeStorage, 'archiveShared'> {
   return {
@@ -33,7 +34,7 @@ export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'f
         await rmdir(dirname(folder));
       } catch (error) {
         // Other lives lie there.
-        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '')) throw toUnavailable(attempt, folder, error);
+        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw toUnavailable(attempt, folder, error);
       }
     },
   };

@@ -18,8 +18,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../../platform/processes.js';
 import type { FileCalls } from './calls.js';
-import { codeOf, isAbsent } from './errors.js';
+import { isAbsent } from './errors.js';
 import { StoreUnavailable } from '../store.js';
+import { errorCode } from '../../platform/errors.js';
 
 const STALE_AFTER_MS = 10_000;
 const PATIENCE_MS = 5000;
@@ -58,7 +59,7 @@ export function createLocks(dir: string, calls: FileCalls): Locks {
         await calls.link(card, path);
         return true;
       } catch (error) {
-        if (codeOf(error) === 'EEXIST') return false;
+        if (errorCode(error) === 'EEXIST') return false;
         hasCards = isAbsent(error) && (await prepare(path));
       }
     }
@@ -149,7 +150,7 @@ async function create(path: string): Promise<boolean> {
     await symlink(selfText(), path);
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
+    if (errorCode(error) === 'EEXIST') return false;
     if (!isAbsent(error)) throw error;
     await mkdir(dirname(path), { recursive: true });
     return false;

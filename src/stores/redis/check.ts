@@ -1,6 +1,7 @@
 /** What a person should know about this Redis before trusting it with conversations. */
 import type { RedisLink } from './link.js';
-import { isReply, messageOf } from './errors.js';
+import { isReply } from './errors.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Reads INFO, not CONFIG: managed services and careful ACLs forbid the latter. */
 export async function checkRedis(link: RedisLink): Promise<string[]> {
@@ -10,7 +11,7 @@ export async function checkRedis(link: RedisLink): Promise<string[]> {
     info = parseInfo(await link.redis.info());
   } catch (error) {
     if (!isReply(error)) throw link.unavailable('read the settings of the store', error);
-    return [`redis does not show its settings (${messageOf(error)}): make sure of appendonly yes and maxmemory-policy noeviction`];
+    return [`redis does not show its settings (${errorMessage(error)}): make sure of appendonly yes and maxmemory-policy noeviction`];
   }
   return [...warnings(info)];
 }

@@ -1,6 +1,7 @@
 /** Redis' failures in words: what was attempted, on what, what to do. Never a password. */
 import { types } from 'node:util';
 import { StoreUnavailable } from '../store.js';
+import { errorMessage } from '../../platform/errors.js';
 
 /** Without user, password and query (which may carry options such as `password=`). */
 export function withoutSecrets(url: string): string {
@@ -24,9 +25,9 @@ const ADVICE: { readonly [code: string]: string } = {
 const PASSING = ['LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'READONLY', 'MISCONF', 'OOM'];
 
 export function toUnavailable(attempt: string, where: string, error: unknown, lastFault: string | undefined): StoreUnavailable {
-  const reason = messageOf(error);
+  const reason = errorMessage(error);
   const advice =
-    (isReply(error) ? ADVICE[codeOf(error)] : undefined) ??
+    (isReply(error) ? ADVICE[replyCode(error)] : undefined) ??
     'see that redis runs and can be reached; a write may have been applied, and is safe to repeat';
   const fault = lastFault === undefined || lastFault === reason ? '' : ` (${lastFault})`;
   // Not the error itself as cause: ioredis hangs the command on it, for AUTH with the password, else with people's texts.
@@ -35,7 +36,7 @@ export function toUnavailable(attempt: string, where: string, error: unknown, la
 
 /** True when asking again later may give another answer: no reply at all, or one that passes. */
 export function mayPass(error: unknown): boolean {
-  return !isReply(error) || PASSING.includes(codeOf(error));
+  return !isReply(error) || PASSING.includes(replyCode(error));
 }
 
 /** Redis itself said no. */
@@ -43,10 +44,6 @@ export function isReply(error: unknown): error is Error {
   return types.isNativeError(error) && error.name === 'ReplyError';
 }
 
-export function codeOf(error: Error): string {
+export function replyCode(error: Error): string {
   return /^[A-Z]+/.exec(error.message)?.[0] ?? '';
-}
-
-export function messageOf(error: unknown): string {
-  return types.isNativeError(error) ? error.message : String(error);
 }

@@ -7,11 +7,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { OLDEST } from '../feed-cursor.js';
 import { readFeed } from '../feed-tail.js';
-import { mayPass, messageOf } from './errors.js';
+import { mayPass } from './errors.js';
 import { createRedisFollower, toEvents } from './follower.js';
 import { deletedKeyOf, keyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { ConversationKey, Feed, LiveEvent } from '../store.js';
+import { errorMessage } from '../../platform/errors.js';
 
 const EVENTS_PER_READ = 256;
 const SECONDS_TO_LIVE = 24 * 3600;
@@ -103,7 +104,7 @@ async function untilAnswered<T>(command: () => Promise<T>, { unread, stop, log }
         return await Promise.race([command(), stopped]);
       } catch (error) {
         if (!mayPass(error)) throw error;
-        if (failures === 0) log(messageOf(error));
+        if (failures === 0) log(errorMessage(error));
         await delay(Math.min(100 * (failures + 1), 1000), undefined, { signal: stop }).catch(() => undefined);
       }
     }

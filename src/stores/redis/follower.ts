@@ -15,9 +15,10 @@ import { decodeJson } from '../codecs/entry-codec.js';
 import { OLDEST } from '../feed-cursor.js';
 import { createFeedTail, type FeedTail } from '../feed-tail.js';
 import type { FeedEvent } from '../feed-window.js';
-import { isReply, mayPass, messageOf } from './errors.js';
+import { isReply, mayPass } from './errors.js';
 import { WAKE_KEY } from './keys.js';
 import type { RedisLink } from './link.js';
+import { errorMessage } from '../../platform/errors.js';
 
 const BLOCK_MS = 5000;
 const EVENTS_PER_READ = 256;
@@ -139,7 +140,7 @@ export function createRedisFollower(link: RedisLink, log?: (line: string) => voi
       connection = redis;
       const report = (error: unknown): void => {
         if (failures === 0 && !closing.signal.aborted && !isLeft)
-          log?.(`reading live events: ${messageOf(error)}; trying again until it answers`);
+          log?.(`reading live events: ${errorMessage(error)}; trying again until it answers`);
       };
       redis.on('error', report);
       try {

@@ -6,7 +6,7 @@ import { freshStoreId } from '../store-id.js';
 import { createEntryCache, type EntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from '../codecs/entry-codec.js';
 import { checkRedis } from './check.js';
-import { codeOf, isReply } from './errors.js';
+import { replyCode, isReply } from './errors.js';
 import { createRedisDocuments } from './documents.js';
 import { createRedisItems, toItemArguments } from './items.js';
 import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './feed.js';
@@ -337,7 +337,7 @@ async function isAnyGone(
   try {
     return (await link.redis.perduraAbsent(key, ...ranges.flat().map(String))) > 0;
   } catch (error) {
-    if (isReply(error) && codeOf(error) === 'WRONGTYPE') return true;
+    if (isReply(error) && replyCode(error) === 'WRONGTYPE') return true;
     throw link.unavailable(attempt, error);
   }
 }

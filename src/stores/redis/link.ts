@@ -7,7 +7,7 @@
  * - A socket that is silent for twice the timeout with a request open is dropped: a black hole never closes by itself.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { codeOf, isReply, toUnavailable, withoutSecrets } from './errors.js';
+import { replyCode, isReply, toUnavailable, withoutSecrets } from './errors.js';
 import { SCRIPTS, type ScriptAnswers } from './scripts.js';
 import type { StoreUnavailable } from '../store.js';
 
@@ -70,7 +70,7 @@ export function openRedisLink({ url, commandTimeoutMs, log }: RedisLinkOptions):
     try {
       return await command(redis);
     } catch (error) {
-      if (isReply(error) && codeOf(error) === 'WRONGTYPE') return undefined;
+      if (isReply(error) && replyCode(error) === 'WRONGTYPE') return undefined;
       throw unavailable(attempt, error);
     }
   };

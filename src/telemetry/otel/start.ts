@@ -4,6 +4,7 @@ import { NodeSDK, resources } from '@opentelemetry/sdk-node';
 import type { DeliveryLog } from '../delivery.js';
 import { createTracing, type Tracing, type TracingOptions } from './tracing.js';
 import { createGivenIds } from './turn-trace.js';
+import { orUndefinedAfter } from '../../platform/promises.js';
 
 const SAID_EVERY_MS = 60_000;
 
@@ -35,10 +36,10 @@ export function startTracing(options: Omit<TracingOptions, 'ids'> & { readonly l
   return {
     ...createTracing({ ...options, ids }),
     async close(ms) {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-      await Promise.race([sdk.shutdown().catch((error: unknown) => warn(String(error))), late]);
-      clearTimeout(timer);
+      await orUndefinedAfter(
+        ms,
+        sdk.shutdown().catch((error: unknown) => warn(String(error))),
+      );
     },
   };
 }

@@ -15,7 +15,8 @@ import {
 import { encodeUnifiedSearchAttributes } from '@temporalio/common/lib/converter/payload-search-attributes.js';
 import { msNumberToTs } from '@temporalio/common/lib/time.js';
 import { temporal } from '@temporalio/proto';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
+import { orAborted } from '../../platform/promises.js';
 import { payloadConverter } from '../../workflows/payload-converter.js';
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.js';
 import type { Engine, Execution, StartRequest, Status, Update } from './engine.js';
@@ -170,7 +171,7 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
       try {
         return { queryResult: toPayloads(execution.run.query(asked.query.queryType, fromPayloads(asked.query.queryArgs))) };
       } catch (error) {
-        throw new GrpcError(GRPC.invalidArgument, messageOf(error));
+        throw new GrpcError(GRPC.invalidArgument, errorMessage(error));
       }
     },
     describeWorkflowExecution(asked: { execution: Named }) {
@@ -213,19 +214,14 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
   };
 
   /** Ends a call whose caller does not wait any longer. */
-  const within = async (call: () => unknown): Promise<unknown> => {
+  const endWithCaller = async (call: () => unknown): Promise<unknown> => {
     const signal = limits.getStore();
     if (!signal) return call();
-    const why = (): GrpcError =>
-      signal.reason instanceof GrpcError ? signal.reason : new GrpcError(GRPC.cancelled, 'the caller has stopped waiting');
-    if (signal.aborted) throw why();
-    let stop!: () => void;
-    const stopped = new Promise<never>((_, reject) => (stop = () => reject(why())));
-    signal.addEventListener('abort', stop, { once: true });
     try {
-      return await Promise.race([Promise.resolve(call()), stopped]);
-    } finally {
-      signal.removeEventListener('abort', stop);
+      signal.throwIfAborted();
+      return await orAborted(signal, (async () => call())());
+    } catch (error) {
+      throw signal.aborted && !(error instanceof GrpcError) ? new GrpcError(GRPC.cancelled, 'the caller has stopped waiting') : error;
     }
   };
 
@@ -233,7 +229,7 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
     get: (_, name) => {
       if (typeof name !== 'string' || name === 'then') return undefined;
       const method = methods[name];
-      if (method) return (request: never) => within(async () => method(request));
+      if (method) return (request: never) => endWithCaller(async () => method(request));
       return () => Promise.reject(new GrpcError(GRPC.unimplemented, `${name} needs Temporal: these workflows run in memory`));
     },
   });

@@ -2,7 +2,7 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { createReducerRegistry, type Reducers } from '../../conversation/inbox/reducers.js';
 import { converse } from '../../workflows/conversation.js';
-import { askForCare, keepMemory } from '../../workflows/memory.js';
+import { keepMemory } from '../../workflows/memory.js';
 import { deliverWebhook } from '../../workflows/webhook.js';
 import { createClock, type ClockOptions } from './clock.js';
 import { createMemoryConnection } from './connection.js';
@@ -27,7 +27,6 @@ export function startMemoryTemporal({ reducers = {}, namespace, observe, ...cloc
     workflows: {
       conversation: (host, argument) => converse(host, argument, reduce),
       memory: keepMemory,
-      memoryCare: askForCare,
       webhook: deliverWebhook,
     },
   });

@@ -353,7 +353,6 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
       engine.upsertSearchAttributes(pairs);
     },
     setCurrentDetails: (details) => void (currentDetails = details),
-    log: () => undefined,
     observer: engine.observer,
   };
 

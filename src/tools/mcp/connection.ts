@@ -6,6 +6,7 @@ import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
 import { createShapeMeter, SHAPE_REFUSAL } from './message-shape.js';
 import { createStdioTransport, MAX_BYTES, createFloodGate } from './stdio-transport.js';
+import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 
 export interface Connection {
   readonly hasTools: boolean;
@@ -86,15 +87,19 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
   };
   const close = async (): Promise<void> => {
     isOurs = true;
-    await within(LEAVE_MS, leave()).catch(() => undefined);
+    await orUndefinedAfter(LEAVE_MS, leave()).catch(() => undefined);
     await client.close().catch(() => undefined);
   };
   try {
-    await within(options.timeoutMs, client.connect(transport, { timeout: options.timeoutMs }));
+    await withTimeout(
+      options.timeoutMs,
+      client.connect(transport, { timeout: options.timeoutMs }),
+      (ms) => new Error(`it did not answer within ${ms} ms`),
+    );
   } catch (error) {
     await close();
     // Why it did not start may still be on its way to us.
-    await within(LEAVE_MS, silent()).catch(() => undefined);
+    await orUndefinedAfter(LEAVE_MS, silent()).catch(() => undefined);
     throw new ConnectionFault(fault || reasonOf(error), complaint(), { cause: error });
   }
   return { ...asked(client, options.timeoutMs), close };
@@ -171,19 +176,6 @@ function urlOf({ name, url }: McpServer & { readonly type: 'http' }): URL {
 function reasonOf(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
-}
-
-async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  work.catch(() => undefined);
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`it did not answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** `fetch` for Streamable HTTP whose answers have an end: a server may stream for ever, but not one message of any length. */

@@ -12,7 +12,8 @@ import { connect, ConnectionFault, type Connection, type Listed } from './connec
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createVeil } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
-import { messageOf } from '../../platform/message-of.js';
+import { errorMessage } from '../../platform/errors.js';
+import { orUndefinedAfter } from '../../platform/promises.js';
 
 export interface Listing {
   readonly tools: readonly ServerTool[];
@@ -89,7 +90,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let isClosed = false;
 
   const failed = (error: unknown, pauseMs: number): void => {
-    const why = veil(messageOf(error));
+    const why = veil(errorMessage(error));
     lastWords = error instanceof ConnectionFault ? veil(error.lastWords).slice(-300) : '';
     if (why !== reason) log(`MCP server ${server.name}: ${forPeople(why, lastWords)}`);
     reason = why;
@@ -189,7 +190,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await open();
     if (!isStale && now() - listedAt < LIST_AGE_MS) return;
     relisting ??= withConnection(relist)
-      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(messageOf(error))}`))
+      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(errorMessage(error))}`))
       .finally(() => (relisting = undefined));
     await relisting;
   };
@@ -215,7 +216,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
         .catch(() => undefined)
         .finally(() => (busySince = undefined));
       const left = patienceMs - (used - busySince);
-      if (left > 0) await orAfter(left, work);
+      if (left > 0) await orUndefinedAfter(left, work);
     },
 
     async ask(method, params, signal) {
@@ -266,10 +267,4 @@ const REQUEST_TIMEOUT = -32001;
 
 function fieldsOf(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};
-}
-
-async function orAfter(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }

@@ -8,6 +8,7 @@ import { pinOf, type ToolPin } from './pins.js';
 import { toToolResult } from './result.js';
 import type { ServerTool } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
+import { isRecord } from '../../platform/json.js';
 
 export interface OfferedTool {
   readonly name: string;
@@ -82,5 +83,5 @@ function refusalOf({ name, agent, link, accepted, pin }: OfferedTool): string | 
 
 /** What is no object the server would refuse with less words. */
 function argumentsIn(input: JsonValue): JsonObject {
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as JsonObject) : {};
+  return isRecord(input) ? (input as JsonObject) : {};
 }

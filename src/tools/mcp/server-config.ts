@@ -1,6 +1,7 @@
 /** `mcp.json`, as others write it: which MCP servers an agent has, and how they are started or reached. */
 import { z } from 'zod';
 import { createKnownSecrets, isSecretSetting } from '../../platform/known-secrets.js';
+import { isRecord } from '../../platform/json.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -70,7 +71,7 @@ export function toServers({ mcpServers }: z.output<typeof mcpConfigSchema>, fold
 
 /** Others leave the type out, or have another word for it. */
 function withType(given: unknown): unknown {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  if (!isRecord(given)) return given;
   const type: unknown = 'type' in given ? given.type : 'url' in given ? 'http' : 'stdio';
   return { ...given, type: type === 'streamable-http' || type === 'streamableHttp' ? 'http' : type };
 }

@@ -244,22 +244,12 @@ test('forget shows what would go, does nothing unasked, and says what still has 
   });
 });
 
-test('care puts it in order now, and a schedule again and again until it ends', async () => {
+test('care puts it in order', async () => {
   const scope = await remembering();
   expect(parsed(await perdura('memory', 'care', scope, '--agent', 'default', '-o', 'json'))).toMatchObject({
     scope,
     kind: expect.any(String),
   });
-  expect(await perdura('memory', 'schedule', scope)).toMatchObject({ code: 0, stdout: expect.stringContaining('no care of the memory') });
-  const made = await perdura('memory', 'schedule', scope, '--every', '24h', '--explain');
-  expect(made.stdout).toMatch(/is taken care of every 24 h, next in /);
-  expect(made.stderr).toContain(`temporal schedule describe -s memory-care:${scope}`);
-  const { next } = parsed(await perdura('memory', 'schedule', scope, '-o', 'json')) as { next: string };
-  // clock: a date of the far future, not a measure of this machine
-  expect(Date.parse(next)).toBeGreaterThan(Date.now());
-  expect(await perdura('memory', 'schedule', scope, '--off', '--every', '1h')).toMatchObject({ code: 2 });
-  expect((await perdura('memory', 'schedule', scope, '--off')).stdout).toContain('is scheduled any more');
-  expect(parsed(await perdura('memory', 'schedule', scope, '-o', 'json'))).toEqual({ scope, next: null });
 });
 
 test('history show and grep print entries newest first, for people and as data', async () => {

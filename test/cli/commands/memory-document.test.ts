@@ -1,8 +1,6 @@
-import { InvalidArgumentError } from 'commander';
 import { consolidationInWords } from '../../../src/cli/chat/chat-actions.js';
 import { labelOf } from '../../../src/cli/actions/memory-decide.js';
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { parseInterval } from '../../../src/cli/args/values.js';
 import {
   renderBlame,
   renderDiff,
@@ -168,11 +166,6 @@ test.each([
 
 test.each(['yesterday', '2026-02-31', '2026-13-01', '2026', '', '2026-02-27T25:00'])('%j is no moment', (text) => {
   expect(parseMoment(text)).toBeUndefined();
-});
-
-test('a schedule is a minute apart or more', () => {
-  expect(['1m', '24h', '7d'].map(parseInterval)).toEqual([60_000, 86_400_000, 604_800_000]);
-  expect(() => parseInterval('30s')).toThrow(InvalidArgumentError);
 });
 
 test.each([

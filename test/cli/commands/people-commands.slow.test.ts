@@ -1,10 +1,10 @@
 /** What waits for a person outlives the worker that asked. */
-import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
+import { SECRET, startReceiver, type Got, type Receiver } from '../../support/webhook-receiver.js';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
 import { startWorld, type World } from '../../support/world.js';
 
@@ -13,6 +13,7 @@ const AGENT = { approvals: [{ tool: 'read_file', policy: 'ask', why: 'files are 
 const stage = createStage();
 let world: World;
 let workers: WorkerProcess[];
+let receiver: Receiver;
 
 beforeAll(async () => {
   world = await startWorld({
@@ -22,13 +23,13 @@ beforeAll(async () => {
     files: { 'a.txt': 'content of a', 'b.txt': 'content of b' },
   });
   workers = [];
-  await writeFile(join(world.dir, 'tell'), '#!/bin/sh\ncat >> "$(dirname "$0")/told"\n');
-  await chmod(join(world.dir, 'tell'), 0o755);
+  receiver = await startReceiver();
   await startWorker();
 });
 afterAll(async () => {
   for (const worker of workers) await worker.kill();
   await world.close();
+  await receiver.stop();
 });
 afterEach(() => expect(world.api.problems).toEqual([]));
 
@@ -40,7 +41,8 @@ async function startWorker(): Promise<WorkerProcess> {
       ANTHROPIC_API_KEY: 'test-key',
       ANTHROPIC_BASE_URL: world.api.url,
       PERDURA_MODEL: 'anthropic/claude-test',
-      PERDURA_NOTIFY_COMMAND: join(world.dir, 'tell'),
+      PERDURA_WEBHOOK_URL: receiver.url,
+      PERDURA_WEBHOOK_SECRET: SECRET,
     },
   });
   workers.push(worker);
@@ -68,14 +70,12 @@ test('an approval survives the kill of the worker, is reported once, and is deci
     () => world.client.status(id).catch(() => undefined),
     (status) => status?.phase === 'waiting-for-person',
   );
+  const reports = (): Got[] => receiver.of('approval.waiting').filter(({ body }) => body.includes(id));
+  await waitFor(reports, ({ length }) => length > 0);
+  // A kill before the delivery has ended would post it again, rightly.
   await waitFor(
-    () => readFile(join(world.dir, 'told'), 'utf8').catch(() => ''),
-    (told) => told.includes(id),
-  );
-  // A kill before its report would tell it again, rightly.
-  await waitFor(
-    async () => (await world.temporal.workflow.getHandle(id).describe()).raw.pendingActivities ?? [],
-    (pending) => pending.length === 0,
+    () => world.temporal.workflow.count(`WorkflowId STARTS_WITH 'webhook:${id}:' AND ExecutionStatus = 'Running'`),
+    ({ count }) => count === 0,
   );
   await workers[0]?.kill();
   await startWorker();
@@ -89,5 +89,5 @@ test('an approval survives the kill of the worker, is reported once, and is deci
   expect(await perdura('approve', id, '--input', '{"path":"b.txt"}')).toMatchObject({ code: 0 });
   expect(await sent).toMatchObject({ text: 'It says content of b.' });
   expect(resultTexts(stage.requests(id).at(-1))[0]).toContain('content of b');
-  expect((await readFile(join(world.dir, 'told'), 'utf8')).split(`"conversation":"${id}"`)).toHaveLength(2);
+  expect(reports()).toHaveLength(1);
 });

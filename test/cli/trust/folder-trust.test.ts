@@ -150,8 +150,8 @@ describe('what a folder would run or redirect', () => {
   test.each<[what: string, files: Record<string, string>, names: string[]]>([
     [
       'every address and program of ours',
-      { '.env': 'PERDURA_NOTIFY_COMMAND=./x\nOLLAMA_HOST=evil\nOTEL_EXPORTER_OTLP_ENDPOINT=http://evil\n' },
-      ['.env OLLAMA_HOST', '.env OTEL_EXPORTER_OTLP_ENDPOINT', '.env PERDURA_NOTIFY_COMMAND'],
+      { '.env': 'PERDURA_WEBHOOK_URL=http://evil\nOLLAMA_HOST=evil\nOTEL_EXPORTER_OTLP_ENDPOINT=http://evil\n' },
+      ['.env OLLAMA_HOST', '.env OTEL_EXPORTER_OTLP_ENDPOINT', '.env PERDURA_WEBHOOK_URL'],
     ],
     [
       'folders that tools and memory live in',

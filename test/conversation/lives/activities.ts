@@ -29,7 +29,6 @@ const SMALL = {
   memory: { ...SETTINGS.memory, window: 6, keep: 2 },
   fixedTokens: 5,
   titles: 'model' as const,
-  notifies: true,
   webhooks: WEBHOOK_EVENTS,
 };
 
@@ -338,7 +337,6 @@ function outcomeOf(world: World, effect: Effect, how: number, tools: number): un
       return fails ? PASSING : undefined;
     case 'uncompact':
     case 'heal':
-    case 'notify':
       return fails ? PASSING : undefined;
   }
 }

@@ -4,12 +4,7 @@ import { LIMITS } from '../../../src/conversation/protocol/contract.js';
 import { isDeeperThan, readFields, type Checked } from '../../../src/conversation/protocol/fields.js';
 import { readBudget, readChildNews, readDelegation } from '../../../src/conversation/protocol/human-input.js';
 import { readMessage, readStart, readTitle } from '../../../src/conversation/protocol/input.js';
-import {
-  readConsolidationNews,
-  readConsolidationRequest,
-  readMemoryCareStart,
-  readMemoryStart,
-} from '../../../src/conversation/protocol/memory-input.js';
+import { readConsolidationNews, readConsolidationRequest, readMemoryStart } from '../../../src/conversation/protocol/memory-input.js';
 import { isoTime } from '../../../src/records/time.js';
 
 const request = {
@@ -71,8 +66,6 @@ const REFUSED: readonly [what: string, read: () => Checked<unknown>, why: string
   ['half a character in an id', () => readConsolidationRequest({ ...request, conversation: 'c\ud800' }), 'conversation'],
   ['half a character in a task queue', () => readConsolidationRequest({ ...request, taskQueue: 'c\ud800' }), 'taskQueue'],
   ['a hand-over of never', () => readMemoryStart({ scope: 'a', handOver: 1e300 }), 'handOver'],
-  ['care for nothing', () => readMemoryCareStart(undefined), 'must be an object'],
-  ['care by a number', () => readMemoryCareStart({ scope: 'a', memory: 5 }), 'start.memory'],
   ['an ask that never ends', () => readChildNews({ ...asks, asks: [{ ...ask, expiresAt: 9e15 }] }), 'child must be'],
   ['an ask of a turn without end', () => readChildNews({ ...asks, asks: [{ ...ask, askedIn: Infinity }] }), 'child must be'],
   [

@@ -9,9 +9,9 @@ import { readMessage } from '../../../src/conversation/protocol/input.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { approvalsOf, decisionRefusal, notifyInput } from '../../../src/conversation/turn/approvals.js';
+import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
-import { answered, applyAll, askingFor, interrupted, isEffect, open, ORDINARY, said, SETTINGS, take, USAGE } from '../drive.js';
+import { answered, applyAll, askingFor, interrupted, isEffect, open, ORDINARY, said, take, USAGE } from '../drive.js';
 
 const TOOLS = [{ name: 'look', inputSchema: { type: 'object' } }];
 const plan: ToolPlan = { ...ORDINARY, fingerprint: 'f1' };
@@ -50,15 +50,14 @@ test('those of a message that joins a running turn are not taken', () => {
   expect(joined.turn?.toolsRef).toBeUndefined();
 });
 
-test('a call waits for the client, in status and among what waits, and no person is sent a notice of it', () => {
-  const state = { ...round(ofClient), settings: { ...SETTINGS, notifies: true as const } };
+test('a call waits for the client, in status and among what waits', () => {
+  const state = round(ofClient);
   expect(approvalsOf(state)).toMatchObject([{ callId: 'turn_0001/c1', kind: 'client-tool', hash: 'f1', expiresAt: 61_003 }]);
   expect(statusOf(state, 0)).toMatchObject({
     phase: 'waiting-for-person',
     waiting: { kind: 'client-tool', callId: 'turn_0001/c1' },
     waitingFor: 'the client: what it answers to tool; until 1970-01-01T00:01:01.003Z',
   });
-  expect(notifyInput(state)).toBeUndefined();
   const carried = readCarriedState(JSON.parse(JSON.stringify({ ...state, inFlight: [] })), 'l1');
   expect(carried).toMatchObject({ ok: true, value: { turn: { toolsRef: 'tools-1' } } });
 });

@@ -114,8 +114,8 @@ test('done again with something before it, each event has the mark that it had; 
 test('one effect is told from another by its name and its id', () => {
   const mark = createMarks();
   const failure = { type: 'store', message: 'away', transient: true };
-  const failed = (effect: 'heal' | 'notify', id: string): ConversationEvent => ({ kind: 'effect-failed', effect, id, failure, at: AT });
-  expect(new Set([failed('heal', '1'), failed('heal', '2'), failed('notify', '1'), failed('heal', '1')].map(mark)).size).toBe(4);
+  const failed = (effect: 'heal' | 'report', id: string): ConversationEvent => ({ kind: 'effect-failed', effect, id, failure, at: AT });
+  expect(new Set([failed('heal', '1'), failed('heal', '2'), failed('report', '1'), failed('heal', '1')].map(mark)).size).toBe(4);
   expect([eventName(failed('heal', '1')), eventName(received)]).toEqual(['heal-failed', 'app-event-received']);
 });
 

@@ -4,7 +4,7 @@
  */
 import type { TurnView } from '../../../records/turn-view.js';
 import { parseCursor } from '../../../stores/feed-cursor.js';
-import { orSilence } from '../within.js';
+import { orSilence } from '../../../platform/promises.js';
 import { createAnswerParts, type AnswerEvent } from './answer-parts.js';
 import type { Followed } from './follow-turn.js';
 

@@ -6,7 +6,7 @@ import type { Conversations, Submitted } from '../conversations.js';
 import type { Followed } from './follow-turn.js';
 import { createToolCalls, type CallEvent } from '../calls/tool-calls.js';
 import { createKnownUpTo, createWaitingCalls, type AnsweredCall, type AskedCall } from '../calls/waiting-calls.js';
-import { within } from '../within.js';
+import { orUndefinedAfter } from '../../../platform/promises.js';
 
 /** Several calls of one step are asked for one after the other: for so long a stream waits for the next of them before it ends. */
 const PAUSE_MS = 300;
@@ -54,7 +54,7 @@ export async function* shownTurn(
   try {
     for (;;) {
       const isPausing = waiting.all().length > 0;
-      const item = await within(isPausing ? PAUSE_MS : patience, look ? Promise.race([next, look]) : next);
+      const item = await orUndefinedAfter(isPausing ? PAUSE_MS : patience, look ? Promise.race([next, look]) : next);
       if (item === undefined) {
         if (isPausing) return yield { kind: 'pause', waiting: waiting.all() };
         patience = Math.min(LAST_LOOK_MS, 2 * patience);

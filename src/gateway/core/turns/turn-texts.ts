@@ -10,7 +10,7 @@ import { callsIn, pauseAfter, type ClientCall, type Pause } from '../calls/clien
 import type { Conversations } from '../conversations.js';
 import { answerStream } from './answer-stream.js';
 import type { Followed } from './follow-turn.js';
-import { orSilence } from '../within.js';
+import { orSilence } from '../../../platform/promises.js';
 
 export type TurnPiece =
   /** Those that stand now; `isOpen`: the last is still spoken, or may be taken back. Once live events were lost only the end is sure. */

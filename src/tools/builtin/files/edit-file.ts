@@ -8,6 +8,7 @@ import { enterWorkspace } from '../../workspace.js';
 import { longestBeginning, placesOf } from './find-text.js';
 import { readWhole, inTurn } from './whole-file.js';
 import { FILE_BYTES, type FileSettings } from './write-file.js';
+import { errorMessage } from '../../../platform/errors.js';
 
 const NAMED_LINES = 20;
 
@@ -53,7 +54,7 @@ function edited(name: string, text: string, request: Parameters<typeof editText>
   try {
     return editText(text, request);
   } catch (cause) {
-    throw new Error(`did not edit ${name}: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw new Error(`did not edit ${name}: ${errorMessage(cause)}`);
   }
 }
 
@@ -128,16 +129,16 @@ function hint(text: string, oldText: string): string {
     const [part] = wanted.length > 1 ? placesOf(text, (wanted[first] ?? '').trim(), 1) : [];
     if (part !== undefined) {
       const line = lineAt(text, part);
-      return `Its first line is a part of line ${line}: ${quoted(lines[line - 1])}. Read the file again.`;
+      return `Its first line is a part of line ${line}: ${quoteLine(lines[line - 1])}. Read the file again.`;
     }
     return 'Nor is its first line, even with other blanks. Read the file again, and send the text exactly as it stands there.';
   }
   if (first + length >= plainWanted.length) {
-    return `With other blanks or line ends it is on line ${at + 1}: ${quoted(lines[at])}. Send the blanks exactly as they stand there.`;
+    return `With other blanks or line ends it is on line ${at + 1}: ${quoteLine(lines[at])}. Send the blanks exactly as they stand there.`;
   }
   return (
-    `It agrees with line ${at + 1} and what follows, up to line ${at + length + 1}, where the file has ${quoted(lines[at + length])} ` +
-    `and oldText ${quoted(wanted[first + length])}.`
+    `It agrees with line ${at + 1} and what follows, up to line ${at + length + 1}, where the file has ${quoteLine(lines[at + length])} ` +
+    `and oldText ${quoteLine(wanted[first + length])}.`
   );
 }
 
@@ -145,7 +146,7 @@ function withoutBlanks(line: string): string {
   return line.replace(/\s+/g, '');
 }
 
-function quoted(line = ''): string {
+function quoteLine(line = ''): string {
   return JSON.stringify(line.length > LINE_CHARS ? `${line.slice(0, LINE_CHARS)}…` : line);
 }
 

@@ -1,0 +1,32 @@
+/** Reads what was thrown. Not by `instanceof`: an error may come from another realm, or from another copy of its class. */
+
+/** Its message; the name of an error that has none. */
+export function errorMessage(error: unknown): string {
+  const { message, name } = fieldsOf(error);
+  if (typeof message !== 'string') return String(error);
+  return message || String(name ?? '');
+}
+
+/** Its code where that is a word, as Node's `ENOENT` is. */
+export function errorCode(error: unknown): string | undefined {
+  const { code } = fieldsOf(error);
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** The first code of the error and its causes: fetch says `fetch failed`, and its cause has the code. */
+export function firstErrorCode(error: unknown): string | undefined {
+  for (let at = error; at !== undefined && at !== null; at = fieldsOf(at).cause) {
+    const code = errorCode(at);
+    if (code !== undefined) return code;
+  }
+  return undefined;
+}
+
+function fieldsOf(error: unknown): {
+  readonly message?: unknown;
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+} {
+  return typeof error === 'object' && error !== null ? error : {};
+}
