@@ -36,6 +36,7 @@ describe('live events', () => {
     const reset = { kind: 'reset', call, attempt: '1' } as const;
     expect(texts(live(...half, reset))).toEqual([]);
     expect(texts(live(...half, reset, said('One ', '2'), said('two.', '2')))).toEqual(['text: One two.']);
+    expect(texts(live(...half, said('One ', '2'), said('two.', '2')))).toEqual(['text: One two.']);
   });
 
   test('a reset takes back the words of its own call alone, and no tool call', () => {

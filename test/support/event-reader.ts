@@ -1,6 +1,6 @@
 /** A client of the native event streams, which notes where it was and comes back. */
-import { createAnswerParts } from '../../src/gateway/core/turns/answer-parts.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
+import { turnView } from '../../src/records/turn-view.js';
 import { until } from './scene.js';
 
 export const TOKEN = 'a-token-that-only-tests-have';
@@ -45,7 +45,7 @@ export function ask(to: Asking, method: string, path: string, headers: Record<st
   });
 }
 
-/** What a reader drew of the last call, by the rules of answer-parts, and the ends that it saw. */
+/** What a reader drew, by the rules of turn-view, and the ends that it saw. */
 export class Reader {
   readonly ends: string[] = [];
   lastEventId: string | undefined;
@@ -60,14 +60,9 @@ export class Reader {
   }
 
   get drawn(): string {
-    const parts = createAnswerParts();
-    const texts = new Map<string, string>();
-    for (const event of this.events.flatMap((one) => [...parts.take(one)])) {
-      if (event.kind === 'begin' && event.of === 'text') texts.set(event.part, '');
-      if (event.kind === 'grow' && event.of === 'text') texts.set(event.part, (texts.get(event.part) ?? '') + event.text);
-      if (event.kind === 'void') for (const part of event.parts) texts.delete(part);
-    }
-    return [...texts.values()].join('');
+    return turnView(this.events)
+      .parts.map((part) => (part.kind === 'text' ? part.text : ''))
+      .join('');
   }
 
   /** Follows the turn to its end, by as many connections as that takes. */

@@ -67,6 +67,15 @@ test('a new attempt is seen also when its reset was lost', () => {
   expect(shown()).toBe('Hello wor\n[(starting again)]\nHi.\n');
 });
 
+test('an answer with thinking between its texts is printed once', () => {
+  const { view, shown } = screen();
+  view.event(text('One. '));
+  view.event({ kind: 'thinking', turn: 'turn_0001', call: 'c1', attempt: 'a1', text: 'Hm.' });
+  view.event(text('Two.'));
+  view.finish(result('One. \n\nTwo.'));
+  expect(shown()).toBe('One. Two.\n');
+});
+
 test('tools stand between the texts of two calls, each on its line', () => {
   const { view, shown } = screen();
   view.event(text('Let me see.'));
