@@ -17,11 +17,15 @@ import {
   truncateUpdate,
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
-import type { TokenUsage } from '../records/token-usage.js';
-import { readTokenUsage, type TokenUsageSource } from './token-usage.js';
+import { type TokenUsage, checkTokenUsage, DEFAULT_THRESHOLDS, type MemoryChunk } from '../records/token-usage.js';
 import { withRetries } from './temporal/with-retries.js';
 import type { AskWorker } from './temporal/worker-patience.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
+import { isPinned, type Entry } from '../records/message.js';
+import { slotsOf } from '../records/slots.js';
+import { selectTruncation } from '../memory/compaction/truncation.js';
+import { entryTokens } from '../memory/tokens.js';
+import { tokenCounterBy } from '../models/token-counter.js';
 
 /** The step engine: one thing at a time, breakpoints, the queue by hand. */
 export interface SteppingClient {
@@ -150,4 +154,44 @@ function chosen(attempt: string, name: 'executeTruncation' | 'triggerCompaction'
 function checked<T>(attempt: string, read: Checked<T>): T {
   if (read.ok) return read.value;
   throw new ClientError('invalid', `${attempt}: ${read.reason}`);
+}
+
+/** How full a conversation's context is, chunk by chunk (seed 004, checkTokenUsage): the workflow has the total, the store what each takes. */
+
+interface TokenUsageSource {
+  readonly context: (id: string) => Promise<ContextIndex>;
+  readonly control: (id: string) => Promise<ControlView>;
+  readonly entries: (id: string, slots: readonly number[]) => Promise<readonly Entry[]>;
+}
+
+/** Whole calls with their results go together, so `chunksToTruncate` may name some more than cover what is too much. */
+async function readTokenUsage({ context, control, entries }: TokenUsageSource, id: string): Promise<TokenUsage> {
+  const [index, { thresholds, turn }] = await Promise.all([context(id), control(id)]);
+  const known = await entries(
+    id,
+    index.chunks.flatMap(({ slots = [] }) => slotsOf(slots)),
+  );
+  const { count } = await tokenCounterBy(index.tokenizer);
+  const tokensOf = entryTokens(known, { count });
+  const lines = thresholds ?? {
+    soft: DEFAULT_THRESHOLDS.softThreshold,
+    hard: DEFAULT_THRESHOLDS.hardThreshold,
+    truncation: DEFAULT_THRESHOLDS.truncationThreshold,
+  };
+  const chunks = [
+    ...index.chunks.flatMap(({ kind, tokens }): MemoryChunk[] =>
+      kind === 'WORKING_FLOW' ? [] : [{ id: kind.toLowerCase(), type: kind, tokens, createdAt: 0 }],
+    ),
+    ...known.map((entry): MemoryChunk => ({
+      id: `chunk_${entry.slot}`,
+      type: isPinned(entry.message) ? 'TASK' : 'WORKING_FLOW',
+      tokens: tokensOf(entry),
+      createdAt: entry.ts * 1000,
+    })),
+  ];
+  const { soft: softThreshold, hard: hardThreshold, truncation: truncationThreshold } = lines;
+  const usage = checkTokenUsage(chunks, { softThreshold, hardThreshold, truncationThreshold }, index.total);
+  if (!usage.needsTruncation) return usage;
+  const { dropped } = selectTruncation(known, index.total - hardThreshold, turn?.id ?? null, tokensOf);
+  return { ...usage, chunksToTruncate: dropped.map(({ slot }) => `chunk_${slot}`) };
 }

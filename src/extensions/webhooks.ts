@@ -12,8 +12,8 @@ import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.j
 import type { WebhookEndpoint } from '../config/webhooks.js';
 import { packageVersion } from '../platform/version.js';
 import { scopeParts } from '../records/scope.js';
-import { postJson, refusalIn } from './post.js';
-import { errorMessage } from '../platform/errors.js';
+import { errorMessage, firstErrorCode } from '../platform/errors.js';
+import { timeoutSignal } from '../platform/timeout-signal.js';
 
 export interface WebhookOptions {
   /** Milliseconds that a receiver has; tests shorten them. */
@@ -96,4 +96,38 @@ function retryAfterMs(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
   const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
   return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
+}
+
+/** One POST of JSON to an address that an operator has named. Redirects are not followed, and what is answered is not read. */
+
+interface PostAnswer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+}
+
+/** Rejects in words without the address, which may be a secret. */
+async function postJson(
+  url: string,
+  { body, headers = {}, ms, signal }: { body: string; headers?: Readonly<Record<string, string>>; ms: number; signal: AbortSignal },
+): Promise<PostAnswer> {
+  const limit = timeoutSignal(ms);
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, limit]),
+    });
+    await response.body?.cancel();
+    return { status: response.status, retryAfter: response.headers.get('retry-after') };
+  } catch (error) {
+    throw new Error(limit.aborted ? `no answer within ${ms} ms` : `it cannot be reached (${firstErrorCode(error) ?? 'failed'})`);
+  }
+}
+
+/** Undefined for an answer that accepts. */
+function refusalIn({ status }: PostAnswer): string | undefined {
+  if (status >= 300 && status < 400) return `it answered ${status}, and redirects are not followed`;
+  return status >= 400 ? `it answered ${status}` : undefined;
 }

@@ -3,7 +3,7 @@
  * attempt stands, in no protocol, whether or not the next one ever says a word; and what the client has at the end is the turn's text.
  */
 import { createFrames } from '../../src/gateway/ag-ui/frames.js';
-import { createTaskEvents } from '../../src/gateway/a2a/task-events.js';
+import { createTaskEvents } from '../../src/gateway/a2a/follow-task.js';
 import { taskName } from '../../src/gateway/a2a/task-id.js';
 import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
 import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/turns/answer-parts.js';
@@ -12,7 +12,7 @@ import type { Followed } from '../../src/gateway/core/turns/follow-turn.js';
 import { createOneText } from '../../src/gateway/core/turns/one-text.js';
 import { turnPieces, type TurnPiece } from '../../src/gateway/core/turns/turn-texts.js';
 import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
-import { responseId } from '../../src/gateway/openai/response-id.js';
+import { responseId } from '../../src/gateway/openai/responses.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
 import { turnView } from '../../src/records/turn-view.js';
 import { callEvents, finished, streamed, turn } from '../support/turn-events.js';

@@ -7,7 +7,7 @@ import type { GatewayApp } from '../../src/gateway/context.js';
 import { createEntrance } from '../../src/gateway/access/entrance.js';
 import { createLimits } from '../../src/gateway/access/limits.js';
 import type { Role } from '../../src/gateway/access/principal.js';
-import { responseId } from '../../src/gateway/openai/response-id.js';
+import { responseId } from '../../src/gateway/openai/responses.js';
 import type { PerduraClient } from '../../src/client.js';
 import { fakeInstallation, unreachedClient } from '../support/fake-client.js';
 

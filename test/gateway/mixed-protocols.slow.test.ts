@@ -5,7 +5,7 @@
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
-import { responseId } from '../../src/gateway/openai/response-id.js';
+import { responseId } from '../../src/gateway/openai/responses.js';
 import { answerTo, echo } from '../support/echo-model.js';
 import { framesOf, TOKEN } from '../support/event-reader.js';
 import { createRandom, LONG } from '../support/scene.js';

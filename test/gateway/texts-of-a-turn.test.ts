@@ -2,7 +2,7 @@
 import { createOneText } from '../../src/gateway/core/turns/one-text.js';
 import type { TurnPiece, Whole } from '../../src/gateway/core/turns/turn-texts.js';
 import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
-import { readResponseId, responseId } from '../../src/gateway/openai/response-id.js';
+import { readResponseId, responseId } from '../../src/gateway/openai/responses.js';
 import type { StopReason } from '../../src/conversation/protocol/contract.js';
 import { NO_USAGE } from '../../src/records/message.js';
 

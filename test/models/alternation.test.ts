@@ -1,7 +1,7 @@
 /** After a compaction two of a person's messages stand side by side: what is left of earlier turns, and the question. */
 import { renderRequest as anthropic } from '../../src/models/anthropic/render.js';
-import { renderRequest as gemini } from '../../src/models/gemini/render.js';
-import { renderRequest as ollama } from '../../src/models/ollama/render.js';
+import { renderRequest as gemini } from '../../src/models/gemini/client.js';
+import { renderRequest as ollama } from '../../src/models/ollama/client.js';
 import { renderChat as chat } from '../../src/models/openai/render-chat.js';
 import { call, request, result, says, user } from './builders.js';
 

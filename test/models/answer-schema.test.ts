@@ -2,11 +2,11 @@ import type { JsonObject } from '../../src/records/message.js';
 import { summaryJsonSchema } from '../../src/memory/compaction/summary-answer.js';
 import { toStrictSchema } from '../../src/models/answer-schema.js';
 import { renderRequest as renderAnthropic } from '../../src/models/anthropic/render.js';
-import { renderRequest as renderGemini } from '../../src/models/gemini/render.js';
+import { renderRequest as renderGemini } from '../../src/models/gemini/client.js';
 import type { ModelRequest } from '../../src/models/model.js';
-import { renderRequest as renderOllama } from '../../src/models/ollama/render.js';
+import { renderRequest as renderOllama } from '../../src/models/ollama/client.js';
 import { renderChat } from '../../src/models/openai/render-chat.js';
-import { renderResponses } from '../../src/models/openai/render-responses.js';
+import { renderResponses } from '../../src/models/openai/client.js';
 import { strictSchemaProblem } from '../support/provider-apis/check-answer-schema.js';
 import { request } from './builders.js';
 

@@ -1,8 +1,8 @@
 /** What conformance cannot say over HTTP: the oddities of one provider's stream each. */
-import { createAnswer as createGeminiAnswer } from '../../src/models/gemini/answer.js';
+import { createAnswer as createGeminiAnswer } from '../../src/models/gemini/client.js';
 import type { ModelDelta, ModelFailure } from '../../src/models/model.js';
-import { createAnswer as createOllamaAnswer } from '../../src/models/ollama/answer.js';
-import { createChatAnswer } from '../../src/models/openai/chat-answer.js';
+import { createAnswer as createOllamaAnswer } from '../../src/models/ollama/client.js';
+import { createChatAnswer } from '../../src/models/openai/client.js';
 import { createResponsesAnswer } from '../../src/models/openai/responses-answer.js';
 import { Refusal } from '../../src/models/refusal.js';
 

@@ -1,4 +1,4 @@
-import { renderRequest } from '../../src/models/gemini/render.js';
+import { renderRequest } from '../../src/models/gemini/client.js';
 import { checkGemini } from '../support/provider-apis/check-gemini.js';
 import { opaque, request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';

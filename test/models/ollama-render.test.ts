@@ -1,4 +1,4 @@
-import { renderRequest } from '../../src/models/ollama/render.js';
+import { renderRequest } from '../../src/models/ollama/client.js';
 import { checkOllama } from '../support/provider-apis/check-ollama.js';
 import { request } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';

@@ -1,4 +1,4 @@
-import { renderResponses } from '../../src/models/openai/render-responses.js';
+import { renderResponses } from '../../src/models/openai/client.js';
 import { checkResponses } from '../support/provider-apis/check-responses.js';
 import { opaque, request } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';

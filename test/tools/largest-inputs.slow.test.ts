@@ -10,7 +10,7 @@ import { createEditFile } from '../../src/tools/builtin/files/edit-file.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { FILE_BYTES } from '../../src/tools/builtin/files/write-file.js';
-import { readablePage } from '../../src/tools/builtin/web/readable-page.js';
+import { readablePage } from '../../src/tools/builtin/web/fetch-url.js';
 import { secretLeaving } from '../../src/tools/egress-scan.js';
 import { createShapeMeter, MAX_DEPTH, MAX_VALUES } from '../../src/tools/mcp/message-shape.js';
 import { toToolResult } from '../../src/tools/mcp/result.js';

@@ -7,8 +7,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import type { QueueEdit } from '../../conversation/protocol/contract.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
 import { showItems } from './debug-items.js';
-import { createEntryReader, liveScene } from './debug-scene.js';
-import type { DebugScene } from '../../insight/scene.js';
+import { type DebugScene, chunksOf } from '../../insight/scene.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
 import { loadMeasure } from '../views/table.js';
 import { breakpointsInWords, queuedInWords } from '../views/control.js';
@@ -17,6 +16,10 @@ import { renderDebug, type DebugLook } from '../views/debug-screen.js';
 import type { CommandSession } from '../session/with-client.js';
 import type { Breakpoints } from '../../conversation/protocol/stepping.js';
 import { errorMessage } from '../../platform/errors.js';
+import type { PerduraClient } from '../../client.js';
+import { tokenCounterBy } from '../../models/token-counter.js';
+import type { Entry } from '../../records/message.js';
+import { slotsOf } from '../../records/slots.js';
 
 const KEYS =
   's step  i into  o over  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  m memory items  q quit';
@@ -255,4 +258,30 @@ export function readBreakpointLine(line: string, before: Breakpoints): Breakpoin
 
 function isYes(text: string): boolean {
   return /^y(es)?$/i.test(text);
+}
+
+/** What the debugger shows of a conversation that runs. */
+
+/** Entries never change: each is read once. */
+function createEntryReader(client: Pick<PerduraClient, 'entries'>, id: string): (slots: readonly number[]) => Promise<Map<number, Entry>> {
+  const known = new Map<number, Entry>();
+  return async (slots) => {
+    const unknown = slots.filter((slot) => !known.has(slot));
+    if (unknown.length > 0) for (const entry of await client.entries(id, unknown)) known.set(entry.slot, entry);
+    return known;
+  };
+}
+
+async function liveScene(client: PerduraClient, id: string, read: ReturnType<typeof createEntryReader>): Promise<DebugScene> {
+  const [status, queue, index, control, approvals] = await Promise.all([
+    client.status(id),
+    client.queue(id),
+    client.context(id),
+    client.control(id).catch(() => null),
+    client.approvals(id).catch(() => []),
+  ]);
+  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
+  const entries = await read(slots).catch(() => new Map<number, Entry>());
+  const { count } = await tokenCounterBy(index.tokenizer);
+  return { id, status, queue, index, control, approvals, chunks: chunksOf(index, entries, control, count) };
 }

@@ -1,14 +1,16 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
 import { describeSettings, loadMachine, variablesOf, secretsOf, type Config } from '../../config.js';
-import { isBroken, pasteable, renderReport, type Report } from './finding.js';
+import { isBroken, pasteable, renderReport, type Report, broken, ok, warning, type Finding } from './finding.js';
 import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { agentsFolder } from '../../agents/agents-folder.js';
-import { checkAuth } from './gateway.js';
 import { checkSettingPackages } from './packages.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
+import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
+import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
+import { errorMessage } from '../../platform/errors.js';
 
 export interface DoctorOptions {
   readonly format: 'text' | 'json' | 'jsonl';
@@ -51,4 +53,36 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
     output.line(shown(toTerminalJson(found, options.format === 'json' ? 2 : undefined)));
   }
   return isBroken(found) ? EXIT.failed : EXIT.ok;
+}
+
+/** Who may open the gateway, where PERDURA_AUTH says it; nothing where it does not. */
+
+export async function checkAuth(
+  { authFile }: Pick<Config, 'authFile'>,
+  isThere: (name: string) => boolean = isInstalled,
+): Promise<Finding[]> {
+  if (authFile === undefined) return [];
+  try {
+    const { tokens, jwt } = await readAuthFile(authFile);
+    const expired = tokens.filter((token) => isExpired(token)).map(({ name }) => name);
+    const missing = jwt === undefined ? [] : OIDC_PACKAGES.filter((name) => !isThere(name));
+    const users = jwt === undefined ? '' : `, users of ${new URL(jwt.issuer).host}`;
+    return [
+      ok('Gateway', `${tokens.length} tokens${users}`),
+      ...(expired.length === 0
+        ? []
+        : [
+            warning(
+              'Gateway',
+              `${expired.slice(0, 5).join(', ')} opens nothing any more: its time is over`,
+              `perdura token revoke ${expired[0]}`,
+            ),
+          ]),
+      ...(missing.length === 0
+        ? []
+        : [broken('Gateway', `tokens of its identity provider cannot be checked: ${needsInWords(missing)}`, installCommand(missing))]),
+    ];
+  } catch (error) {
+    return [broken('Gateway', errorMessage(error), 'correct that file, or unset PERDURA_AUTH')];
+  }
 }

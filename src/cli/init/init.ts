@@ -1,6 +1,6 @@
 /** `perdura init`: makes a project that runs at once. Nothing of a folder is overwritten, or used, unless `--force` says so. */
-import { lstat, mkdir, realpath, rename, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { lstat, mkdir, realpath, rename, writeFile, readdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { packageManager } from '../../config.js';
 import { counted } from '../../records/text.js';
 import { runProgram } from '../services/programs.js';
@@ -8,10 +8,9 @@ import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
-import { nameLike, nameRefusal } from './package-name.js';
-import { perduraSource } from './perdura-source.js';
-import { projectFiles, type TemplateFile } from './template.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
+import { existsSync, readFileSync } from 'node:fs';
+import { packageVersion } from '../../platform/version.js';
 
 interface InitOptions {
   readonly name?: string;
@@ -162,4 +161,96 @@ function nextSteps(
     '',
     'Without ANTHROPIC_API_KEY a scripted stand-in answers, which is no language model: put a key into .env (see .env.example).',
   ];
+}
+
+/** What npm takes for the name of a new package. */
+
+const MAX_NAME = 214;
+const PATTERN = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
+/** npm installs no package into one of the same name, and takes the other two for folders of its own. */
+const TAKEN = ['perdura', 'node_modules', 'favicon.ico'];
+
+/** Why not; undefined for a name that can be taken. */
+function nameRefusal(name: string): string | undefined {
+  if (TAKEN.includes(name)) return `a project cannot be called ${JSON.stringify(name)}`;
+  if (name.length <= MAX_NAME && PATTERN.test(name)) return undefined;
+  return `${JSON.stringify(name.slice(0, 80))} cannot be the name of a package: lower-case letters, digits, "-", "_" and "." are, up to ${MAX_NAME} of them`;
+}
+
+/** The nearest name that can be taken. */
+function nameLike(name: string): string {
+  const plain = name
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[-._]+|[-._]+$/g, '')
+    .slice(0, 50);
+  return nameRefusal(plain) === undefined ? plain : 'my-agent';
+}
+
+/** Where a new project is to get Perdura from: where this one came from. A tarball or a clone is not on any registry. */
+
+const ROOT = join(__dirname, '..', '..', '..');
+
+/** As it stands in the dependencies of package.json: `^0.1.0`, or `file:…` from the project's folder. */
+function perduraSource(project: string, root = ROOT): string {
+  const from = (place: string): string => `file:${relative(project, place).split(sep).join('/') || '.'}`;
+  const modules = dirname(root);
+  // A clone has no node_modules above it.
+  if (basename(modules) !== 'node_modules') return from(root);
+  const tarball = installedFrom(modules);
+  return tarball === undefined ? `^${packageVersion()}` : from(tarball);
+}
+
+/** The file or folder that npm has installed it from; undefined for a registry. */
+function installedFrom(modules: string): string | undefined {
+  try {
+    const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8')) as {
+      readonly packages?: Readonly<Record<string, { readonly resolved?: string } | undefined>>;
+    };
+    const resolved = lock.packages?.['node_modules/perdura']?.resolved;
+    if (!resolved?.startsWith('file:')) return undefined;
+    const file = resolve(dirname(modules), decodeURIComponent(resolved.slice('file:'.length)));
+    return existsSync(file) ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The files of a new project, as they are in the package's `templates/project`, with what differs from project to project filled in. */
+
+const TEMPLATE = join(__dirname, '..', '..', '..', 'templates', 'project');
+/** npm leaves a `.gitignore` out of a package, and a `.env…` is not looked for in one. */
+const HIDDEN: Readonly<Record<string, string>> = { gitignore: '.gitignore', 'env.example': '.env.example' };
+/** The name in the template. */
+const PLACEHOLDER = 'my-agent';
+
+interface TemplateFile {
+  /** In the project, with slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Sorted by path. `perdura`: what stands in package.json for the version of Perdura. */
+async function projectFiles({ name, perdura }: { readonly name: string; readonly perdura: string }): Promise<readonly TemplateFile[]> {
+  const found = await readdir(TEMPLATE, { recursive: true, withFileTypes: true });
+  const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const all = await Promise.all(
+    files.map(async (file) => {
+      const path = file
+        .slice(TEMPLATE.length + 1)
+        .split(sep)
+        .join('/');
+      return { path: HIDDEN[path] ?? path, text: fill(path, await readFile(file, 'utf8'), { name, perdura }) };
+    }),
+  );
+  return all.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function fill(path: string, text: string, { name, perdura }: { readonly name: string; readonly perdura: string }): string {
+  if (path === 'README.md') return text.replace(`# ${PLACEHOLDER}\n`, `# ${name}\n`);
+  if (path !== 'package.json') return text;
+  const manifest = JSON.parse(text) as { readonly dependencies: Readonly<Record<string, string>> };
+  const dependencies = { ...manifest.dependencies, perdura };
+  return `${JSON.stringify({ ...manifest, name, dependencies }, null, 2)}\n`;
 }

@@ -1,17 +1,21 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
-import { join } from 'node:path';
-import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
-import type { Person } from '../terminal/ask.js';
+import { join, basename, dirname } from 'node:path';
+import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection, queueFile } from '../../config.js';
+import { type Person, canAsk, confirm } from '../terminal/ask.js';
 import type { Output } from '../terminal/output.js';
 import { checkMemoryFolder, asSentence } from './memory-folder.js';
-import { queueOf } from './own-queue.js';
-import { uiLink } from './temporal-connection.js';
+import { uiLink, hasWorker, openNamespace } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess, workerChangeInWords, type WorkerChange, type WorkerProcess } from './worker-process.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { errorMessage } from '../../platform/errors.js';
 import { orAborted } from '../../platform/promises.js';
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { findOthers, takenInWords } from '../../client/temporal/worker-place.js';
+import { openStore } from '../../stores/open.js';
 
 export interface Services {
   uiLink(conversation: string): string | undefined;
@@ -161,4 +165,57 @@ async function checkRedis(url: string): Promise<string> {
   } finally {
     redis.disconnect();
   }
+}
+
+/** Which task queue this folder's worker takes: the one of the settings, or one of its own where another folder's worker has that. */
+
+/** Asks the person, where one can be asked; else a worker of another store is an error. */
+async function queueOf(
+  config: Config,
+  temporal: TemporalConnection,
+  { output, person }: { readonly output: Output; readonly person: Person },
+): Promise<string> {
+  const { taskQueue } = config;
+  const connection = await openNamespace(temporal);
+  try {
+    const { namespace } = temporal;
+    // The usual case: no other worker is there, and no store need be asked.
+    if (!(await hasWorker(connection, namespace, taskQueue))) return taskQueue;
+    // Which agents there are, the worker's own code decides: it refuses by itself.
+    const place = { store: await storeOf(config), agents: '' };
+    const other = (await findOthers(connection, { namespace, taskQueue, place })).find(({ differs }) => differs === 'store');
+    if (other === undefined) return taskQueue;
+    const taken = takenInWords(taskQueue, other);
+    if (!canAsk(person)) throw new CliError(taken, EXIT.usage);
+    const own = nameFor(config.cwd);
+    output.say(`\n  ${taken}\n`);
+    if (!(await confirm(person, `Use task queue ${own} for this folder from now on?`, true)))
+      throw new CliError(`not started: ${taken}`, EXIT.usage);
+    await mkdir(dirname(queueFile(config.cwd)), { recursive: true });
+    await writeFile(queueFile(config.cwd), `${own}\n`);
+    output.report('Queue', `${own}, for this folder from now on (.perdura/task-queue)`);
+    return own;
+  } finally {
+    await connection.close();
+  }
+}
+
+async function storeOf(config: Config): Promise<string> {
+  const store = openStore(config);
+  try {
+    return await store.id();
+  } finally {
+    await store.close();
+  }
+}
+
+/** Two folders of one name have two. */
+function nameFor(cwd: string): string {
+  const folder = realpathSync(cwd);
+  const name = basename(folder)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 40);
+  return `perdura-${name === '' ? '' : `${name}-`}${createHash('sha256').update(folder).digest('hex').slice(0, 4)}`;
 }

@@ -12,10 +12,16 @@ import { runningTurn } from '../core/turns/running-turn.js';
 import { shownTurn, viewAgain, viewOf, type ShownTurn } from '../core/turns/shown-turn.js';
 import type { AnsweredCall } from '../core/calls/waiting-calls.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { answerAgain } from './again.js';
-import { createChunks, type Chunk } from './chunks.js';
-import { toUiMessages } from './history.js';
+import { createChunks, type Chunk, type Metadata } from './chunks.js';
 import { chatRequest, startOf, wishOf, type Wish } from './request.js';
+import { partSchema } from '../../conversation/protocol/input.js';
+import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
+import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
+import type { TurnEnd } from '../../records/turn-end.js';
+import { toOutput } from './output.js';
+import type { PerduraClient } from '../../client.js';
+import type { Message } from '../../conversation/protocol/contract.js';
+import { joinedTurn } from '../core/turns/joined-turn.js';
 
 export const CHAT_PATH = '/api/chat';
 const MAX_HISTORY = 200;
@@ -111,4 +117,129 @@ function streamed(context: GatewayContext, chunks: (gone: AbortSignal) => AsyncG
     },
     (error) => ({ data: JSON.stringify({ type: 'error', errorText: toProblem(error).message }) }),
   );
+}
+
+/** What was said, as the UI messages with which a page begins. Pure. A turn is one answer, by the id that its stream has. */
+
+type ShownPart =
+  | { readonly type: 'step-start' }
+  | { readonly type: 'text' | 'reasoning'; readonly text: string; readonly state: 'done' }
+  | { readonly type: 'file'; readonly mediaType: string; readonly url: string }
+  | {
+      readonly type: `tool-${string}`;
+      readonly toolCallId: string;
+      readonly state: 'input-available' | 'output-available' | 'output-error';
+      readonly input: JsonValue;
+      readonly output?: JsonValue;
+      readonly errorText?: string;
+      readonly providerExecuted: boolean;
+    };
+
+interface ShownMessage {
+  readonly id: string;
+  readonly role: 'user' | 'assistant';
+  readonly parts: readonly ShownPart[];
+  readonly metadata: Metadata;
+}
+
+function toUiMessages(entries: readonly Entry[], ends: readonly TurnEnd[]): ShownMessage[] {
+  const turns = new Map<string, Entry[]>();
+  for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
+  return [...turns].flatMap(([turn, own]) => {
+    const end = ends.findLast((one) => one.turn === turn);
+    const metadata: Metadata = { turn, ...(end && { stopReason: end.stopReason, ...(end.error && { error: end.error }) }) };
+    const said = own.filter(({ message }) => isFromPerson(message)).map((entry) => userMessage(entry));
+    const parts = answerParts(own);
+    return parts.length === 0 && end === undefined ? said : [...said, { id: turn, role: 'assistant' as const, parts, metadata }];
+  });
+}
+
+function userMessage({ message, messageId, turn, slot }: Entry): ShownMessage {
+  const text = message.role === 'user' ? partSchema(shownText(message.text)).text : '';
+  const media = message.role === 'user' ? sourcesIn(message).flatMap(({ source }) => filePart(source)) : [];
+  const parts: ShownPart[] = [...media, ...(text === '' ? [] : [{ type: 'text', text, state: 'done' } as const])];
+  return { id: messageId === undefined ? `${turn}-${slot}` : pageIdOf(messageId), role: 'user', parts, metadata: { turn } };
+}
+
+function filePart(source: MediaSource): ShownPart[] {
+  const { mediaType } = source;
+  if ('ref' in source) return [];
+  return [{ type: 'file', mediaType, url: 'url' in source ? source.url : `data:${mediaType};base64,${source.base64}` }];
+}
+
+function answerParts(entries: readonly Entry[]): ShownPart[] {
+  return entries.flatMap(({ message }): ShownPart[] => {
+    if (message.role !== 'assistant') return [];
+    const parts = message.blocks.flatMap((block): ShownPart[] => {
+      if (block.kind === 'text') return [{ type: 'text', text: shownText(block.text), state: 'done' }];
+      if (block.kind === 'thinking') return block.text === '' ? [] : [{ type: 'reasoning', text: block.text, state: 'done' }];
+      return block.kind === 'tool-call' ? [toolPart(block, entries)] : [];
+    });
+    return [{ type: 'step-start' }, ...parts];
+  });
+}
+
+function toolPart(
+  { callId, name, input }: { readonly callId: string; readonly name: string; readonly input: JsonValue },
+  entries: readonly Entry[],
+): ShownPart {
+  const found = entries.findLast(({ message }) => message.role === 'tool' && message.callId === callId)?.message;
+  const call = { type: `tool-${withoutPrefix(name)}`, toolCallId: callId, input, providerExecuted: true } as const;
+  // What the page has brought is its to answer.
+  if (found?.role !== 'tool') return { ...call, state: 'input-available', providerExecuted: !isClientTool(name) };
+  const text = shownText(found.text);
+  return found.outcome === 'ok'
+    ? { ...call, state: 'output-available', output: isClientTool(name) ? toOutput(text) : text }
+    : { ...call, state: 'output-error', errorText: text || found.outcome };
+}
+
+/**
+ * A message answered anew, or in other words. A page goes on with the id that it gave the message, and here each time is a message of its
+ * own: `<id>~again-<n>`, which the history shows by the page's id.
+ */
+
+const AGAIN = /~again-(\d{1,6})$/;
+
+function pageIdOf(messageId: string): string {
+  return messageId.replace(AGAIN, '');
+}
+
+interface Again {
+  readonly turn: string;
+  /** Its events begin after it. */
+  readonly after: string;
+}
+
+/** Undefined where the message was never taken: it is then a first one. `isEdit`: its text is another than before. */
+async function answerAgain(
+  { client }: Conversations,
+  id: string,
+  message: Message & { readonly id: string },
+  signal: AbortSignal,
+): Promise<Again | undefined> {
+  const said = await saidIn(client, id);
+  const known = said.findLast(({ messageId }) => pageIdOf(messageId ?? '') === message.id);
+  if (known === undefined) return undefined;
+  const times = Number(AGAIN.exec(known.messageId ?? '')?.[1] ?? 0);
+  const messageId = `${message.id}~again-${times + 1}`;
+  const after = await client.newestCursor(id);
+  const options = { messageId, signal };
+  const again =
+    known.turn === said.at(-1)?.turn && textOf(known) === message.text
+      ? client.retry(id, options)
+      : client.edit(id, message.text, { ...options, turn: known.turn });
+  const answered = again.then(({ turnId }) => turnId ?? '');
+  return { turn: await joinedTurn(client, id, { messageId, after, signal, answered }), after };
+}
+
+async function saidIn(client: PerduraClient, id: string): Promise<readonly Entry[]> {
+  const entries = await client.history(id).catch((error: unknown) => {
+    if ((error as { kind?: string }).kind === 'not-found') return [];
+    throw error;
+  });
+  return entries.filter(({ message }) => isFromPerson(message));
+}
+
+function textOf({ message }: Entry): string | undefined {
+  return message.role === 'user' && typeof message.text === 'string' ? message.text : undefined;
 }

@@ -2,20 +2,78 @@
 import { z } from 'zod';
 import { estimateTokens } from '../../records/token-usage.js';
 import { signalOf, type GatewayApp } from '../context.js';
-import { toProblem } from '../core/errors.js';
-import { submitSupplied } from '../core/go-on.js';
+import { toProblem, isUntaken, type Problem, GatewayError } from '../core/errors.js';
+import { submitSupplied, answerNamed } from '../core/go-on.js';
 import { createOneText } from '../core/turns/one-text.js';
-import { agentOf, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { agentOf, idempotencyKey, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
 import { refuseFailed } from '../core/turns/turn-failure.js';
-import { turnPieces, type TurnPiece } from '../core/turns/turn-texts.js';
+import { turnPieces, type TurnPiece, joined, type Whole } from '../core/turns/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './content.js';
-import { toAnthropicError } from './errors.js';
-import { continueThread, thread } from './thread.js';
-import { blockStart, blockStop, message, messageEnd, messageStart, textDelta, type MessageEvent, type MessageHead } from './frames.js';
+import type { Context } from 'hono';
+import { ID_PATTERN, type StopReason, type TurnResult } from '../../conversation/protocol/contract.js';
+import type { Conversations } from '../core/conversations.js';
+import type { Going } from '../core/calls/client-answers.js';
+import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
 
-export { answerAnthropicProblem } from './errors.js';
+/**
+ * Message threads (`message-threads-2026-08-12`), as far as the tool runner of Anthropic's client goes: answers of tools come without the
+ * history, after the message that asked for them. For anything else the client is asked for the history, which finds the conversation.
+ */
+
+const thread = z.looseObject({ type: z.string(), previous_message_id: z.string().max(500).optional() });
+
+const THREAD_NOT_FOUND = 'thread-not-found';
+
+const NAME = /^msg_(.{1,64})-(turn_\d{4,15})(?:-c\d{1,6})?$/;
+
+/** Undefined: the request has the whole history. */
+async function continueThread(
+  core: Conversations,
+  given: z.output<typeof thread> | undefined,
+  answering: Parameters<typeof answerNamed>[2],
+): Promise<Going | undefined> {
+  if (given === undefined || given.type === 'create') return undefined;
+  if (given.type !== 'continue') throw unsupported(`a thread of the type ${JSON.stringify(given.type.slice(0, 40))}`, 'thread.type');
+  const [, conversation = '', turn = ''] = NAME.exec(given.previous_message_id ?? '') ?? [];
+  if (!answering.supplied.answers || !ID_PATTERN.test(conversation)) throw notFound();
+  return answerNamed(core, conversation, answering, turn).catch((error: unknown) => {
+    const { type } = toProblem(error);
+    throw type === 'not-waiting' || type === 'not-found' ? notFound() : error;
+  });
+}
+
+function notFound(): GatewayError {
+  return new GatewayError({
+    status: 404,
+    type: THREAD_NOT_FOUND,
+    message: 'thread.previous_message_id: there is nothing to continue from it; send all messages',
+    param: 'thread',
+  });
+}
+
+/** Errors as Anthropic's clients read them. */
+
+const TYPES: Partial<Record<Problem['status'], string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  500: 'api_error',
+  503: 'overloaded_error',
+};
+
+function toAnthropicError({ status, type, message }: Problem): object {
+  const details = type === THREAD_NOT_FOUND && { details: { error_code: 'thread_not_found' } };
+  return { type: 'error', error: { type: TYPES[status] ?? 'invalid_request_error', message, ...details } };
+}
+
+export function answerAnthropicProblem(context: Context, problem: Problem): Response {
+  if (!isUntaken(problem)) context.header('x-should-retry', 'false');
+  return context.json(toAnthropicError(problem), problem.status);
+}
 
 const request = z.looseObject({
   ...prompt,
@@ -86,4 +144,95 @@ async function* events(head: MessageHead, pieces: AsyncIterable<TurnPiece>): Asy
     if (isOpen) yield sse(blockStop);
     for (const event of messageEnd(head, piece, isOpen)) yield sse(event);
   }
+}
+
+/** Messages: a turn as a message, and as its events. Pure. */
+
+interface MessageHead {
+  readonly id: string;
+  readonly model: string;
+  readonly conversation: string;
+}
+
+const STOP: Partial<Record<StopReason, string>> = { 'tool-limit': 'max_tokens', budget: 'max_tokens', refused: 'refusal' };
+
+function stopReason({ result, calls }: Whole): string {
+  if (calls.length > 0) return 'tool_use';
+  return STOP[result.stopReason] ?? 'end_turn';
+}
+
+function usageOf({ usage }: TurnResult): object {
+  return {
+    input_tokens: usage.inputTokens - usage.cachedTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: usage.cachedTokens,
+    output_tokens: usage.outputTokens,
+  };
+}
+
+function message(head: MessageHead, whole: Whole): object {
+  const { id, model } = head;
+  const text = joined(whole.texts);
+  return {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [
+      ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
+      ...whole.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
+    ],
+    stop_reason: stopReason(whole),
+    stop_sequence: null,
+    usage: usageOf(whole.result),
+  };
+}
+
+function toolUse({ conversation }: MessageHead, { callId, name }: ClientCall): object {
+  return { type: 'tool_use', id: publicCallId(conversation, callId, 'toolu_'), name, caller: { type: 'direct' } };
+}
+
+interface MessageEvent {
+  readonly type: string;
+}
+
+function messageStart({ id, model }: MessageHead): MessageEvent {
+  const usage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
+  const begun = { id, type: 'message', role: 'assistant', model, content: [], stop_reason: null, stop_sequence: null, usage };
+  return { type: 'message_start', ...{ message: begun } };
+}
+
+const AT = { index: 0 };
+const blockStart: MessageEvent = {
+  type: 'content_block_start',
+  ...AT,
+  ...{ content_block: { type: 'text', text: '', citations: null } },
+};
+const blockStop: MessageEvent = { type: 'content_block_stop', ...AT };
+
+function textDelta(text: string): MessageEvent {
+  return { type: 'content_block_delta', ...AT, ...{ delta: { type: 'text_delta', text } } };
+}
+
+/** Calls after the text, one block each; `first`: the number of the first. */
+function callBlocks(head: MessageHead, { calls }: Whole, first: number): readonly MessageEvent[] {
+  return calls.flatMap((call, at) => {
+    const index = first + at;
+    const delta = { type: 'input_json_delta', partial_json: JSON.stringify(call.input) };
+    return [
+      { type: 'content_block_start', ...{ index, content_block: { ...toolUse(head, call), input: {} } } },
+      { type: 'content_block_delta', ...{ index, delta } },
+      { type: 'content_block_stop', ...{ index } },
+    ];
+  });
+}
+
+/** `hasText`: a text block came before. */
+function messageEnd(head: MessageHead, whole: Whole, hasText: boolean): readonly MessageEvent[] {
+  const delta = { stop_reason: stopReason(whole), stop_sequence: null };
+  return [
+    ...callBlocks(head, whole, hasText ? 1 : 0),
+    { type: 'message_delta', ...{ delta, usage: usageOf(whole.result) } },
+    { type: 'message_stop' },
+  ];
 }

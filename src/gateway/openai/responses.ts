@@ -1,13 +1,13 @@
 /** `/v1/responses`: create, stream, retrieve, come back to, cancel. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { turnNumber } from '../../records/identity.js';
+import { turnNumber, turnId } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, submitted, type Going } from '../core/calls/client-answers.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
-import { toProblem } from '../core/errors.js';
+import { toProblem, GatewayError } from '../core/errors.js';
 import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
 import { workflowIdOf } from '../core/public-id.js';
 import { END_PATIENCE_MS, endOf, stopTurn } from '../core/turns/one-turn.js';
@@ -18,9 +18,9 @@ import { sendEvents, type ServerEvent } from '../sse.js';
 import { argumentsOf, content, readMessages, schemaFormat, type Message } from './content.js';
 import { openaiErrorOf } from './errors.js';
 import { createResponseEvents } from './response-events.js';
-import { noResponse, readResponseId, responseId, type ResponseName } from './response-id.js';
 import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
 import { toolFields, toolsOf } from './tools.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 const item = z.looseObject({
   type: z.string().optional(),
@@ -267,4 +267,33 @@ async function* eventsAfter(
       else if (isLast) yield { ...event, sequence_number: after + 1 };
     }
   }
+}
+
+/** Ids of responses: the conversation and the turn are in them, so that any gateway finds both. */
+
+interface ResponseName {
+  readonly conversation: string;
+  readonly turn: string;
+  /** The last of the calls that the client had answered before it. */
+  readonly after?: string;
+}
+
+const NAME = /^(.{1,64}):turn_(\d{1,15})(\/c\d{1,6})?$/;
+
+/** A message that cleared the session has no turn: its id names `turn_0000`, which there never is. */
+export function responseId(conversation: string, turn: string | null, after?: string): string {
+  return `resp_${Buffer.from(`${conversation}:${after ?? turn ?? turnId(0)}`).toString('base64url')}`;
+}
+
+/** Throws `not-found` for what this gateway cannot have given out. */
+export function readResponseId(id: string, param: string): ResponseName {
+  const [, conversation = '', number = '', call] =
+    NAME.exec(id.startsWith('resp_') && id.length < 200 ? Buffer.from(id.slice(5), 'base64url').toString() : '') ?? [];
+  const turn = turnId(Number(number));
+  if (ID_PATTERN.test(conversation)) return { conversation, turn, ...(call !== undefined && { after: `${turn}${call}` }) };
+  throw noResponse(param);
+}
+
+function noResponse(param: string): GatewayError {
+  return new GatewayError({ status: 404, type: 'response-not-found', message: 'there is no response of that id', param });
 }

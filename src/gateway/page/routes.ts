@@ -1,7 +1,9 @@
 /** The page for people, at `/` for browsers. Nothing of it needs a token: it is the same for everybody, and asks the native API for the rest. */
-import { join } from 'node:path';
+import { join, extname, sep } from 'node:path';
 import type { GatewayApp, GatewayContext } from '../context.js';
-import { readPageFiles, toFile, type PageFile } from './files.js';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 
 /** Where the package has it: `dist/web`. */
 export const OWN_PAGE = join(__dirname, '..', '..', 'web');
@@ -69,4 +71,52 @@ function answer(context: GatewayContext, { type, bytes, gzipped, etag }: PageFil
   const takesGzip = /\bgzip\b/.test(context.req.header('accept-encoding') ?? '');
   if (gzipped === undefined || !takesGzip) return context.body(bytes, 200, { 'content-type': type });
   return context.body(gzipped, 200, { 'content-type': type, 'content-encoding': 'gzip' });
+}
+
+/** The page as it was built, in memory: it is small, and a path can then name nothing but its own files. */
+
+interface PageFile {
+  readonly type: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Absent where that would not be smaller. */
+  readonly gzipped?: Uint8Array<ArrayBuffer>;
+  readonly etag: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+/** It is made by us and has a few hundred kilobytes: more is another folder. */
+const MAX_FILES = 500;
+
+/** By their paths below the page, such as `assets/index-4f3a.js`; empty where the folder is not there. */
+function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
+  const found = new Map<string, PageFile>();
+  for (const path of listed(folder).slice(0, MAX_FILES)) {
+    const type = TYPES[extname(path)];
+    if (type === undefined || !statSync(join(folder, path)).isFile()) continue;
+    found.set(path.split(sep).join('/'), toFile(type, readFileSync(join(folder, path))));
+  }
+  return found;
+}
+
+function toFile(type: string, content: Buffer): PageFile {
+  const gzipped = gzipSync(content, { level: 9 });
+  return {
+    type,
+    bytes: new Uint8Array(content),
+    ...(gzipped.length < content.length && { gzipped: new Uint8Array(gzipped) }),
+    etag: `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`,
+  };
+}
+
+function listed(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  } catch {
+    return [];
+  }
 }

@@ -17,8 +17,8 @@ import { qualifiedScope, scopeParts } from '../../records/scope.js';
 import { createTenantIds, type TenantIds } from './ids.js';
 import { createIdsOfNoTenant } from './no-tenant.js';
 import { createPublicIds } from './public-ids.js';
-import { createReveal, type Asked } from './reveal.js';
-import { createTenantScope } from './scope.js';
+import { createReveal, type Asked, type Reveal } from './reveal.js';
+import type { ScopeMemory } from '../../client/memory.js';
 
 /** `key`: the same for every gateway of an installation, and secret (docs/operations/deploying.md). */
 export function createTenantClient(client: PerduraClient, tenant: string, key: string): PerduraClient {
@@ -289,4 +289,40 @@ type Tail<F> = F extends (id: string, ...rest: infer Rest) => unknown ? Rest : n
 /** Sub-agents are known by their parent's. */
 function basePart(publicId: string): string {
   return publicId.split(':')[0] ?? publicId;
+}
+
+/** Long-term memory of a tenant's scope, in the names that the tenant knows. */
+
+interface Frame {
+  readonly reveal: Reveal;
+  readonly workflowId: (publicId: string) => Promise<string>;
+  readonly asked: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+function createTenantScope(memory: ScopeMemory, scope: string, { reveal, asked, workflowId }: Frame): ScopeMemory {
+  const shown = <T>(work: () => Promise<T>): Promise<T> => asked(async () => reveal.value(await work()));
+  return {
+    scope,
+    text: () => asked(() => memory.text()),
+    changes: () => shown(() => memory.changes()),
+    textOf: (version) => asked(() => memory.textOf(version)),
+    history: () => asked(async () => each(await memory.history(), reveal.value)),
+    search: (question, { conversation, ...options } = {}) =>
+      shown(async () => {
+        const own = conversation === undefined ? undefined : await workflowId(conversation);
+        return memory.search(question, { ...options, conversation: own });
+      }),
+    open: (address, around) => shown(() => memory.open(address, around)),
+    facts: (options) => shown(() => memory.facts(options)),
+    proposals: () => shown(() => memory.proposals()),
+    status: () => shown(() => memory.status()),
+    wouldForget: (text) => asked(() => memory.wouldForget(text)),
+    forget: (text) => asked(() => memory.forget(text)),
+    review: (id, decision) => asked(() => memory.review(id, decision)),
+    care: (agent) => asked(() => memory.care(agent)),
+  };
+}
+
+async function* each<T>(items: AsyncIterable<T>, change: (item: T) => Promise<T>): AsyncGenerator<T> {
+  for await (const item of items) yield await change(item);
 }

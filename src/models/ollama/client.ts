@@ -3,10 +3,21 @@ import type { Ollama } from 'ollama' with { 'resolution-mode': 'import' };
 import { loadOptional } from '../../platform/optional-package.js';
 import type { Provider } from '../failure.js';
 import { guardedCall, type Line } from '../guarded-call.js';
-import type { Model, ModelRequest } from '../model.js';
-import { createAnswer, withCheckedLines } from './answer.js';
-import { renderRequest } from './render.js';
+import type { Model, ModelRequest, ModelDelta, ToolDescription } from '../model.js';
 import { createWindows, windowOf } from './window.js';
+import type { ModelStop, AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
+import { type Answer, NO_USAGE, settledStop } from '../answer.js';
+import { createDraft } from '../draft.js';
+import { asCount, asList, asObject, asText } from '../read-json.js';
+import { brokenStream, toSentInput } from '../tool-input.js';
+import { toRefusal } from '../refusal.js';
+import { isRecord } from '../../platform/json.js';
+import type { ChatRequest, Message, Tool } from 'ollama';
+import { answerTokens } from '../context-window.js';
+import { sentSchema } from '../answer-schema.js';
+import { documentInWords, inTurns, recordingsInWords, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
+import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { toWireName } from '../wire-names.js';
 
 export interface OllamaOptions {
   /** A URL. Default: this machine, port 11434. `user:password@` in it goes along as a header. */
@@ -79,4 +90,177 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
+}
+
+/**
+ * Puts an answer together from Ollama's lines.
+ *
+ * Only a line that says `done` ends an answer. Tool calls count only if the model stopped by itself: Ollama has no word for stopping to
+ * call tools.
+ */
+
+const STOPS: ReadonlyMap<string, ModelStop> = new Map([
+  ['stop', 'end'],
+  ['length', 'max-tokens'],
+]);
+
+export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
+  const draft = createDraft(provider, onDelta);
+  let usage = NO_USAGE;
+  let reason: string | undefined;
+  let calls = 0;
+
+  const takeCall = (value: unknown): void => {
+    const { name, arguments: input } = asObject(asObject(value).function);
+    const call = draft.call({ callId: `call_${calls++}`, name: asText(name), input: typeof input === 'string' ? {} : (input ?? {}) });
+    // An object by the API; servers in its place may send text.
+    call.grow(asText(input));
+  };
+
+  return {
+    take(value) {
+      const line = asObject(value);
+      const message = asObject(line.message);
+      draft.say('thinking', asText(message.thinking));
+      draft.say('text', asText(message.content));
+      asList(message.tool_calls).forEach(takeCall);
+      if (line.done !== true) return;
+      reason = asText(line.done_reason) || 'stop';
+      usage = { ...NO_USAGE, inputTokens: asCount(line.prompt_eval_count), outputTokens: asCount(line.eval_count) };
+    },
+    end() {},
+    isWhole: () => reason !== undefined,
+    response() {
+      if (reason === undefined) throw brokenStream('the stream ended before its last line');
+      const known = reason === 'stop' && draft.hasCalls() ? 'tool-calls' : STOPS.get(reason);
+      const blocks = draft.blocks({ withCalls: known === 'tool-calls' });
+      return { blocks, stop: settledStop(known, reason, blocks), usage };
+    },
+    soFar: () => ({ blocks: draft.ended(), usage }),
+  };
+}
+
+/**
+ * Looks at the lines of a stream before the SDK does: that one prints a line it cannot read and goes on without it, and
+ * makes of a refusal an error like any other.
+ */
+
+/** The same response; its body breaks at a line that is no JSON, or that says no. */
+function withCheckedLines(response: Response): Response {
+  if (!response.body) return response;
+  const decoder = new TextDecoder();
+  const encoder = new TextEncoder();
+  let rest = '';
+  const check = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) if (line.trim() !== '') controller.enqueue(encoder.encode(`${checked(line)}\n`));
+    },
+    flush(controller) {
+      if (rest.trim() !== '') controller.enqueue(encoder.encode(`${checked(rest)}\n`));
+    },
+  });
+  return new Response(response.body.pipeThrough(check), response);
+}
+
+function checked(line: string): string {
+  const value = parsed(line);
+  if (isRecord(value) && 'error' in value) throw toRefusal(value);
+  return line;
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw brokenStream('a line is no JSON', cause);
+  }
+}
+
+/**
+ * From our words to Ollama's. Pure.
+ *
+ * Messages come normalized: each call is answered directly after its message, in the order of the calls, by which the API pairs them: it
+ * has names here, and no ids. Pictures go as their bytes: the server fetches none.
+ */
+
+const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
+
+export function renderRequest(request: ModelRequest): ChatRequest & { stream: true } {
+  const { model, maxTokens, system, tools, messages, contextWindow } = request;
+  // Held to a schema, a model could not call: it shapes every word, calls included.
+  const schema = tools.length === 0 ? sentSchema('ollama', request)?.schema : undefined;
+  const instructions = toWellFormed(system);
+  return {
+    model,
+    messages: [
+      ...(instructions.trim() === '' ? [] : [{ role: 'system', content: instructions }]),
+      ...inTurns(
+        messages.flatMap((message) => renderMessage(message)),
+        joinUsers,
+      ),
+    ],
+    ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    ...(schema && { format: schema }),
+    stream: true,
+    options:
+      contextWindow === undefined
+        ? { num_predict: maxTokens }
+        : { num_ctx: contextWindow, num_predict: answerTokens(maxTokens, contextWindow) },
+  };
+}
+
+function renderTool({ name, description, inputSchema }: ToolDescription): Tool {
+  const parameters = toWellFormedJson(inputSchema) as unknown as NonNullable<Tool['function']['parameters']>;
+  return { type: 'function', function: { name, description: toWellFormed(description), parameters } };
+}
+
+function renderMessage(message: ConversationMessage): Message[] {
+  switch (message.role) {
+    case 'user':
+      return [renderUser(message)];
+    case 'tool':
+      return [{ role: 'tool', tool_name: toWireName(message.name), content: markedResultText(message) }];
+    case 'assistant':
+      return renderAssistant(message.blocks);
+    default:
+      return message satisfies never;
+  }
+}
+
+function joinUsers(last: Message, next: Message): Message {
+  // Base64 both: `renderUser` makes them.
+  const images = [...(last.images ?? []), ...(next.images ?? [])] as string[];
+  return { ...last, content: `${last.content}\n\n${next.content}`, ...(images.length > 0 && { images }) };
+}
+
+function renderUser(message: UserMessage): Message {
+  const sent = (message.images ?? []).map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
+  const words = [
+    ...sent.map((image) => (image.kind === 'words' ? image.text : '')),
+    ...recordingsInWords(message),
+    ...(message.documents ?? []).map(documentInWords),
+    sentText(message.text),
+  ];
+  const pictures = sent.flatMap((image) => (image.kind === 'base64' ? [image.base64] : []));
+  return {
+    role: 'user',
+    content: words.filter((part) => part !== '').join('\n'),
+    ...(pictures.length > 0 && { images: pictures }),
+  };
+}
+
+function renderAssistant(blocks: readonly AssistantBlock[]): Message[] {
+  const { text, calls } = textAndCalls(blocks);
+  if (text === '' && calls.length === 0) return [];
+  return [
+    {
+      role: 'assistant',
+      content: text,
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ name, input }) => ({ function: { name: toWireName(name), arguments: toSentInput(input) } })),
+      }),
+    },
+  ];
 }

@@ -1,16 +1,30 @@
 /** OpenAI's models, and those of servers that speak as OpenAI does: over Chat Completions and over the Responses API, streaming. */
 import type OpenAI from 'openai' with { 'resolution-mode': 'import' };
 import { loadOptional } from '../../platform/optional-package.js';
-import type { Answer } from '../answer.js';
+import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
-import type { Model, ModelDelta, ModelRequest } from '../model.js';
+import type { Model, ModelDelta, ModelRequest, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
-import { createChatAnswer } from './chat-answer.js';
-import { renderChat } from './render-chat.js';
-import { renderResponses } from './render-responses.js';
+import { renderChat, IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
+import type { ModelStop, AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
+import { createDraft, type GrowingCall } from '../draft.js';
+import { asCount, asList, asObject, asText } from '../read-json.js';
+import { brokenStream, toSentInput } from '../tool-input.js';
+import type {
+  EasyInputMessage,
+  FunctionTool,
+  ResponseCreateParamsStreaming,
+  ResponseInputContent,
+  ResponseInputItem,
+  ResponseReasoningItem,
+} from 'openai/resources/responses/responses.js';
+import { sentSchema } from '../answer-schema.js';
+import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
+import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { createWireIds, toWireName } from '../wire-names.js';
 
 const PUBLIC_API = 'https://api.openai.com/v1';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */
@@ -83,4 +97,213 @@ export async function createClient(apiKey: string, baseURL: string | undefined, 
     logLevel: 'off',
     fetch: line.fetch,
   });
+}
+
+/**
+ * Puts an answer together from the chunks of Chat Completions.
+ *
+ * - An answer is whole once it has a finish reason and its usage; if no usage comes, once the stream has ended well after the finish
+ *   reason. Not every server with this protocol counts tokens.
+ * - Tool calls count unless the answer was cut off: a forced call finishes with `stop`.
+ * - Unknown fields do no harm.
+ */
+
+const STOPS: ReadonlyMap<string, ModelStop> = new Map([
+  ['stop', 'end'],
+  ['tool_calls', 'tool-calls'],
+  ['function_call', 'tool-calls'],
+  ['length', 'max-tokens'],
+  ['content_filter', 'refusal'],
+]);
+
+export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
+  const draft = createDraft(provider, onDelta);
+  const calls = new Map<number, GrowingCall>();
+  let usage: ModelUsage | undefined;
+  let finish: string | undefined;
+  let ended = false;
+  let refused = false;
+
+  const takeCall = (value: unknown): void => {
+    const { index, id, function: called } = asObject(value);
+    const { name, arguments: json } = asObject(called);
+    const at = asCount(index, calls.size);
+    const call = calls.get(at) ?? draft.call({ callId: asText(id), name: asText(name) });
+    calls.set(at, call);
+    call.grow(asText(json));
+  };
+
+  const isWhole = (): boolean => finish !== undefined && (ended || usage !== undefined);
+
+  return {
+    take(chunk) {
+      const { choices, usage: counted } = asObject(chunk);
+      const choice = asObject(asList(choices)[0]);
+      const delta = asObject(choice.delta);
+      // Not OpenAI's own, but those of servers with reasoning models.
+      draft.say('thinking', asText(delta.reasoning_content) || asText(delta.reasoning));
+      draft.say('text', asText(delta.content));
+      draft.say('text', asText(delta.refusal));
+      refused ||= asText(delta.refusal) !== '';
+      asList(delta.tool_calls).forEach(takeCall);
+      finish = asText(choice.finish_reason) || finish;
+      if (typeof counted === 'object' && counted !== null) usage = toUsage(counted);
+    },
+    end() {
+      ended = true;
+    },
+    isWhole,
+    response() {
+      if (finish === undefined || !isWhole()) throw brokenStream('the stream ended before its finish reason');
+      const known = refused ? 'refusal' : finish === 'stop' && draft.hasCalls() ? 'tool-calls' : STOPS.get(finish);
+      const blocks = draft.blocks({ withCalls: known === 'tool-calls' });
+      return { blocks, stop: settledStop(known, finish, blocks), usage: usage ?? NO_USAGE };
+    },
+    soFar: () => ({ blocks: draft.ended(), usage: usage ?? NO_USAGE }),
+  };
+}
+
+function toUsage(wire: unknown): ModelUsage {
+  const { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: details } = asObject(wire);
+  const written = asCount(asObject(details).cache_write_tokens);
+  return {
+    inputTokens: asCount(input),
+    cachedTokens: asCount(asObject(details).cached_tokens),
+    outputTokens: asCount(output),
+    ...(written > 0 && { cacheWriteTokens: written }),
+  };
+}
+
+/**
+ * From our words to the Responses API's. Pure, and the same bytes for the same request: the prompt cache goes by them.
+ *
+ * - Nothing is stored with the provider: the conversation is ours, and each request brings all of it.
+ * - Reasoning goes back as the item it came as, encrypted. The item after it has no id then: ids are names of stored items.
+ * - A request includes encrypted reasoning only if there is any: models that do not reason refuse the wish.
+ */
+
+type WireId = (callId: string) => string;
+
+/** The API refuses less. */
+const MIN_OUTPUT_TOKENS = 16;
+
+export function renderResponses(request: ModelRequest): ResponseCreateParamsStreaming {
+  const { model, maxTokens, system, tools, messages, mustCall } = request;
+  const answer = sentSchema('openai-responses', request);
+  const wireId = createWireIds({ maxLength: MAX_CALL_ID });
+  const instructions = toWellFormed(system);
+  return {
+    model,
+    max_output_tokens: Math.max(maxTokens, MIN_OUTPUT_TOKENS),
+    ...(instructions.trim() !== '' && { instructions }),
+    ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    ...(mustCall && { tool_choice: 'required' as const }),
+    input: messages.flatMap((message) => renderMessage(message, wireId)),
+    ...(answer && {
+      text: { format: { type: 'json_schema' as const, name: answer.name, strict: true, schema: { ...answer.schema } } },
+    }),
+    store: false,
+    ...(mayReason(model) && { include: ['reasoning.encrypted_content' as const] }),
+    stream: true,
+  };
+}
+
+function mayReason(model: string): boolean {
+  return !/^(ft:)?(gpt-3|gpt-4|chatgpt)|-chat(-|$)/.test(model);
+}
+
+function renderTool({ name, description, inputSchema }: ToolDescription): FunctionTool {
+  // Strict is the default here, and takes few schemas.
+  return {
+    type: 'function',
+    name,
+    description: toWellFormed(description),
+    parameters: { ...toWellFormedJson(inputSchema) },
+    strict: false,
+  };
+}
+
+function renderMessage(message: ConversationMessage, wireId: WireId): ResponseInputItem[] {
+  switch (message.role) {
+    case 'user':
+      return [{ type: 'message', role: 'user', content: renderUser(message) }];
+    case 'tool':
+      return [{ type: 'function_call_output', call_id: wireId(message.callId), output: markedResultText(message) }];
+    case 'assistant':
+      return message.blocks.flatMap((block, at) => renderBlock(block, message.blocks[at - 1], wireId));
+    default:
+      return message satisfies never;
+  }
+}
+
+function renderUser(message: UserMessage): ResponseInputContent[] {
+  const said = sentText(message.text);
+  const words = [...recordingsInWords(message), ...(said === '' ? [] : [said])];
+  const { images = [], documents = [] } = message;
+  return [...documents.map(renderDocument), ...images.map(renderImage), ...words.map((text) => ({ type: 'input_text' as const, text }))];
+}
+
+function renderImage(image: MediaSource): ResponseInputContent {
+  const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { type: 'input_image', detail: 'auto', image_url: `data:${sent.mediaType};base64,${sent.base64}` };
+    case 'url':
+      return { type: 'input_image', detail: 'auto', image_url: sent.url };
+    case 'words':
+      return { type: 'input_text', text: sent.text };
+    default:
+      return sent satisfies never;
+  }
+}
+
+function renderDocument(document: MediaSource): ResponseInputContent {
+  const sent = sentDocument(document, { urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { type: 'input_file', filename: 'document.pdf', file_data: `data:${PDF_TYPE};base64,${sent.base64}` };
+    case 'url':
+      return { type: 'input_file', file_url: sent.url };
+    case 'words':
+      return { type: 'input_text', text: sent.text };
+    default:
+      return sent satisfies never;
+  }
+}
+
+function renderBlock(block: AssistantBlock, before: AssistantBlock | undefined, wireId: WireId): ResponseInputItem[] {
+  switch (block.kind) {
+    case 'text': {
+      const text = sentText(block.text);
+      return text === '' ? [] : [{ type: 'message', role: 'assistant', content: text, ...phaseOf(before) }];
+    }
+    case 'thinking':
+      return []; // a summary, for people
+    case 'opaque':
+      return renderReasoning(block.value);
+    case 'tool-call':
+      return [
+        {
+          type: 'function_call',
+          call_id: wireId(block.callId),
+          name: toWireName(block.name),
+          arguments: JSON.stringify(toSentInput(block.input)),
+        },
+      ];
+    default:
+      return block satisfies never;
+  }
+}
+
+/** Its text is not taken back, and its status belongs to answers. */
+function renderReasoning(value: unknown): ResponseInputItem[] {
+  if (asObject(value).type !== 'reasoning') return [];
+  const { content: _content, status: _status, ...item } = asObject(value);
+  return [item as unknown as ResponseReasoningItem];
+}
+
+/** Whether a message was on the way or the last word, as the block before it remembers. */
+function phaseOf(before: AssistantBlock | undefined): Pick<EasyInputMessage, 'phase'> {
+  const { type, phase } = before?.kind === 'opaque' ? asObject(before.value) : {};
+  return type === 'message_phase' && (phase === 'commentary' || phase === 'final_answer') ? { phase } : {};
 }

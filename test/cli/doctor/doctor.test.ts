@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describeSettings, loadConfig } from '../../../src/config.js';
 import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
 import { checkFolder, checkListedModels, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
-import { checkAuth } from '../../../src/cli/doctor/gateway.js';
+import { checkAuth } from '../../../src/cli/doctor/doctor.js';
 import { speedFinding, storeFinding } from '../../../src/cli/doctor/temporal.js';
 
 let dir: string;

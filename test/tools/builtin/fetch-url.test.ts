@@ -2,9 +2,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { gzipSync, createGzip, brotliCompressSync } from 'node:zlib';
 import type { JsonObject, JsonValue } from '../../../src/records/message.js';
-import { createFetchUrl, fetchUrl, type FetchSettings } from '../../../src/tools/builtin/web/fetch-url.js';
+import { createFetchUrl, fetchUrl, type FetchSettings, readablePage } from '../../../src/tools/builtin/web/fetch-url.js';
 import { isPublicAddress } from '../../../src/tools/builtin/web/guarded-fetch.js';
-import { readablePage } from '../../../src/tools/builtin/web/readable-page.js';
 import { RESULT_BYTES } from '../../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../../src/tools/tool.js';
 import { toolContext } from '../tool-context.js';
