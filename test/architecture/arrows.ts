@@ -119,10 +119,9 @@ export const ARROWS: readonly Row[] = [
   // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'platform/errors.ts', 'extensions/workflow-bundle.ts'] },
   // Posts to the addresses that an operator has named.
-  { place: 'extensions/webhooks.ts', may: ['platform/'], packages: [] },
   {
     place: 'extensions/webhooks.ts',
-    may: ['records/', 'platform/', 'extensions/webhooks.ts'],
+    may: ['records/', 'platform/'],
     mayTypes: ['config/', 'activities/dependencies.ts'],
     packages: ['standardwebhooks'],
   },
