@@ -259,16 +259,7 @@ test('every secret that is set is known to those who must not show it, and shown
   const env = Object.fromEntries(ofKeys.flatMap(({ name, secret }) => (secret ? [[name, TABLE[name]?.good[0]?.[0]]] : [])));
   const known = secretsOf(loadConfig({ ...env, REDIS_URL: 'redis://u:pass%21@h', TEMPORAL_API_KEY: 'tkey' }, cwd));
   expect(known).toEqual(
-    expect.arrayContaining([
-      'sk-1',
-      't'.repeat(24),
-      SECRET,
-      'k'.repeat(32),
-      'http://h/in',
-      'pass%21',
-      'pass!',
-      'tkey',
-    ]),
+    expect.arrayContaining(['sk-1', 't'.repeat(24), SECRET, 'k'.repeat(32), 'http://h/in', 'pass%21', 'pass!', 'tkey']),
   );
   for (const { name, value } of describeSettings(env, cwd).filter((one) => env[one.name] !== undefined))
     expect([name, value]).toEqual([name, 'set']);
