@@ -81,9 +81,9 @@ test('every command that a page shows is one that there is', () => {
 
 test('every page of docs is reached from its index', () => {
   const index = read('docs/README.md');
-  const missing = pagesOfDocs().filter(
-    (page) => page.startsWith('docs/') && page !== 'docs/README.md' && !index.includes(`(${page.slice('docs/'.length)})`),
-  );
+  // One page is of the repository alone: the index names it without a link, which would lead nowhere in the package.
+  const isReached = (page: string): boolean => index.includes(`(${page.slice('docs/'.length)})`) || index.includes(`\`${page}\``);
+  const missing = pagesOfDocs().filter((page) => page.startsWith('docs/') && page !== 'docs/README.md' && !isReached(page));
   expect(missing).toEqual([]);
 });
 
