@@ -157,7 +157,7 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
     );
 
     expect(told).toMatch(
-      /^error: \[bash was stopped at its limit of 0\.4 s, with all that it had started; give timeoutMs for a longer one\]/,
+      /^error: \[bash was stopped at its limit of 2 s, with all that it had started; give timeoutMs for a longer one\]/,
     );
     expect(told).toContain('begun');
     expect(await strays(seconds)).toEqual([]);
