@@ -488,4 +488,6 @@ pageTest('200 conversations that stream, in the fleet', async () => {
     await older.click();
   }
   expect(seen.size).toBe(200);
+  // They would go on for as long as this file does.
+  await Promise.all(Array.from({ length: 200 }, (_, at) => stand.world.client.terminate(`many-${String(at).padStart(3, '0')}`)));
 });

@@ -211,7 +211,7 @@ export type MutatedCode = (mutant?: Mutant) => WorkflowBundle;
 export async function bundleMutants(): Promise<MutatedCode> {
   const dir = mkdtempSync(join(tmpdir(), 'perdura-mutants-'));
   try {
-    for (const folder of ['records', 'conversation', 'workflows'])
+    for (const folder of ['platform', 'records', 'conversation', 'workflows'])
       cpSync(join(root, 'src', folder), join(dir, folder), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
     for (const file of new Set(mutants.map((mutant) => mutant.file))) writeSwitch(join(dir, file), file);
