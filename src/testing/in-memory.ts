@@ -1,4 +1,4 @@
-/** Conversations without Temporal: the product's own decisions, tools, store and prompts, in this process and in no time. */
+/** Conversations without Temporal: the product's decisions, tools, store and prompts, in this process and in no time. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createActivities } from '../activities/index.js';
@@ -50,7 +50,7 @@ import { openTestProject, type TestOptions } from './project.js';
 export interface InMemoryOptions extends TestOptions {
   /** When the test begins; default: now. */
   readonly now?: Date;
-  /** For events of the application's own, as `createConversation` of `perdura/workflows` takes them. */
+  /** For the application's events, as `createConversation` of `perdura/workflows` takes them. */
   readonly reducers?: Reducers;
 }
 
@@ -117,7 +117,7 @@ export interface TestConversation {
   reset(): Promise<ResetResult>;
   /** Ends the conversation once what is queued is done. */
   close(): Promise<ConversationOutcome>;
-  /** Hands over an event of the application's own, for its reducer. */
+  /** Hands over an event of the application, for its reducer. */
   dispatch(type: string, payload?: JsonValue): Promise<void>;
   /** How it stands, as `client.status` answers. */
   status(): Status;
@@ -150,8 +150,8 @@ interface ConversationRun extends Pick<Watched, 'id' | 'events'> {
 }
 
 /**
- * Runs conversations without Temporal and without a network: Perdura's own loop and handlers, the project's agents and tools, the built-in
- * tools, a store in a folder of its own. Not part of it: observers, hooks of notifications, webhooks, MCP servers and forks;
+ * Runs conversations without Temporal and without a network: Perdura's loop and handlers, the project's agents and tools, the built-in
+ * tools, a store in a separate folder. Not part of it: observers, hooks of notifications, webhooks, MCP servers and forks;
  * `startWithTemporal` has them. Throws `ConfigError` for extensions that are none.
  *
  * ```ts
@@ -162,7 +162,7 @@ interface ConversationRun extends Pick<Watched, 'id' | 'events'> {
  */
 export async function startInMemory(options: InMemoryOptions): Promise<InMemory> {
   const project = await openTestProject(options);
-  const { dir, agentsDir, extensions: own } = project;
+  const { dir, agentsDir, extensions } = project;
   const workspace = join(dir, 'workspace');
   const store = createFileStore({ dir: join(dir, 'memory') });
   const watched = new Map<string, Watched>();
@@ -188,7 +188,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     store,
     now: clock.now,
     workspace,
-    models: modelsAnsweredBy(options.model, own.models),
+    models: modelsAnsweredBy(options.model, extensions.models),
     agents: createAgentLoader(agentsDir),
     tools: createToolRegistry([
       ...builtinToolsWith({
@@ -197,15 +197,15 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
         secrets: createKnownSecrets(),
         protectedPlaces: [agentsDir, join(dir, 'memory')],
       }),
-      ...(own.tools ?? []),
+      ...(extensions.tools ?? []),
     ]),
     defaultModel: SCRIPTED,
     // Titles are made for Temporal's page, by a model call that no script expects.
     showsWords: false,
-    processors: own.processors,
-    hooks: own.hooks,
-    compactors: createCompactorRegistry(own.compactors),
-    compactionPlugins: own.compactionPlugins,
+    processors: extensions.processors,
+    hooks: extensions.hooks,
+    compactors: createCompactorRegistry(extensions.compactors),
+    compactionPlugins: extensions.compactionPlugins,
     askMemory: createAskMemory({ connection, namespace: NAMESPACE, taskQueue: TASK_QUEUE }),
     statusOf: createStatusOf(connection, NAMESPACE),
   });

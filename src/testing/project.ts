@@ -1,4 +1,4 @@
-/** What a test runs with: the project's agents and extensions, and a folder of its own for all that is written. */
+/** What a test runs with: the project's agents and extensions, and a separate folder for all that is written. */
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';

@@ -34,11 +34,11 @@ const READY_WITHIN_MS = 60_000;
 /** Starts a server and resolves once it answers. One server can serve all tests of a run. Throws where the machine has no `temporal`. */
 export async function startTemporalServer({ port, dbFile, program, flags = [] }: TestServerOptions = {}): Promise<TestServer> {
   const path = program ?? (await installed());
-  const own = port ?? (await freePort());
+  const usedPort = port ?? (await freePort());
   const child = spawn(
     path,
     [
-      ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(own), '--log-level', 'error'],
+      ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(usedPort), '--log-level', 'error'],
       ...SERVER_FLAGS.dynamicConfig,
       ...flags,
       ...(dbFile === undefined ? [] : ['--db-filename', dbFile]),
@@ -54,7 +54,7 @@ export async function startTemporalServer({ port, dbFile, program, flags = [] }:
   };
   const endWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', endWithUs);
-  const address = `127.0.0.1:${own}`;
+  const address = `127.0.0.1:${usedPort}`;
   try {
     await answers(address, path, child);
   } catch (error) {

@@ -59,7 +59,7 @@ export function createClock({ now: first, skips }: ClockOptions): Clock {
     return times.length === 0 ? undefined : Math.min(...times);
   };
 
-  /** Outside of a test's own hands: skips what may be skipped, and waits for the rest as everybody does. */
+  /** Where the test does not move it: skips the waits that may be skipped, and waits for the others. */
   const flow = (): void => {
     forget(timer);
     const next = dueAt();

@@ -1,6 +1,6 @@
 /**
- * The engine as Temporal's own client sees a server: the part of its service that conversations are started, spoken to, described and listed
- * by. Whatever else is asked fails and says that it needs Temporal.
+ * The engine as Temporal's client sees a server: the part of its service that conversations are started, spoken to, described and listed
+ * by. Any other call fails and says that it needs Temporal.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ConnectionLike } from '@temporalio/client';
@@ -101,11 +101,11 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
     return execution;
   };
 
-  const start = (asked: StartWorkflow): { readonly runId: string; readonly started: boolean } => {
-    const { workflowId, workflowType, taskQueue, input, memo } = asked;
+  const start = (call: StartWorkflow): { readonly runId: string; readonly started: boolean } => {
+    const { workflowId, workflowType, taskQueue, input, memo } = call;
     const before = engine.find(workflowId);
-    if (before?.status === 'RUNNING' && asked.workflowIdConflictPolicy === USE_EXISTING) return { runId: before.runId, started: false };
-    if (before && asked.workflowIdReusePolicy === REJECT_DUPLICATE) throw new GrpcError(GRPC.alreadyExists, 'already started');
+    if (before?.status === 'RUNNING' && call.workflowIdConflictPolicy === USE_EXISTING) return { runId: before.runId, started: false };
+    if (before && call.workflowIdReusePolicy === REJECT_DUPLICATE) throw new GrpcError(GRPC.alreadyExists, 'already started');
     const request: StartRequest = {
       ...{ workflowId, type: workflowType.name, taskQueue: taskQueue.name, args: fromPayloads(input) },
       memo: Object.fromEntries(Object.entries(memo?.fields ?? {}).map(([key, value]) => [key, payloadConverter.fromPayload(value)])),
@@ -128,22 +128,22 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
     if (stage >= STAGE.completed) return settled;
     return Promise.race([settled, update.accepted.then(() => ({ ...place, stage: STAGE.accepted }))]);
   };
-  const update = (asked: UpdateWorkflow) => {
-    const { meta, input } = asked.request;
-    const execution = running(asked.workflowExecution);
+  const update = (call: UpdateWorkflow) => {
+    const { meta, input } = call.request;
+    const execution = running(call.workflowExecution);
     const made = engine.update(execution, meta.updateId, input.name, fromPayloads(input.args));
-    return answerOf(execution, meta.updateId, made, asked.waitPolicy.lifecycleStage);
+    return answerOf(execution, meta.updateId, made, call.waitPolicy.lifecycleStage);
   };
 
   const methods: Readonly<Record<string, (request: never) => unknown>> = {
     startWorkflowExecution: start,
-    signalWorkflowExecution(asked: { workflowExecution: Named; signalName: string; input?: Payloads }) {
-      running(asked.workflowExecution).run.deliver({ kind: 'signal', name: asked.signalName, args: fromPayloads(asked.input) });
+    signalWorkflowExecution(call: { workflowExecution: Named; signalName: string; input?: Payloads }) {
+      running(call.workflowExecution).run.deliver({ kind: 'signal', name: call.signalName, args: fromPayloads(call.input) });
       return {};
     },
-    signalWithStartWorkflowExecution(asked: StartWorkflow & { signalName: string; signalInput?: Payloads }) {
-      const { runId } = start({ ...asked, workflowIdConflictPolicy: USE_EXISTING });
-      engine.signal(asked.workflowId, asked.signalName, fromPayloads(asked.signalInput));
+    signalWithStartWorkflowExecution(call: StartWorkflow & { signalName: string; signalInput?: Payloads }) {
+      const { runId } = start({ ...call, workflowIdConflictPolicy: USE_EXISTING });
+      engine.signal(call.workflowId, call.signalName, fromPayloads(call.signalInput));
       return { runId };
     },
     updateWorkflowExecution: update,
@@ -155,55 +155,55 @@ export function createMemoryConnection(engine: Engine): ConnectionLike {
       const startWorkflow = start(first.startWorkflow);
       return { responses: [{ startWorkflow }, { updateWorkflow: await update(second.updateWorkflow) }] };
     },
-    pollWorkflowExecutionUpdate(asked: { updateRef: { workflowExecution: Named; updateId: string } }) {
-      const { workflowExecution, updateId } = asked.updateRef;
+    pollWorkflowExecutionUpdate(call: { updateRef: { workflowExecution: Named; updateId: string } }) {
+      const { workflowExecution, updateId } = call.updateRef;
       const execution = found(workflowExecution);
       const known = execution.updates.get(updateId);
       if (!known) throw new GrpcError(GRPC.notFound, `update "${updateId}" not found`);
       return answerOf(execution, updateId, known, STAGE.completed);
     },
-    async queryWorkflow(asked: { execution: Named; query: { queryType: string; queryArgs: Payloads } }) {
-      let execution = found(asked.execution);
+    async queryWorkflow(call: { execution: Named; query: { queryType: string; queryArgs: Payloads } }) {
+      let execution = found(call.execution);
       await execution.run.taken();
       // It may have handed over meanwhile.
-      if (!asked.execution.runId) execution = found(asked.execution);
+      if (!call.execution.runId) execution = found(call.execution);
       await execution.run.taken();
       try {
-        return { queryResult: toPayloads(execution.run.query(asked.query.queryType, fromPayloads(asked.query.queryArgs))) };
+        return { queryResult: toPayloads(execution.run.query(call.query.queryType, fromPayloads(call.query.queryArgs))) };
       } catch (error) {
         throw new GrpcError(GRPC.invalidArgument, errorMessage(error));
       }
     },
-    describeWorkflowExecution(asked: { execution: Named }) {
-      const execution = found(asked.execution);
+    describeWorkflowExecution(call: { execution: Named }) {
+      const execution = found(call.execution);
       return { workflowExecutionInfo: infoOf(execution), pendingActivities: [...execution.pending].map(pendingOf), executionConfig: {} };
     },
     listWorkflowExecutions({ query = '' }: { query?: string }) {
       return { executions: engine.executions().filter(filterOf(query)).map(infoOf), nextPageToken: new Uint8Array() };
     },
-    async getWorkflowExecutionHistory(asked: HistoryRequest) {
-      const execution = found(asked.execution);
-      if (asked.waitNewEvent) {
+    async getWorkflowExecutionHistory(call: HistoryRequest) {
+      const execution = found(call.execution);
+      if (call.waitNewEvent) {
         await execution.closed;
         return { history: { events: [closeEventOf(execution)] } };
       }
       await execution.run.taken();
-      const from = Number(Buffer.from(asked.nextPageToken ?? []).toString() || 0);
+      const from = Number(Buffer.from(call.nextPageToken ?? []).toString() || 0);
       const all = execution.run.events();
-      const to = from + (asked.maximumPageSize || all.length);
+      const to = from + (call.maximumPageSize || all.length);
       const events = all.slice(from, to).map((event) => HistoryEvent.fromObject(event));
       return { history: { events }, nextPageToken: to < all.length ? Buffer.from(String(to)) : new Uint8Array() };
     },
-    terminateWorkflowExecution(asked: { workflowExecution: Named; reason?: string }) {
-      engine.terminate(running(asked.workflowExecution), asked.reason ?? '');
+    terminateWorkflowExecution(call: { workflowExecution: Named; reason?: string }) {
+      engine.terminate(running(call.workflowExecution), call.reason ?? '');
       return {};
     },
-    requestCancelWorkflowExecution(asked: { workflowExecution: Named }) {
-      running(asked.workflowExecution).run.cancel();
+    requestCancelWorkflowExecution(call: { workflowExecution: Named }) {
+      running(call.workflowExecution).run.cancel();
       return {};
     },
-    deleteWorkflowExecution(asked: { workflowExecution: Named }) {
-      engine.delete(found(asked.workflowExecution).runId);
+    deleteWorkflowExecution(call: { workflowExecution: Named }) {
+      engine.delete(found(call.workflowExecution).runId);
       return {};
     },
     describeTaskQueue: () => ({

@@ -1,4 +1,4 @@
-/** Perdura's own workflows in memory, and a connection by which Temporal's client reaches them. */
+/** Perdura's workflows in memory, and a connection by which Temporal's client reaches them. */
 import type { ConnectionLike } from '@temporalio/client';
 import { createReducerRegistry, type Reducers } from '../../conversation/inbox/reducers.js';
 import { converse } from '../../workflows/conversation.js';

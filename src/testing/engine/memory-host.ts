@@ -35,7 +35,7 @@ type Job =
   | { readonly kind: 'signal'; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: 'update'; readonly update: AskedUpdate }
   /** Of what this run itself has begun. */
-  | { readonly kind: 'own'; readonly apply: () => void };
+  | { readonly kind: 'internal'; readonly apply: () => void };
 
 /** What the engine does for a run. */
 export interface RunEngine {
@@ -108,7 +108,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   let bytes = 0;
   let currentDetails = '';
   let scope: AbortController | undefined;
-  const own = new AbortController();
+  const runEnd = new AbortController();
   const timers = new Set<() => void>();
   const waitingForTasks: (() => void)[] = [];
 
@@ -120,7 +120,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
   const length = (): number => events.length + TASK_EVENTS * tasks + TASK_EVENTS - 1;
   const resume = (event: RecordedEvent, apply: () => void): void =>
     deliver({
-      kind: 'own',
+      kind: 'internal',
       apply() {
         note(event);
         apply();
@@ -144,7 +144,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
 
   const apply = (job: Job): void => {
     switch (job.kind) {
-      case 'own':
+      case 'internal':
         return job.apply();
       case 'update':
         return update(job.update);
@@ -216,7 +216,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     closed = true;
     conditions = [];
     for (const forget of timers) forget();
-    own.abort();
+    runEnd.abort();
     for (const job of queue.splice(0)) if (job.kind === 'update') job.update.fail(gone());
     for (const go of waitingForTasks.splice(0)) go();
   };
@@ -245,7 +245,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
     });
   };
 
-  /** Done at once, and heard of in an activation of its own. */
+  /** Done at once, and heard of in a separate activation. */
   const settled = <T>(event: string, work: () => T): Promise<T> =>
     new Promise((resolve, reject) => {
       const resumed = (go: () => void): void => resume({ [event]: {} }, go);
@@ -299,7 +299,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
         activityTaskScheduledEventAttributes: { activityType: { name }, input: toPayloads(given) },
         ...(options.summary !== undefined && { userMetadata: { summary: defaultPayloadConverter.toPayload(options.summary) } }),
       });
-      const stop = AbortSignal.any([...(scope ? [scope.signal] : []), own.signal]);
+      const stop = AbortSignal.any([...(scope ? [scope.signal] : []), runEnd.signal]);
       const ended = (attempt: number, event: RecordedEvent, settle: () => void): void =>
         resume({ activityTaskStartedEventAttributes: { scheduledEventId, attempt } }, () => {
           note(event);
@@ -338,7 +338,7 @@ export function createRun(workflow: (host: Host) => Promise<unknown>, engine: Ru
       return settled('externalWorkflowExecutionSignaledEventAttributes', () => engine.signal(workflowId, name, asJson(args) as unknown[]));
     },
     continueAsNew(argument) {
-      const left = queue.splice(0).filter(({ kind }) => kind !== 'own');
+      const left = queue.splice(0).filter(({ kind }) => kind !== 'internal');
       close();
       const newExecutionRunId = engine.continueAsNew(asJson(argument), left);
       note({ workflowExecutionContinuedAsNewEventAttributes: { newExecutionRunId } });
@@ -388,7 +388,7 @@ function toPayloads(value: unknown) {
 }
 
 function bytesOf(job: Job): number {
-  if (job.kind === 'own') return 0;
+  if (job.kind === 'internal') return 0;
   return JSON.stringify(job.kind === 'update' ? job.update.args : job.args).length;
 }
 
