@@ -262,11 +262,12 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
     async function* once(file: Buffer): AsyncGenerator<Uint8Array> {
       yield file;
     }
-    const short = { keepMs: 300 };
-    const refs = [await two.client.upload(once(unused), short), await two.client.upload(once(used), short)].map(({ ref }) => ref);
+    // Long enough for a busy machine to use it in time.
+    const keepMs = 15_000;
+    const refs = [await two.client.upload(once(unused), { keepMs }), await two.client.upload(once(used), { keepMs })].map(({ ref }) => ref);
     const id = two.world.id();
     await post(`/v1/conversations/${id}/messages`, { text: 'look', images: [{ ref: refs[1] }], start: {} });
-    await sleep(400);
+    await sleep(keepMs + 100);
     const seen = await Promise.all(refs.map(async (ref) => (await fetch(`${url}/v1/attachments/${ref}`, { headers })).status));
     expect(seen).toEqual([404, 200]);
     await two.client.sweepUploads();
