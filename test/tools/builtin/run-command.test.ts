@@ -156,9 +156,7 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
       tool,
     );
 
-    expect(told).toMatch(
-      /^error: \[bash was stopped at its limit of 2 s, with all that it had started; give timeoutMs for a longer one\]/,
-    );
+    expect(told).toMatch(/^error: \[bash was stopped at its limit of 2 s, with all that it had started; give timeoutMs for a longer one\]/);
     expect(told).toContain('begun');
     expect(await strays(seconds)).toEqual([]);
   });
