@@ -1,6 +1,6 @@
 /** Conversations in each phase, held there until they are let go. The words of a message say what the model does with it. */
 import { z } from 'zod';
-import { delegate } from '../../src/tools/builtin/index.js';
+import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import type { Tool } from '../../src/tools/tool.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';

@@ -2,7 +2,8 @@
 import type { ClientConnection, RequestPermissionRequest, SessionNotification, SessionUpdate } from '@agentclientprotocol/sdk' with {
   'resolution-mode': 'import',
 };
-import { createAcpAgent, BEGINS_ANEW } from '../../src/gateway/acp/agent.js';
+import { createAcpAgent } from '../../src/gateway/acp/agent.js';
+import { BEGINS_ANEW } from '../../src/gateway/acp/updates.js';
 import { createConversations } from '../../src/gateway/core/conversations.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';

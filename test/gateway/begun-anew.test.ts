@@ -3,7 +3,7 @@
  * attempt stands, in no protocol, whether or not the next one ever says a word; and what the client has at the end is the turn's text.
  */
 import { createFrames } from '../../src/gateway/ag-ui/frames.js';
-import { createTaskEvents } from '../../src/gateway/a2a/follow-task.js';
+import { createTaskEvents } from '../../src/gateway/a2a/task-events.js';
 import { taskName } from '../../src/gateway/a2a/task-id.js';
 import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
 import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/turns/answer-parts.js';

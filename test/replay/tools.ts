@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { askUser, waitUntil, delegate } from '../../src/tools/builtin/index.js';
+import { askUser, waitUntil, delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import type { Tool } from '../../src/tools/tool.js';
 

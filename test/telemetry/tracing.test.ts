@@ -4,7 +4,7 @@ import { node, tracing as sdk } from '@opentelemetry/sdk-node';
 import type { ModelStepInput, ModelStepResult } from '../../src/conversation/activity-io/effects.js';
 import type { ToolFinished } from '../../src/conversation/activity-io/tool-effects.js';
 import type { ModelRequest, ModelResponse } from '../../src/models/model.js';
-import { createTracing, type Tracing } from '../../src/telemetry/otel/start.js';
+import { createTracing, type Tracing } from '../../src/telemetry/otel/tracing.js';
 import { createGivenIds } from '../../src/telemetry/otel/turn-trace.js';
 
 const exporter = new sdk.InMemorySpanExporter();

@@ -1,7 +1,7 @@
 /** One script of a client's calls, on Temporal and in memory: what happens to the conversations is the same, event by event. */
 import { z } from 'zod';
 import type { ConversationEvent } from '../../src/conversation/event.js';
-import { delegate } from '../../src/tools/builtin/index.js';
+import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';

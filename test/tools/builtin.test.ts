@@ -1,11 +1,12 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/records/message.js';
-import { getTime, setTask } from '../../src/tools/builtin/index.js';
+import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { readEpisode } from '../../src/tools/builtin/memory/read-episode.js';
+import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../src/tools/tool.js';
 import { createPlace, toolContext, type Place } from './tool-context.js';

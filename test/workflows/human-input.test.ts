@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Pending } from '../../src/client.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
-import { askUser } from '../../src/tools/builtin/index.js';
+import { askUser } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { testReplays } from '../support/replays.js';
 import { workflowTaskFailures } from '../support/run-chain.js';

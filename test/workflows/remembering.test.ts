@@ -2,7 +2,7 @@
 import { callTool, gate, text, type Reply } from '../support/provider-apis/reply.js';
 import { systemText, textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';
-import { setTask } from '../../src/tools/builtin/index.js';
+import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /** One budget for a tree of conversations, with real workflows: sub-agents draw from it while they run, and a larger one frees them. */
 import { z } from 'zod';
 import { NOTHING_USED } from '../../src/records/shared-budget.js';
-import { delegate } from '../../src/tools/builtin/index.js';
+import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { callTool, callTools, text, type Reply } from '../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../support/stage.js';

@@ -1,7 +1,7 @@
 /** Sub-agents: conversations of their own, whose stops, approvals and results pass through the border. */
 import { z } from 'zod';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
-import { delegate } from '../../src/tools/builtin/index.js';
+import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { testReplays } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';

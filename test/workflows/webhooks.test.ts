@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../../src/records/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import { createStartDelivery, deliveryId } from '../../src/client/webhook-deliveries.js';
-import { askUser, delegate } from '../../src/tools/builtin/index.js';
+import { askUser, delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { httpError } from '../support/provider-apis/faults.js';

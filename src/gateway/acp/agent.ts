@@ -3,23 +3,16 @@
  * person becomes a permission request. A client that ends, and loads the session again, misses nothing.
  */
 import { randomUUID } from 'node:crypto';
-import type {
-  AgentApp,
-  AgentContext,
-  ContentBlock,
-  PromptResponse,
-  SessionUpdate,
-  StopReason as PromptStop,
-} from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
+import type { AgentApp, AgentContext, ContentBlock, PromptResponse } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
 import { ClientError, type Pending } from '../../client.js';
-import type { Message, StopReason } from '../../conversation/protocol/contract.js';
-import { createAnswerParts, type AnswerEvent } from '../core/turns/answer-parts.js';
+import type { Message } from '../../conversation/protocol/contract.js';
+import { createAnswerParts } from '../core/turns/answer-parts.js';
 import { clientWaitInWords } from '../core/calls/client-wait.js';
 import type { Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
 import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid } from '../core/read-body.js';
-import { isBodyRef, shownText, type Entry } from '../../records/message.js';
+import { createUpdates, promptStopOf, replayOf } from './updates.js';
 
 export interface AcpOptions {
   readonly conversations: Conversations;
@@ -203,123 +196,4 @@ function textOf(blocks: readonly ContentBlock[]): string {
       return block.type === 'resource_link' ? [`[${block.name}](${block.uri})`] : [];
     })
     .join('\n');
-}
-
-/** The parts of an answer as the session updates of the Agent Client Protocol. */
-
-const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk' } as const;
-
-/** Whose client appends only: what is void stays on its screen, in a message of its own that this one ends. */
-export const BEGINS_ANEW = '\n\n[the answer begins anew]';
-
-interface Updates {
-  take(event: AnswerEvent): readonly SessionUpdate[];
-}
-
-/** `turn` names the messages: one for each attempt at a call. */
-function createUpdates(turn: string): Updates {
-  let message = 1;
-  const chunk = (of: 'text' | 'thinking', text: string): SessionUpdate => ({
-    sessionUpdate: UPDATE_OF[of],
-    content: { type: 'text', text },
-    messageId: `${turn}.${message}`,
-  });
-  return {
-    take(event) {
-      switch (event.kind) {
-        case 'grow':
-          return [chunk(event.of, event.text)];
-        case 'call':
-          message += 1;
-          return [];
-        case 'void': {
-          const anew = event.text === '' ? [] : [chunk('text', BEGINS_ANEW)];
-          message += 1;
-          return anew;
-        }
-        case 'tool-started':
-          return [
-            {
-              sessionUpdate: 'tool_call',
-              toolCallId: event.callId,
-              title: event.name,
-              kind: 'other',
-              status: 'in_progress',
-              rawInput: parsed(event.input),
-            },
-          ];
-        case 'tool-finished':
-          return [finishedCall(event.callId, event.outcome, event.preview)];
-        case 'begin':
-        case 'end':
-        case 'asked':
-        case 'decided':
-        case 'waiting':
-        case 'paused':
-        case 'fallback':
-        case 'finished':
-          return [];
-      }
-    },
-  };
-}
-
-/** What was said before, for a client that loads the session. */
-function replayOf({ message, slot }: Entry): readonly SessionUpdate[] {
-  const messageId = `entry.${slot}`;
-  switch (message.role) {
-    case 'user':
-      return [{ sessionUpdate: 'user_message_chunk', content: { type: 'text', text: shownText(message.text) }, messageId }];
-    case 'tool':
-      return [finishedCall(message.callId, message.outcome, shownText(message.text))];
-    case 'assistant':
-      return message.blocks.flatMap((block): SessionUpdate[] => {
-        if (block.kind === 'text') {
-          return [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: shownText(block.text) }, messageId }];
-        }
-        if (block.kind !== 'tool-call') return [];
-        const rawInput = isBodyRef(block.input) ? block.input.preview : block.input;
-        return [{ sessionUpdate: 'tool_call', toolCallId: block.callId, title: block.name, kind: 'other', status: 'pending', rawInput }];
-      });
-  }
-}
-
-function finishedCall(toolCallId: string, outcome: string, text: string): SessionUpdate {
-  return {
-    sessionUpdate: 'tool_call_update',
-    toolCallId,
-    status: outcome === 'ok' ? 'completed' : 'failed',
-    content: [{ type: 'content', content: { type: 'text', text } }],
-  };
-}
-
-/** Undefined where the turn failed: that is an error of the request. */
-function promptStopOf(reason: StopReason): PromptStop | undefined {
-  switch (reason) {
-    case 'end':
-    case 'continues':
-    case 'queued':
-    case 'reset':
-      return 'end_turn';
-    case 'interrupted':
-    case 'withdrawn':
-      return 'cancelled';
-    case 'tool-limit':
-      return 'max_turn_requests';
-    case 'budget':
-      return 'max_tokens';
-    case 'refused':
-      return 'refusal';
-    case 'failed':
-      return undefined;
-  }
-}
-
-/** The feed has the beginning of a long input. */
-function parsed(input: string): unknown {
-  try {
-    return JSON.parse(input) as unknown;
-  } catch {
-    return input;
-  }
 }

@@ -8,14 +8,14 @@ import { createOneText } from '../core/turns/one-text.js';
 import { agentOf, idempotencyKey, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
 import { refuseFailed } from '../core/turns/turn-failure.js';
-import { turnPieces, type TurnPiece, joined, type Whole } from '../core/turns/turn-texts.js';
+import { turnPieces, type TurnPiece } from '../core/turns/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './content.js';
+import { blockStart, blockStop, message, messageEnd, messageStart, textDelta, type MessageEvent, type MessageHead } from './frames.js';
 import type { Context } from 'hono';
-import { ID_PATTERN, type StopReason, type TurnResult } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Conversations } from '../core/conversations.js';
 import type { Going } from '../core/calls/client-answers.js';
-import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
 
 /**
  * Message threads (`message-threads-2026-08-12`), as far as the tool runner of Anthropic's client goes: answers of tools come without the
@@ -144,95 +144,4 @@ async function* events(head: MessageHead, pieces: AsyncIterable<TurnPiece>): Asy
     if (isOpen) yield sse(blockStop);
     for (const event of messageEnd(head, piece, isOpen)) yield sse(event);
   }
-}
-
-/** Messages: a turn as a message, and as its events. Pure. */
-
-interface MessageHead {
-  readonly id: string;
-  readonly model: string;
-  readonly conversation: string;
-}
-
-const STOP: Partial<Record<StopReason, string>> = { 'tool-limit': 'max_tokens', budget: 'max_tokens', refused: 'refusal' };
-
-function stopReason({ result, calls }: Whole): string {
-  if (calls.length > 0) return 'tool_use';
-  return STOP[result.stopReason] ?? 'end_turn';
-}
-
-function usageOf({ usage }: TurnResult): object {
-  return {
-    input_tokens: usage.inputTokens - usage.cachedTokens,
-    cache_creation_input_tokens: 0,
-    cache_read_input_tokens: usage.cachedTokens,
-    output_tokens: usage.outputTokens,
-  };
-}
-
-function message(head: MessageHead, whole: Whole): object {
-  const { id, model } = head;
-  const text = joined(whole.texts);
-  return {
-    id,
-    type: 'message',
-    role: 'assistant',
-    model,
-    content: [
-      ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
-      ...whole.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
-    ],
-    stop_reason: stopReason(whole),
-    stop_sequence: null,
-    usage: usageOf(whole.result),
-  };
-}
-
-function toolUse({ conversation }: MessageHead, { callId, name }: ClientCall): object {
-  return { type: 'tool_use', id: publicCallId(conversation, callId, 'toolu_'), name, caller: { type: 'direct' } };
-}
-
-interface MessageEvent {
-  readonly type: string;
-}
-
-function messageStart({ id, model }: MessageHead): MessageEvent {
-  const usage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
-  const begun = { id, type: 'message', role: 'assistant', model, content: [], stop_reason: null, stop_sequence: null, usage };
-  return { type: 'message_start', ...{ message: begun } };
-}
-
-const AT = { index: 0 };
-const blockStart: MessageEvent = {
-  type: 'content_block_start',
-  ...AT,
-  ...{ content_block: { type: 'text', text: '', citations: null } },
-};
-const blockStop: MessageEvent = { type: 'content_block_stop', ...AT };
-
-function textDelta(text: string): MessageEvent {
-  return { type: 'content_block_delta', ...AT, ...{ delta: { type: 'text_delta', text } } };
-}
-
-/** Calls after the text, one block each; `first`: the number of the first. */
-function callBlocks(head: MessageHead, { calls }: Whole, first: number): readonly MessageEvent[] {
-  return calls.flatMap((call, at) => {
-    const index = first + at;
-    const delta = { type: 'input_json_delta', partial_json: JSON.stringify(call.input) };
-    return [
-      { type: 'content_block_start', ...{ index, content_block: { ...toolUse(head, call), input: {} } } },
-      { type: 'content_block_delta', ...{ index, delta } },
-      { type: 'content_block_stop', ...{ index } },
-    ];
-  });
-}
-
-/** `hasText`: a text block came before. */
-function messageEnd(head: MessageHead, whole: Whole, hasText: boolean): readonly MessageEvent[] {
-  const delta = { stop_reason: stopReason(whole), stop_sequence: null };
-  return [
-    ...callBlocks(head, whole, hasText ? 1 : 0),
-    { type: 'message_delta', ...{ delta, usage: usageOf(whole.result) } },
-    { type: 'message_stop' },
-  ];
 }

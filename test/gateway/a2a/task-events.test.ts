@@ -1,7 +1,7 @@
 /** Turns as updates of a task, frame by frame. */
 import type { Pending } from '../../../src/client.js';
 import { decisionsOf, wasTaken } from '../../../src/gateway/a2a/answers.js';
-import { createTaskEvents } from '../../../src/gateway/a2a/follow-task.js';
+import { createTaskEvents } from '../../../src/gateway/a2a/task-events.js';
 import { taskOf, type TaskFacts } from '../../../src/gateway/a2a/task.js';
 import { readTaskId, taskName } from '../../../src/gateway/a2a/task-id.js';
 import { callFingerprint } from '../../../src/memory/call-fingerprint.js';

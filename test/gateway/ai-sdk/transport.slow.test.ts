@@ -3,7 +3,7 @@ import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessa
 import { z } from 'zod';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
-import { askUser } from '../../../src/tools/builtin/index.js';
+import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../../src/tools/define-tool.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';

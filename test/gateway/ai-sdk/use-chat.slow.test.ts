@@ -2,7 +2,7 @@
 import type * as Ai from 'ai';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
-import { askUser } from '../../../src/tools/builtin/index.js';
+import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { gate, callTool, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';

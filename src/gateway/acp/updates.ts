@@ -1,0 +1,122 @@
+/** The parts of an answer as the session updates of the Agent Client Protocol. */
+import type { SessionUpdate, StopReason as PromptStop } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
+import type { StopReason } from '../../conversation/protocol/contract.js';
+import { isBodyRef, shownText, type Entry } from '../../records/message.js';
+import type { AnswerEvent } from '../core/turns/answer-parts.js';
+
+const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk' } as const;
+
+/** Whose client appends only: what is void stays on its screen, in a message of its own that this one ends. */
+export const BEGINS_ANEW = '\n\n[the answer begins anew]';
+
+export interface Updates {
+  take(event: AnswerEvent): readonly SessionUpdate[];
+}
+
+/** `turn` names the messages: one for each attempt at a call. */
+export function createUpdates(turn: string): Updates {
+  let message = 1;
+  const chunk = (of: 'text' | 'thinking', text: string): SessionUpdate => ({
+    sessionUpdate: UPDATE_OF[of],
+    content: { type: 'text', text },
+    messageId: `${turn}.${message}`,
+  });
+  return {
+    take(event) {
+      switch (event.kind) {
+        case 'grow':
+          return [chunk(event.of, event.text)];
+        case 'call':
+          message += 1;
+          return [];
+        case 'void': {
+          const anew = event.text === '' ? [] : [chunk('text', BEGINS_ANEW)];
+          message += 1;
+          return anew;
+        }
+        case 'tool-started':
+          return [
+            {
+              sessionUpdate: 'tool_call',
+              toolCallId: event.callId,
+              title: event.name,
+              kind: 'other',
+              status: 'in_progress',
+              rawInput: parsed(event.input),
+            },
+          ];
+        case 'tool-finished':
+          return [finishedCall(event.callId, event.outcome, event.preview)];
+        case 'begin':
+        case 'end':
+        case 'asked':
+        case 'decided':
+        case 'waiting':
+        case 'paused':
+        case 'fallback':
+        case 'finished':
+          return [];
+      }
+    },
+  };
+}
+
+/** What was said before, for a client that loads the session. */
+export function replayOf({ message, slot }: Entry): readonly SessionUpdate[] {
+  const messageId = `entry.${slot}`;
+  switch (message.role) {
+    case 'user':
+      return [{ sessionUpdate: 'user_message_chunk', content: { type: 'text', text: shownText(message.text) }, messageId }];
+    case 'tool':
+      return [finishedCall(message.callId, message.outcome, shownText(message.text))];
+    case 'assistant':
+      return message.blocks.flatMap((block): SessionUpdate[] => {
+        if (block.kind === 'text') {
+          return [{ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: shownText(block.text) }, messageId }];
+        }
+        if (block.kind !== 'tool-call') return [];
+        const rawInput = isBodyRef(block.input) ? block.input.preview : block.input;
+        return [{ sessionUpdate: 'tool_call', toolCallId: block.callId, title: block.name, kind: 'other', status: 'pending', rawInput }];
+      });
+  }
+}
+
+function finishedCall(toolCallId: string, outcome: string, text: string): SessionUpdate {
+  return {
+    sessionUpdate: 'tool_call_update',
+    toolCallId,
+    status: outcome === 'ok' ? 'completed' : 'failed',
+    content: [{ type: 'content', content: { type: 'text', text } }],
+  };
+}
+
+/** Undefined where the turn failed: that is an error of the request. */
+export function promptStopOf(reason: StopReason): PromptStop | undefined {
+  switch (reason) {
+    case 'end':
+    case 'continues':
+    case 'queued':
+    case 'reset':
+      return 'end_turn';
+    case 'interrupted':
+    case 'withdrawn':
+      return 'cancelled';
+    case 'tool-limit':
+      return 'max_turn_requests';
+    case 'budget':
+      return 'max_tokens';
+    case 'refused':
+      return 'refusal';
+    case 'failed':
+      return undefined;
+  }
+}
+
+/** The feed has the beginning of a long input. */
+function parsed(input: string): unknown {
+  try {
+    return JSON.parse(input) as unknown;
+  } catch {
+    return input;
+  }
+}

@@ -1,0 +1,93 @@
+/** Messages: a turn as a message, and as its events. Pure. */
+import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
+import { joined, type Whole } from '../core/turns/turn-texts.js';
+
+export interface MessageHead {
+  readonly id: string;
+  readonly model: string;
+  readonly conversation: string;
+}
+
+const STOP: Partial<Record<StopReason, string>> = { 'tool-limit': 'max_tokens', budget: 'max_tokens', refused: 'refusal' };
+
+function stopReason({ result, calls }: Whole): string {
+  if (calls.length > 0) return 'tool_use';
+  return STOP[result.stopReason] ?? 'end_turn';
+}
+
+function usageOf({ usage }: TurnResult): object {
+  return {
+    input_tokens: usage.inputTokens - usage.cachedTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: usage.cachedTokens,
+    output_tokens: usage.outputTokens,
+  };
+}
+
+export function message(head: MessageHead, whole: Whole): object {
+  const { id, model } = head;
+  const text = joined(whole.texts);
+  return {
+    id,
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [
+      ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
+      ...whole.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
+    ],
+    stop_reason: stopReason(whole),
+    stop_sequence: null,
+    usage: usageOf(whole.result),
+  };
+}
+
+function toolUse({ conversation }: MessageHead, { callId, name }: ClientCall): object {
+  return { type: 'tool_use', id: publicCallId(conversation, callId, 'toolu_'), name, caller: { type: 'direct' } };
+}
+
+export interface MessageEvent {
+  readonly type: string;
+}
+
+export function messageStart({ id, model }: MessageHead): MessageEvent {
+  const usage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 };
+  const begun = { id, type: 'message', role: 'assistant', model, content: [], stop_reason: null, stop_sequence: null, usage };
+  return { type: 'message_start', ...{ message: begun } };
+}
+
+const AT = { index: 0 };
+export const blockStart: MessageEvent = {
+  type: 'content_block_start',
+  ...AT,
+  ...{ content_block: { type: 'text', text: '', citations: null } },
+};
+export const blockStop: MessageEvent = { type: 'content_block_stop', ...AT };
+
+export function textDelta(text: string): MessageEvent {
+  return { type: 'content_block_delta', ...AT, ...{ delta: { type: 'text_delta', text } } };
+}
+
+/** Calls after the text, one block each; `first`: the number of the first. */
+function callBlocks(head: MessageHead, { calls }: Whole, first: number): readonly MessageEvent[] {
+  return calls.flatMap((call, at) => {
+    const index = first + at;
+    const delta = { type: 'input_json_delta', partial_json: JSON.stringify(call.input) };
+    return [
+      { type: 'content_block_start', ...{ index, content_block: { ...toolUse(head, call), input: {} } } },
+      { type: 'content_block_delta', ...{ index, delta } },
+      { type: 'content_block_stop', ...{ index } },
+    ];
+  });
+}
+
+/** `hasText`: a text block came before. */
+export function messageEnd(head: MessageHead, whole: Whole, hasText: boolean): readonly MessageEvent[] {
+  const delta = { stop_reason: stopReason(whole), stop_sequence: null };
+  return [
+    ...callBlocks(head, whole, hasText ? 1 : 0),
+    { type: 'message_delta', ...{ delta, usage: usageOf(whole.result) } },
+    { type: 'message_stop' },
+  ];
+}

@@ -1,0 +1,266 @@
+/**
+ * Spans and metrics by OpenTelemetry's conventions (names.ts). Loaded only where OTEL_* settings ask for it.
+ *
+ * - A tool run is a span around its activity. In a model step the call is a span, from the moment that the worker calls the model, and so
+ *   is each tool that rode on it, from the times in its result. A turn is a span made at its end, from what observers get.
+ * - An attempt that finds its work done makes no span and counts nothing.
+ * - No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
+ * - A failure here is logged and reaches neither an activity nor an observer.
+ */
+import {
+  context,
+  createContextKey,
+  metrics,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+} from '@opentelemetry/api';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/activity-io/effects.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
+import type { ConversationEvent } from '../../conversation/event.js';
+import { shownText } from '../../records/message.js';
+import type { ModelHook } from '../../models/hooks.js';
+import type { Observed } from '../observer.js';
+import type { Redactor } from '../redact.js';
+import { ATTRIBUTE as A, BUCKETS, METRIC, modelOf, providerOf, SPAN } from './names.js';
+import { contextOf, idsOf, type GivenIds } from './turn-trace.js';
+
+const SCOPE = 'perdura';
+const CONTENT_CHARACTERS = 64 * 1024;
+const NAME_CHARACTERS = 100;
+const MAX_OPEN_TURNS = 10_000;
+
+export interface TracingOptions {
+  readonly ids: GivenIds;
+  readonly version: string;
+  readonly redactor: Pick<Redactor, 'text'>;
+  readonly captureContent: boolean;
+}
+
+export interface Tracing {
+  readonly activities: ActivityInterceptorsFactory;
+  readonly observer: (event: ConversationEvent, of: Observed) => void;
+  readonly hooks: readonly ModelHook[];
+}
+
+interface Place {
+  readonly namespace: string;
+  readonly conversation: string;
+  readonly attempt: number;
+}
+
+/** Where a model step keeps the span of its call, for the hook that begins it. */
+const STEP = createContextKey('perdura.model-step');
+
+interface OpenStep {
+  readonly parent: Context;
+  readonly attributes: Attributes;
+  call?: { readonly span: Span; readonly named: Attributes; readonly startedAt: number };
+}
+
+export function createTracing({ ids, version, redactor, captureContent }: TracingOptions): Tracing {
+  const tracer = trace.getTracer(SCOPE, version);
+  const meter = metrics.getMeter(SCOPE, version);
+  const tokens = meter.createHistogram(METRIC.tokens, {
+    unit: '{token}',
+    description: 'Tokens of model calls',
+    advice: { explicitBucketBoundaries: [...BUCKETS.tokens] },
+  });
+  const duration = meter.createHistogram(METRIC.duration, {
+    unit: 's',
+    description: 'Duration of model calls and tool runs',
+    advice: { explicitBucketBoundaries: [...BUCKETS.seconds] },
+  });
+  const text = (given: string, characters: number): string => redactor.text(given).slice(0, characters);
+  const openTurns = new Map<string, number>();
+
+  const parentOf = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Context =>
+    contextOf(tracer, ids, idsOf({ ...place, life: identity.life, turn }));
+  const placed = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Attributes => ({
+    ...{ [A.conversation]: place.conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life },
+    [A.attempt]: place.attempt,
+  });
+  const measure = (ms: number, attributes: Attributes): void =>
+    duration.record(ms / 1_000, pick(attributes, [A.operation, A.provider, A.requestModel, A.errorType]));
+  const failed = (span: Span, { type, message }: { readonly type: string; readonly message: string }): Attributes => {
+    span.setStatus({ code: SpanStatusCode.ERROR, message: text(message, 300) });
+    return { [A.errorType]: type };
+  };
+
+  const toolNamed = ({ name, callId }: { readonly name: string; readonly callId: string }): Attributes => ({
+    [A.operation]: SPAN.executeTool,
+    [A.toolName]: text(name, NAME_CHARACTERS),
+    [A.toolCallId]: callId,
+    [A.toolType]: 'function',
+  });
+  const startTool = (named: Attributes, at: number, parent: Context): Span => {
+    const options = { kind: SpanKind.INTERNAL, attributes: named, startTime: at };
+    return tracer.startSpan(`${SPAN.executeTool} ${String(named[A.toolName])}`, options, parent);
+  };
+  const endingOfTool = ({ outcome, text: result }: ToolFinished): Attributes => ({
+    [A.outcome]: outcome,
+    ...(outcome === 'ok' ? {} : { [A.errorType]: outcome }),
+    ...(captureContent ? { [A.toolResult]: text(shownText(result), CONTENT_CHARACTERS) } : {}),
+  });
+
+  const executeTool = async (input: RunToolInput, place: Place, work: () => Promise<ToolFinished>): Promise<ToolFinished> => {
+    const parent = parentOf(input, place);
+    const named = toolNamed(input);
+    const startedAt = Date.now();
+    const span = startTool({ ...placed(input, place), ...named }, startedAt, parent);
+    const end = (said: Attributes): void => {
+      span.setAttributes(said);
+      span.end();
+      measure(Date.now() - startedAt, { ...named, ...said });
+    };
+    try {
+      const finished = await context.with(trace.setSpan(parent, span), work);
+      if (!isEarlier(finished.ts, startedAt)) end(endingOfTool(finished));
+      return finished;
+    } catch (error) {
+      end(failed(span, failureOf(error)));
+      throw error;
+    }
+  };
+
+  const modelStep = async (input: ModelStepInput, place: Place, work: () => Promise<ModelStepResult>): Promise<ModelStepResult> => {
+    const step: OpenStep = { parent: parentOf(input, place), attributes: placed(input, place) };
+    const startedAt = Date.now();
+    const endCall = (said: (span: Span, named: Attributes) => Attributes): void => {
+      if (!step.call) return;
+      const { span, named } = step.call;
+      const all = said(span, named);
+      span.setAttributes(all);
+      span.end();
+      measure(Date.now() - step.call.startedAt, { ...named, ...all });
+    };
+    try {
+      const result = await context.with(step.parent.setValue(STEP, step), work);
+      for (const finished of result.tools) {
+        if (isEarlier(finished.ts, startedAt)) continue;
+        const named = toolNamed(finished);
+        const said = endingOfTool(finished);
+        const endedAt = finished.ts * 1_000;
+        startTool({ ...step.attributes, ...named, ...said }, endedAt - finished.ms, step.parent).end(endedAt);
+        measure(finished.ms, { ...named, ...said });
+      }
+      if (result.kind === 'failed') endCall((span) => failed(span, result.failure));
+      if (result.kind === 'answered') endCall((_span, named) => endingOfCall(result.answer, named));
+      return result;
+    } catch (error) {
+      endCall((span) => failed(span, failureOf(error)));
+      throw error;
+    }
+  };
+
+  const endingOfCall = ({ usage, stop }: ModelAnswer, named: Attributes): Attributes => {
+    tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
+    tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
+    return { ...usageOf(usage), [A.finishReasons]: [stop] };
+  };
+
+  /** Runs inside the step: what was committed before it is not asked for again, and begins no span. */
+  const callHook: ModelHook = {
+    name: 'opentelemetry',
+    beforeInvoke(messages, payload, { model }) {
+      const step = context.active().getValue(STEP) as OpenStep | undefined;
+      if (!step) return;
+      const named = { [A.operation]: SPAN.chat, [A.provider]: providerOf(model), [A.requestModel]: modelOf(model) };
+      const startedAt = Date.now();
+      const attributes = { ...step.attributes, ...named, [A.maxTokens]: payload.maxTokens };
+      const options = { kind: SpanKind.CLIENT, attributes, startTime: startedAt };
+      const span = tracer.startSpan(`${SPAN.chat} ${modelOf(model)}`, options, step.parent);
+      step.call = { span, named, startedAt };
+      if (captureContent) {
+        span.setAttributes({
+          [A.systemInstructions]: text(payload.system, CONTENT_CHARACTERS),
+          [A.inputMessages]: text(JSON.stringify(messages), CONTENT_CHARACTERS),
+        });
+      }
+    },
+    afterInvoke(_messages, { blocks }) {
+      if (!captureContent) return;
+      const step = context.active().getValue(STEP) as OpenStep | undefined;
+      step?.call?.span.setAttribute(A.outputMessages, text(JSON.stringify([{ role: 'assistant', blocks }]), CONTENT_CHARACTERS));
+    },
+  };
+
+  return {
+    activities: ({ info }) => ({
+      inbound: {
+        execute(input, next) {
+          const { workflowNamespace: namespace, workflowExecution, activityType, attempt } = info;
+          if (!namespace || !workflowExecution) return next(input);
+          const place = { namespace, conversation: workflowExecution.workflowId, attempt };
+          const work = (): Promise<never> => next(input) as Promise<never>;
+          if (activityType === 'model-step') return modelStep(input.args[0] as ModelStepInput, place, work);
+          if (activityType === 'run-tool') return executeTool(input.args[0] as RunToolInput, place, work);
+          return next(input);
+        },
+      },
+    }),
+
+    observer(event, { namespace, conversation, change }) {
+      const turn = change?.turn;
+      if (!turn) return;
+      const place = { namespace, conversation, life: turn.life, turn: turn.turnId };
+      const key = JSON.stringify(Object.values(place));
+      if (!turn.ended) {
+        openTurns.set(key, event.at);
+        if (openTurns.size > MAX_OPEN_TURNS) openTurns.delete(openTurns.keys().next().value ?? '');
+        return;
+      }
+      const { stopReason, usage, toolCalls, error } = turn.ended;
+      const startedAt = openTurns.get(key);
+      openTurns.delete(key);
+      const attributes: Attributes = {
+        [A.operation]: SPAN.invokeAgent,
+        [A.conversation]: conversation,
+        [A.agent]: turn.agent,
+        [A.turn]: turn.turnId,
+        [A.life]: turn.life,
+        [A.stopReason]: stopReason,
+        [A.toolCalls]: toolCalls,
+        ...(turn.model !== null && { [A.provider]: providerOf(turn.model), [A.requestModel]: modelOf(turn.model) }),
+        ...usageOf(usage),
+        ...(error === undefined ? {} : { [A.errorType]: error }),
+        // It began on another worker.
+        ...(startedAt === undefined ? { [A.startUnknown]: true } : {}),
+      };
+      const options = { root: true, kind: SpanKind.INTERNAL, attributes, startTime: startedAt ?? event.at };
+      const span: Span = ids.during(idsOf(place), () => tracer.startSpan(`${SPAN.invokeAgent} ${turn.agent}`, options));
+      if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
+      span.end(event.at);
+    },
+
+    hooks: [callHook],
+  };
+}
+
+/** Input is all of it, what a cache had included. */
+function usageOf({ inputTokens, cachedTokens, outputTokens, costUsd }: ModelAnswer['usage']): Attributes {
+  return {
+    [A.inputTokens]: inputTokens,
+    [A.cachedTokens]: cachedTokens,
+    [A.outputTokens]: outputTokens,
+    ...(costUsd === null || costUsd === undefined ? {} : { [A.costUsd]: costUsd }),
+  };
+}
+
+/** `ts`: epoch seconds of the commit. Clocks of two workers differ by a little. */
+function isEarlier(ts: number, startedAt: number): boolean {
+  return ts * 1_000 < startedAt - 50;
+}
+
+function pick(from: Attributes, names: readonly string[]): Attributes {
+  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
+}
+
+function failureOf(error: unknown): { readonly type: string; readonly message: string } {
+  const { type, name, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
+  return { type: typeof type === 'string' && type !== '' ? type : String(name ?? 'unknown'), message: String(message ?? error) };
+}
