@@ -1,5 +1,6 @@
 /** The effects of a conversation. Dependencies come in once, here; the type is what workflows see. */
 import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import type {
   AskMemoryInput,
   ConsolidateInput,
@@ -37,7 +38,6 @@ import { withHeartbeat } from './heartbeat.js';
 import { makeWorkspace } from './workspace.js';
 import { ofConversation } from './key.js';
 import { evict } from './memory/evict.js';
-import { ApplicationFailure } from '@temporalio/common';
 import { modelStep } from './model-step/model-step.js';
 import { openOrigin } from './lineage/open-origin.js';
 import { remember } from './memory/write-memory.js';

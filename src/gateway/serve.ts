@@ -1,8 +1,8 @@
 /** The gateway in a server of its own, with the limits of one that strangers reach. */
-import { serve, type ServerType } from '@hono/node-server';
 import { type Server, STATUS_CODES, type ServerResponse } from 'node:http';
-import { createGateway, MAX_HEADERS, type GatewayOptions } from './app.js';
 import type { Duplex } from 'node:stream';
+import { serve, type ServerType } from '@hono/node-server';
+import { createGateway, MAX_HEADERS, type GatewayOptions } from './app.js';
 import type { Problem } from './core/errors.js';
 
 /** What `serveGateway` is given: the gateway's options, and where it listens. */

@@ -3,6 +3,7 @@
  * fold over effects (fold.ts): no workflow code runs, and no page of history keeps others waiting. Writing is idempotent, so healing may
  * run beside the conversation, twice, or be cut off.
  */
+import pLimit from 'p-limit';
 import { slotsOf } from '../records/slots.js';
 import type { Beginning } from '../records/lives.js';
 import { type InputProcessor, processInput } from '../memory/processors.js';
@@ -12,7 +13,6 @@ import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING, type Write } from './fold.js';
 import { type ActivityHistory, readActivities } from './read-activities.js';
 import { restoreMemory, type RememberedWrite } from './restore-memory.js';
-import pLimit from 'p-limit';
 import { userEntry } from '../conversation/activity-io/entries.js';
 import type { MessageContent, MessageToRecord } from '../conversation/activity-io/effects.js';
 import type { Entry, JsonObject } from '../records/message.js';

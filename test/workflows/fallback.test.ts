@@ -35,7 +35,7 @@ beforeAll(async () => {
     tools: [...builtinTools, letters],
     // Consolidations too are the stage's.
     aside: () => undefined,
-    idleMs: 8_000,
+    idleMs: 30_000,
     openai: second.url,
     circuits: { refusal: (name) => circuits?.refusal(name), note: (name, error) => circuits?.note(name, error) },
   });

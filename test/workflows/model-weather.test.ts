@@ -27,8 +27,8 @@ let world: World;
 beforeAll(async () => {
   // Shown while they last; in memory the test lets their time pass.
   const holds = (why: string): boolean => /^waiting for .*(rate-limit|overloaded)$/.test(why);
-  world = await startWorld({ answer: stage.answer, idleMs: 8_000, holds });
-  await world.writeAgent('impatient', { limits: { modelTimeoutMs: 8_000 } });
+  world = await startWorld({ answer: stage.answer, idleMs: 30_000, holds });
+  await world.writeAgent('impatient', { limits: { modelTimeoutMs: 30_000 } });
 });
 afterAll(() => world.close());
 

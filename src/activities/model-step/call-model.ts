@@ -1,6 +1,8 @@
 /** A model step's call: load the context, call, stream to the feed, commit answer and cost. */
+import { randomBytes } from 'node:crypto';
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { Ajv, type ValidateFunction } from 'ajv';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { citationsUsage } from '../../conversation/turn/budget.js';
@@ -37,12 +39,10 @@ import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
-import { Ajv, type ValidateFunction } from 'ajv';
 import { beginningOf } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
 import { errorMessage } from '../../platform/errors.js';
-import { randomBytes } from 'node:crypto';
 import type { ToolPlan, WorkflowAction } from '../../conversation/activity-io/tool-effects.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { approvalFor } from '../../tools/approval-rules.js';

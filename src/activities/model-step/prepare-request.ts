@@ -1,4 +1,6 @@
 /** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
+import { Context, log } from '@temporalio/activity';
+import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { CallInput, MadeCitation } from '../../conversation/activity-io/effects.js';
@@ -19,8 +21,6 @@ import type { ConversationDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
 import { systemPrompt } from '../../agents/system-prompt.js';
 import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from '../tools/tools-of.js';
-import { Context, log } from '@temporalio/activity';
-import pLimit from 'p-limit';
 import { isKept, newFrom, type KeptResult } from '../../conversation/context/citing.js';
 import { textOf } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';

@@ -1,4 +1,5 @@
 /** The Temporal server that the settings name: reached, known, prepared, quick. */
+import { randomUUID } from 'node:crypto';
 import { Client, type Connection } from '@temporalio/client';
 import { temporalConnection, type Config, webhookEndpoints, type WebhookEndpoint } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
@@ -6,7 +7,6 @@ import { statusQuery, WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE } from '../../workflo
 import { missingAttributes } from '../../client/temporal/registered-attributes.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { broken, ok, warning, type Finding } from './finding.js';
-import { randomUUID } from 'node:crypto';
 import { errorMessage } from '../../platform/errors.js';
 import { counted } from '../../records/text.js';
 

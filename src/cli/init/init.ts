@@ -1,6 +1,7 @@
 /** `perdura init`: makes a project that runs at once. Nothing of a folder is overwritten, or used, unless `--force` says so. */
 import { lstat, mkdir, realpath, rename, writeFile, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { packageManager } from '../../config.js';
 import { counted } from '../../records/text.js';
 import { runProgram } from '../services/programs.js';
@@ -9,7 +10,6 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
-import { existsSync, readFileSync } from 'node:fs';
 import { packageVersion } from '../../platform/version.js';
 
 interface InitOptions {
@@ -192,7 +192,7 @@ function nameLike(name: string): string {
 
 const ROOT = join(__dirname, '..', '..', '..');
 
-/** As it stands in the dependencies of package.json: `^0.1.0`, or `file:…` from the project's folder. */
+/** As in the dependencies of package.json: `^0.1.0`, or `file:…` from the project's folder. */
 function perduraSource(project: string, root = ROOT): string {
   const from = (place: string): string => `file:${relative(project, place).split(sep).join('/') || '.'}`;
   const modules = dirname(root);
@@ -231,7 +231,7 @@ interface TemplateFile {
   readonly text: string;
 }
 
-/** Sorted by path. `perdura`: what stands in package.json for the version of Perdura. */
+/** Sorted by path. `perdura`: the version of Perdura in package.json. */
 async function projectFiles({ name, perdura }: { readonly name: string; readonly perdura: string }): Promise<readonly TemplateFile[]> {
   const found = await readdir(TEMPLATE, { recursive: true, withFileTypes: true });
   const files = found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));

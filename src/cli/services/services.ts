@@ -1,5 +1,8 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
 import { join, basename, dirname } from 'node:path';
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection, queueFile } from '../../config.js';
 import { type Person, canAsk, confirm } from '../terminal/ask.js';
 import type { Output } from '../terminal/output.js';
@@ -11,9 +14,6 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { errorMessage } from '../../platform/errors.js';
 import { orAborted } from '../../platform/promises.js';
-import { createHash } from 'node:crypto';
-import { realpathSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { findOthers, takenInWords } from '../../client/temporal/worker-place.js';
 import { openStore } from '../../stores/open.js';
 

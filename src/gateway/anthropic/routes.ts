@@ -1,5 +1,6 @@
 /** Anthropic's Messages API, for its clients: an agent is a model; the history of each request finds its conversation. */
 import { z } from 'zod';
+import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-usage.js';
 import { signalOf, type GatewayApp } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError } from '../core/errors.js';
@@ -12,7 +13,6 @@ import { turnPieces, type TurnPiece } from '../core/turns/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './content.js';
 import { blockStart, blockStop, message, messageEnd, messageStart, textDelta, type MessageEvent, type MessageHead } from './frames.js';
-import type { Context } from 'hono';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Conversations } from '../core/conversations.js';
 import type { Going } from '../core/calls/client-answers.js';

@@ -1,4 +1,5 @@
 /** The native API: all that the client library can do, as REST and server-sent events, described by `/openapi.json`. */
+import { z } from '@hono/zod-openapi';
 import type { GatewayApp } from '../context.js';
 import { addAttachments } from './attachments.js';
 import { addControl } from './control.js';
@@ -7,7 +8,6 @@ import { addFleet } from './fleet.js';
 import { addInsight } from './insight.js';
 import { addMemory } from './memory.js';
 import { addTurns } from './turns.js';
-import { z } from '@hono/zod-openapi';
 import { ROLES } from '../access/principal.js';
 import { add } from './operation.js';
 import { anything, budget, onConversation, start, turnId, turnResult } from './schemas.js';

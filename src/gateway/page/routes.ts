@@ -1,9 +1,9 @@
 /** The page for people, at `/` for browsers. Nothing of it needs a token: it is the same for everybody, and asks the native API for the rest. */
 import { join, extname, sep } from 'node:path';
-import type { GatewayApp, GatewayContext } from '../context.js';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
+import type { GatewayApp, GatewayContext } from '../context.js';
 
 /** Where the package has it: `dist/web`. */
 export const OWN_PAGE = join(__dirname, '..', '..', 'web');

@@ -15,7 +15,7 @@
  *
  * @rule consolidation/said-by-the-user: A line is the user's if up to three of their messages have 60 % of its words and everything hard in
  *   it (documents/hard-words-exact). (test: test/memory/consolidation-provenance.test.ts)
- * @rule consolidation/only-the-rest-judged: If half of a line or more stands in memory, only the rest of it is judged; without a rest it is
+ * @rule consolidation/only-the-rest-judged: If half of a line or more is in memory, only the rest of it is judged; without a rest it is
  *   the model's rewriting. (test: test/memory/consolidation-provenance.test.ts)
  * @rule consolidation/brought-by-a-tool: A line is a tool's (`tool:<name>`) if a result supports it better than the user does; a trusted
  *   tool goes before another one. (test: test/memory/consolidation-provenance.test.ts)

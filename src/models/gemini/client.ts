@@ -1,5 +1,8 @@
 /** Google's Gemini models over the Gemini API, streaming. */
 import type { GoogleGenAI } from '@google/genai' with { 'resolution-mode': 'import' };
+import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with {
+  'resolution-mode': 'import',
+};
 import { loadOptional } from '../../platform/optional-package.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
@@ -12,9 +15,6 @@ import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { isRecord } from '../../platform/json.js';
-import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with {
-  'resolution-mode': 'import',
-};
 import { sentSchema } from '../answer-schema.js';
 import { sentDocument, sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
 import { toWireName } from '../wire-names.js';
@@ -166,7 +166,7 @@ function toUsage(wire: unknown): ModelUsage {
  * - Messages come normalized. Results of one batch of calls are one message, in the order of the calls, by which the API pairs them; ids
  *   are not sent, as ours are not the ones it gave.
  * - A thought signature goes back on the part it came on. From Gemini 3 on, the API refuses the first call of a batch without one; if
- *   another model made the call, the API's own word for that stands in.
+ *   another model made the call, the API's word for that takes its place.
  * - The SDK adds nothing of its own: it calls no functions, and makes no second request.
  */
 

@@ -1,5 +1,6 @@
 /** Models that run in Ollama, on this machine or another, over its own API, streaming. */
 import type { Ollama } from 'ollama' with { 'resolution-mode': 'import' };
+import type { ChatRequest, Message, Tool } from 'ollama';
 import { loadOptional } from '../../platform/optional-package.js';
 import type { Provider } from '../failure.js';
 import { guardedCall, type Line } from '../guarded-call.js';
@@ -12,7 +13,6 @@ import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { toRefusal } from '../refusal.js';
 import { isRecord } from '../../platform/json.js';
-import type { ChatRequest, Message, Tool } from 'ollama';
 import { answerTokens } from '../context-window.js';
 import { sentSchema } from '../answer-schema.js';
 import { documentInWords, inTurns, recordingsInWords, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';

@@ -1,5 +1,13 @@
 /** OpenAI's models, and those of servers that speak as OpenAI does: over Chat Completions and over the Responses API, streaming. */
 import type OpenAI from 'openai' with { 'resolution-mode': 'import' };
+import type {
+  EasyInputMessage,
+  FunctionTool,
+  ResponseCreateParamsStreaming,
+  ResponseInputContent,
+  ResponseInputItem,
+  ResponseReasoningItem,
+} from 'openai/resources/responses/responses.js';
 import { loadOptional } from '../../platform/optional-package.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
@@ -13,14 +21,6 @@ import type { ModelStop, AssistantBlock, ConversationMessage, MediaSource, UserM
 import { createDraft, type GrowingCall } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
-import type {
-  EasyInputMessage,
-  FunctionTool,
-  ResponseCreateParamsStreaming,
-  ResponseInputContent,
-  ResponseInputItem,
-  ResponseReasoningItem,
-} from 'openai/resources/responses/responses.js';
 import { sentSchema } from '../answer-schema.js';
 import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';

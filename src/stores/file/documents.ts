@@ -15,6 +15,8 @@
  * MEMORY.md expect.
  */
 import { join } from 'node:path';
+import { readFile, unlink, readdir, stat } from 'node:fs/promises';
+import { z } from 'zod';
 import { describeErrors, isAbsent } from './errors.js';
 import { withLock, createTurns } from './lock.js';
 import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
@@ -33,7 +35,6 @@ import {
   type Known,
   type Name,
 } from './document.js';
-import { readFile, unlink, readdir, stat } from 'node:fs/promises';
 import type { HistoryEntry, MemoryChange } from '../../records/memory/documents.js';
 import {
   headerTime,
@@ -47,7 +48,6 @@ import {
 } from '../../records/memory/history-text.js';
 import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema } from '../codecs/document-codec.js';
 import { createFileCollections, replaceFile } from './lists.js';
-import { z } from 'zod';
 import { memoryVersion } from '../../records/memory/memory-lines.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 

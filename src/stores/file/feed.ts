@@ -5,6 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join, dirname } from 'node:path';
+import { watch, type FSWatcher } from 'node:fs';
 import writeFileAtomic from 'write-file-atomic';
 import type { JsonValue } from '../../records/message.js';
 import { decodeJson } from '../codecs/entry-codec.js';
@@ -17,7 +18,6 @@ import { readNewLines, UNREAD, type Reading } from './lines.js';
 import { type WithLock, createTurns, type Turns } from './lock.js';
 import { conversationDir } from './paths.js';
 import { REMEMBERED_EVENT_IDS, type Feed, type LiveEvent } from '../store.js';
-import { watch, type FSWatcher } from 'node:fs';
 
 interface StoredEvent extends FeedEvent {
   readonly id?: string;

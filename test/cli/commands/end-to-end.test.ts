@@ -7,6 +7,7 @@ import { beginPerdura, PERDURA, perduraEnvironment, runPerdura, startPerdura, ty
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { parsed, SUMMARY } from './ran.js';
 
 /** Drops what a terminal would take for an instruction. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
@@ -36,17 +37,6 @@ async function spokenIn(): Promise<string> {
   stage.play(id, callTool('read_file', { path: 'a.txt' }), text(`The file says: content.\u001b[2J`));
   await world.client.send(id, say(id, 'what does the file say?'));
   return id;
-}
-
-/** What a summarizer says. */
-const SUMMARY = JSON.stringify({
-  episodic: { summary: 'They counted.', tags: ['counting'], salience: 0.7 },
-  semantic: [{ fact: 'The person counts from one.', tags: ['preference'], confidence: 0.9, salience: 0.8 }],
-});
-
-function parsed(ran: Ran): unknown {
-  expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });
-  return JSON.parse(ran.stdout);
 }
 
 test('new starts a conversation, send gets its answer, and --explain says how `temporal` would show it', async () => {

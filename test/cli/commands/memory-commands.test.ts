@@ -6,6 +6,7 @@ import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';
+import { parsed } from './ran.js';
 
 /** What a terminal would take for an instruction. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
@@ -21,11 +22,6 @@ afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
 const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
-
-function parsed(ran: Ran): unknown {
-  expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });
-  return JSON.parse(ran.stdout);
-}
 
 const DAY = 86_400;
 /** Five days ago, at noon. */

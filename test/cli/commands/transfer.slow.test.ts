@@ -7,6 +7,7 @@ import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { parsed, SUMMARY } from './ran.js';
 
 const stage = createStage();
 let world: World;
@@ -24,17 +25,6 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
 
 function perdura(...args: readonly string[]): Promise<Ran> {
   return runPerdura(world, args);
-}
-
-/** What a summarizer says. */
-const SUMMARY = JSON.stringify({
-  episodic: { summary: 'They counted.', tags: ['counting'], salience: 0.7 },
-  semantic: [{ fact: 'The person counts from one.', tags: ['preference'], confidence: 0.9, salience: 0.8 }],
-});
-
-function parsed(ran: Ran): unknown {
-  expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });
-  return JSON.parse(ran.stdout);
 }
 
 test('export --format seed and import: from files into Redis and back, the same files each time', async () => {

@@ -1,31 +1,9 @@
 /** Which workers may share a task queue. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { endWorkers, folder, startWorker } from './workers-in-folders.js';
 
-const folders: string[] = [];
-const workers: WorkerProcess[] = [];
-afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.kill()));
-  await Promise.all(folders.splice(0).map((dir) => rm(dir, { recursive: true, force: true })));
-});
-
-async function folder(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'perdura-place-'));
-  folders.push(dir);
-  return dir;
-}
-
-function startWorker(cwd: string, taskQueue: string, env: Readonly<Record<string, string>> = {}): WorkerProcess {
-  const worker = startWorkerProcess({
-    cwd,
-    env: { TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '', PERDURA_TASK_QUEUE: taskQueue, ...env },
-  });
-  workers.push(worker);
-  return worker;
-}
+afterEach(endWorkers);
 
 test('workers of one store are welcome; of another agents folder they are not', async () => {
   const queue = `place-${randomUUID()}`;

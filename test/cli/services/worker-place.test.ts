@@ -1,32 +1,10 @@
 /** Two folders on one machine, one Temporal server: a worker refuses a task queue that another store's worker has. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
 import { readIdentity, toIdentity } from '../../../src/client/temporal/worker-place.js';
-import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { endWorkers, folder, startWorker } from './workers-in-folders.js';
 
-const folders: string[] = [];
-const workers: WorkerProcess[] = [];
-afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.kill()));
-  await Promise.all(folders.splice(0).map((dir) => rm(dir, { recursive: true, force: true })));
-});
-
-async function folder(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'perdura-place-'));
-  folders.push(dir);
-  return dir;
-}
-
-function startWorker(cwd: string, taskQueue: string, env: Readonly<Record<string, string>> = {}): WorkerProcess {
-  const worker = startWorkerProcess({
-    cwd,
-    env: { TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '', PERDURA_TASK_QUEUE: taskQueue, ...env },
-  });
-  workers.push(worker);
-  return worker;
-}
+afterEach(endWorkers);
 
 test('a worker of another store refuses to start, and says whose queue it is and what to set', async () => {
   const queue = `place-${randomUUID()}`;

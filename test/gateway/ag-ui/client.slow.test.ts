@@ -1,44 +1,24 @@
 /** AG-UI's own client, unchanged, over a socket, with a real worker: its schemas and its verifier look at every event. */
 import { buildResumeArray, HttpAgent, type BaseEvent } from '@ag-ui/client';
 import type { InputContent, Message, RunAgentInput } from '@ag-ui/core';
-import { z } from 'zod';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
-import { defineTool } from '../../../src/tools/define-tool.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { createLookAndPay, LONG } from '../look-and-pay.js';
 import { expectNoWarnings } from './strict-client.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
-const LONG = 'word '.repeat(1_000);
-const paid: unknown[] = [];
-const look = defineTool({
-  name: 'look',
-  description: 'Looks.',
-  input: z.object({ at: z.string() }),
-  policy: { repeatable: true, approval: 'allow' },
-  run: ({ at }) => (at === 'nothing' ? { ok: false, error: 'there is nothing' } : `${at} ${LONG}`),
-});
-const pay = defineTool({
-  name: 'pay',
-  description: 'Pays.',
-  input: z.object({ to: z.string() }),
-  policy: { approval: 'ask' },
-  run: (input) => {
-    paid.push(input);
-    return `paid ${input.to}`;
-  },
-});
-
+const { tools, paid } = createLookAndPay();
 const stage = createStage();
 let world: World;
 let served: ServedGateway;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [look, pay, askUser] });
+  world = await startWorld({ answer: stage.answer, tools: [...tools, askUser] });
   served = await serveGateway({ client: world.client, authenticate: oneToken(TOKEN), port: 0 });
 });
 afterAll(async () => {

@@ -1,42 +1,22 @@
 /** The AI SDK's own transport and reader, unchanged, over a socket, with a real worker. */
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
-import { z } from 'zod';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
-import { defineTool } from '../../../src/tools/define-tool.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
+import { createLookAndPay, LONG } from '../look-and-pay.js';
 
 const TOKEN = 'a-token-that-only-tests-have';
-const LONG = 'word '.repeat(1_000);
-const paid: unknown[] = [];
-const look = defineTool({
-  name: 'look',
-  description: 'Looks.',
-  input: z.object({ at: z.string() }),
-  policy: { repeatable: true, approval: 'allow' },
-  run: ({ at }) => (at === 'nothing' ? { ok: false, error: 'there is nothing' } : `${at} ${LONG}`),
-});
-const pay = defineTool({
-  name: 'pay',
-  description: 'Pays.',
-  input: z.object({ to: z.string(), note: z.string().optional() }),
-  policy: { approval: 'ask' },
-  run: (input) => {
-    paid.push(input);
-    return `paid ${input.to}`;
-  },
-});
-
+const { tools, paid } = createLookAndPay();
 const stage = createStage();
 let world: World;
 let served: ServedGateway;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [look, pay, askUser] });
+  world = await startWorld({ answer: stage.answer, tools: [...tools, askUser] });
   served = await serveGateway({ client: world.client, authenticate: oneToken(TOKEN), port: 0 });
 });
 afterAll(async () => {
@@ -72,6 +52,9 @@ async function shown(stream: ReadableStream<UIMessageChunk> | null, message?: UI
   return last;
 }
 
+/** The parts of a message up to its last answer, where the model has thought, spoken and looked twice. */
+const LOOKED = ['step-start', 'reasoning', 'text', 'tool-look', 'tool-look', 'step-start'];
+
 const texts = (message?: UIMessage): string[] => (message?.parts ?? []).flatMap((part) => (part.type === 'text' ? [part.text] : []));
 
 const words = ({ parts }: UIMessage): string =>
@@ -105,16 +88,7 @@ test('a message is thought about, looked up and answered; the same id again is t
   );
   const message = await shown(await send(id, [user('m1', say(id, 'how is it?'))]));
   expect(message).toMatchObject({ id: 'turn_0001', role: 'assistant', metadata: { turn: 'turn_0001', stopReason: 'end' } });
-  expect(message.parts.map(({ type }) => type)).toEqual([
-    'step-start',
-    'reasoning',
-    'text',
-    'tool-look',
-    'tool-look',
-    'step-start',
-    'text',
-    'data-usage',
-  ]);
+  expect(message.parts.map(({ type }) => type)).toEqual([...LOOKED, 'text', 'data-usage']);
   expect(calls(message)).toMatchObject([
     { state: 'output-available', input: { at: LONG }, output: `${LONG} ${LONG}` },
     { state: 'output-error', input: { at: 'nothing' }, errorText: expect.stringContaining('there is nothing') },
@@ -129,16 +103,7 @@ test('a message is thought about, looked up and answered; the same id again is t
   const [said, answer] = await history(id);
   expect(said).toMatchObject({ id: 'm1', role: 'user', parts: [{ type: 'text', text: say(id, 'how is it?') }] });
   expect(answer?.id).toBe('turn_0001');
-  expect(answer?.parts.map(({ type }) => type)).toEqual([
-    'step-start',
-    'reasoning',
-    'text',
-    'tool-look',
-    'tool-look',
-    'step-start',
-    'text',
-    'text',
-  ]);
+  expect(answer?.parts.map(({ type }) => type)).toEqual([...LOOKED, 'text', 'text']);
 });
 
 test('a page that was closed comes back to the running turn, from its beginning; when nothing runs there is nothing to resume', async () => {

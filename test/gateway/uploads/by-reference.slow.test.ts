@@ -263,7 +263,7 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
       yield file;
     }
     // Long enough for a busy machine to use it in time.
-    const keepMs = 15_000;
+    const keepMs = 30_000;
     const refs = [await two.client.upload(once(unused), { keepMs }), await two.client.upload(once(used), { keepMs })].map(({ ref }) => ref);
     const id = two.world.id();
     await post(`/v1/conversations/${id}/messages`, { text: 'look', images: [{ ref: refs[1] }], start: {} });

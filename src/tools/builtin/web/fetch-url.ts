@@ -1,4 +1,7 @@
+import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
+import type { Response } from 'undici';
+import pLimit from 'p-limit';
 import type { KnownSecrets } from '../../../platform/known-secrets.js';
 import { defineTool } from '../../define-tool.js';
 import { examineLeaving } from '../../egress-scan.js';
@@ -8,9 +11,6 @@ import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { MissingPackage, missingPackage, PAGE_PACKAGES } from '../../../platform/optional-package.js';
 import { timeoutSignal } from '../../../platform/timeout-signal.js';
-import type { Response } from 'undici';
-import { Worker } from 'node:worker_threads';
-import pLimit from 'p-limit';
 import { ownProgram } from '../../own-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
