@@ -14,14 +14,8 @@ export {
   type ScriptedLine,
   type ScriptedModel,
 } from './scripted-model.js';
-export {
-  startInMemory,
-  type InMemory,
-  type InMemoryOptions,
-  type TestApproval,
-  type TestConversation,
-  type TestToolCall,
-} from './in-memory.js';
+export { startInMemory } from './in-memory.js';
+export type { InMemory, InMemoryOptions, TestApproval, TestConversation, TestToolCall } from './test-conversation.js';
 export { startWithTemporal, type WithTemporal, type WithTemporalOptions } from './with-temporal.js';
 export { startTemporalServer, type TestServer, type TestServerOptions } from './temporal-server.js';
 export type { TestAgent, TestOptions } from './project.js';
