@@ -167,7 +167,7 @@ test(
 test(
   'a page comes as Markdown with its packages, and as it is without',
   async () => {
-    const program = `const { readablePage } = require(${JSON.stringify(join(project.perdura, 'dist/tools/builtin/web/readable-page.js'))});
+    const program = `const { readablePage } = require(${JSON.stringify(join(project.perdura, 'dist/tools/builtin/web/fetch-url.js'))});
     readablePage({ html: '<h1>Tides</h1>', url: 'https://a.example/' }, new AbortController().signal)
       .then((page) => console.log(page.markdown), (error) => console.log(error.name + ': ' + error.message));`;
     const read = async (): Promise<string> => {
