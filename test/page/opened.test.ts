@@ -2,9 +2,8 @@
  * A conversation that the page looks at, without a browser: the page's own requests and its one stream of events, before a gateway of a few
  * lines. What is drawn is read from its signals.
  */
-import type { Entry } from '../../web/src/api/entries.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import type { Turn } from '../../web/src/conversation/turns.js';
+import type { Entry, Turn } from '../../web/src/conversation/turns.js';
 import { waitFor } from '../support/wait-for.js';
 
 // Signals without their hooks into preact, which only a bundler loads; and an address as the bundler gives it.
@@ -71,7 +70,7 @@ afterEach(() => {
 });
 
 function entry(slot: number, text: string): Entry {
-  const base = { slot, session: 1, turn, seq: slot, ts: slot };
+  const base = { v: 1 as const, slot, session: 1, turn, seq: slot, ts: slot };
   if (slot === 1) return { ...base, messageId: 'm1', message: { role: 'user', text } };
   return { ...base, message: { role: 'assistant', blocks: [{ kind: 'text', text }], model: 'a/b', stop: 'end' } };
 }

@@ -1,7 +1,6 @@
 /** How the page makes turns of what is recorded and of live events (turns.ts). */
-import type { Entry } from '../../web/src/api/entries.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import { emptyTurn, toTurns, withEvent, type Turn } from '../../web/src/conversation/turns.js';
+import { emptyTurn, toTurns, withEvent, type Entry, type Turn } from '../../web/src/conversation/turns.js';
 
 const turn = 'turn_0001';
 const call = 'turn_0001/m1';
@@ -93,7 +92,7 @@ describe('live events', () => {
 });
 
 test('recorded entries become turns: what was said, calls with their results, notices, and no live state', () => {
-  const base = { session: 1, seq: 1, ts: 7 };
+  const base = { v: 1 as const, session: 1, seq: 1, ts: 7 };
   const entries: Entry[] = [
     { ...base, slot: 1, turn, messageId: 'm1', message: { role: 'user', text: 'hello', images: [{ mediaType: 'image/png', ref: 'b:1' }] } },
     {
@@ -101,8 +100,8 @@ test('recorded entries become turns: what was said, calls with their results, no
       message: {
         ...{ role: 'assistant', model: 'a/b', stop: 'tool-calls' },
         blocks: [
-          { kind: 'thinking', text: 'Hm.' },
-          { kind: 'text', text: { ref: 'b:2', preview: 'A long', bytes: 9_000 } },
+          { kind: 'thinking', text: 'Hm.', provider: 'a' },
+          { kind: 'text', text: { ref: 'b:2', sha256: '2', preview: 'A long', bytes: 9_000 } },
           { kind: 'tool-call', callId, name, input: { command: 'echo' } },
           { kind: 'tool-call', callId: 'turn_0001/c2', name, input: {} },
         ],

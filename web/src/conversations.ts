@@ -1,10 +1,11 @@
 /** The conversations that one may see, as the list has them; refreshed while somebody looks. */
 import { signal } from '@preact/signals';
-import { request } from './api/request.js';
-import type { components } from './api/schema.js';
+import { request, type Schema } from './api/request.js';
+import { plainText } from './ui/plain-text.js';
 import { whileVisible } from './ui/while-visible.js';
 
-export type Listed = components['schemas']['Listed'];
+export type Listed = Schema<'Listed'>;
+export type Origin = NonNullable<Schema<'Status'>['origin']>;
 
 const PAGE = 60;
 const MOST = 500;
@@ -44,4 +45,15 @@ export function listMore(limit = Math.min(MOST, conversations.value.limit * 4)):
 /** Until the returned function is called. */
 export function keepListed(): () => void {
   return whileVisible(refreshList, REFRESH_MS);
+}
+
+/** What people call it: its title, else its id. */
+export function nameConversation(id: string, listed: Pick<Listed, 'title'> | undefined): string {
+  return plainText(listed?.title ?? id, 120);
+}
+
+/** Where a conversation that was forked comes from, as its status says. */
+export function readFork(about: Schema<'Conversation'> | undefined): Origin | undefined {
+  const origin = about?.status?.origin;
+  return origin?.kind === 'fork' ? origin : undefined;
 }

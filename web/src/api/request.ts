@@ -1,7 +1,10 @@
 /** The native API, typed by what `/openapi.json` says. */
 import { signal } from '@preact/signals';
 import { home } from '../address.js';
-import type { paths } from './schema.js';
+import type { components, paths } from './schema.js';
+
+/** What has a name in `/openapi.json`. */
+export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name];
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 type Operations<M extends Method> = { [P in keyof paths]: paths[P] extends { [K in M]: object } ? P : never }[keyof paths];

@@ -7,23 +7,15 @@ import type { EventInTurn } from '../../../src/records/feed-event.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import type { CallPart, TurnPart } from '../../../src/records/turn-view.js';
 import { follow, type LiveEvent } from '../api/connection.js';
-import type { Entry } from '../api/entries.js';
-import { request, RequestError } from '../api/request.js';
-import type { components } from '../api/schema.js';
+import { request, RequestError, type Schema } from '../api/request.js';
 import { refreshList } from '../conversations.js';
 import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
-import { takeFirst } from './first-message.js';
-import { createOutbox, type Outbox } from './outbox.js';
-import { emptyTurn, toTurns, withEvent, type Turn, type Words } from './turns.js';
+import { createOutbox, takeFirst, type Outbox } from './outbox.js';
+import { emptyTurn, toTurns, withEvent, type Entry, type Turn, type Words } from './turns.js';
 
-export type Conversation = components['schemas']['Conversation'];
-export interface Branch {
-  readonly branch: number;
-  readonly after: string;
-  readonly turns: readonly string[];
-  readonly at: string;
-}
+export type Conversation = Schema<'Conversation'>;
+export type Branch = Schema<'Branch'>;
 
 export interface Opened {
   readonly id: string;
@@ -88,7 +80,7 @@ export function openConversation(id: string): Opened {
 
   const readTail = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/entries', { path: { id }, query: { last: PAGE }, signal: leaving.signal });
-    const entries = read.entries as unknown as Entry[];
+    const { entries } = read;
     const first = entries[0]?.slot ?? 0;
     // What a rewind has cut is no longer in it: the tail is taken as it is.
     const before = recorded.value.filter(({ slot }) => slot < first);
@@ -105,14 +97,14 @@ export function openConversation(id: string): Opened {
 
   const readBranches = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/branches', { path: { id }, signal: leaving.signal });
-    branches.value = read.branches as unknown as Branch[];
+    branches.value = read.branches;
   };
 
   let again: number | undefined;
   const refreshApprovals = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/approvals', { path: { id }, signal: leaving.signal }).catch(() => undefined);
     if (leaving.signal.aborted) return;
-    if (read !== undefined) approvals.value = read.approvals as unknown as Waiting[];
+    if (read !== undefined) approvals.value = read.approvals;
     void refreshWaiting();
     // The event may come before its conversation answers.
     const known = new Set(approvals.value.map(({ callId }) => callId));
@@ -268,7 +260,7 @@ export function openConversation(id: string): Opened {
         .then((read) =>
           batch(() => {
             previous.value = read.previous;
-            recorded.value = [...(read.entries as unknown as Entry[]), ...recorded.value];
+            recorded.value = [...read.entries, ...recorded.value];
           }),
         )
         .catch(() => undefined)

@@ -3,9 +3,9 @@
  * has said something of it; it outlives a reload of the tab.
  */
 import { signal, type Signal } from '@preact/signals';
-import type { Media, NamedMedia } from '../api/entries.js';
 import { request, RequestError } from '../api/request.js';
 import { messageOf } from '../ui/words.js';
+import type { Media, NamedMedia } from './turns.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';
 
@@ -22,9 +22,11 @@ export interface Sent {
   readonly turn?: string;
 }
 
+export type Message = Pick<Sent, 'text' | 'delivery' | 'images' | 'documents' | 'start'>;
+
 export interface Outbox {
   readonly all: Signal<readonly Sent[]>;
-  send(message: Pick<Sent, 'text' | 'delivery' | 'images' | 'documents' | 'start'>): void;
+  send(message: Message): void;
   /** Its turn has begun. */
   taken(messageId: string): Sent | undefined;
   remove(messageId: string): void;
@@ -124,4 +126,17 @@ function readKept(name: string): Sent[] {
   } catch {
     return [];
   }
+}
+
+/** What was said before there was a conversation: it is taken along to the view of the new one. */
+const first = new Map<string, Message>();
+
+export function leaveFirst(id: string, message: Message): void {
+  first.set(id, message);
+}
+
+export function takeFirst(id: string): Message | undefined {
+  const found = first.get(id);
+  first.delete(id);
+  return found;
 }

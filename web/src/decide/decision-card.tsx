@@ -1,8 +1,7 @@
 /** Something that waits for a person, and what that person can say to it. The same in a conversation and in the inbox. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { request, RequestError } from '../api/request.js';
-import type { components } from '../api/schema.js';
+import { request, RequestError, type Schema } from '../api/request.js';
 import { Code } from '../ui/code.js';
 import { Icon } from '../ui/icon.js';
 import { prettyJson } from '../ui/json.js';
@@ -11,7 +10,7 @@ import { ago, messageOf, untilThen } from '../ui/words.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import './decide.css';
 
-type Decision = components['schemas']['Decision'];
+type Decision = Omit<Schema<'Decision'>, 'callId'>;
 
 export interface DecisionCardProps {
   readonly waiting: Waiting;

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep } from '../../address.js';
 import { addressOf, request } from '../../api/request.js';
-import type { Media, NamedMedia } from '../../api/entries.js';
+import type { Media, NamedMedia } from '../../conversation/turns.js';
 import type { Opened } from '../../conversation/open.js';
 import type { TurnResult } from '../../../../src/records/feed-event.js';
 import type { TurnPart } from '../../../../src/records/turn-view.js';
@@ -13,7 +13,6 @@ import { Markdown } from '../../ui/markdown-view.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { count, dollars, messageOf, untilThen } from '../../ui/words.js';
 import { CallCard } from './call-card.js';
-import { EditWords } from './edit-words.js';
 
 export interface TurnViewProps {
   readonly turn: Turn;
@@ -306,4 +305,45 @@ function factsOf({ at, model, result }: Turn): string {
       ? []
       : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, ...(usage.costUsd === null ? [] : [dollars(usage.costUsd)])];
   return [time, ...(model === undefined ? [] : [plainText(model, 60)]), ...used].join(' · ');
+}
+
+interface EditWordsProps {
+  readonly text: string;
+  readonly onSave: (text: string) => void;
+  readonly onLeave: () => void;
+}
+
+function EditWords({ text, onSave, onLeave }: EditWordsProps): JSX.Element {
+  const words = useSignal(text);
+  return (
+    <form
+      class="edit-words"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (words.value.trim() !== '') onSave(words.value);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') onLeave();
+      }}
+    >
+      <textarea
+        class="field"
+        aria-label="Say this instead"
+        rows={Math.min(12, words.value.split('\n').length + 1)}
+        value={words.value}
+        dir="auto"
+        ref={(element) => element?.focus()}
+        onInput={(event) => (words.value = event.currentTarget.value)}
+      />
+      <p class="small faint">This turn and all after it become a branch, which can be looked at and forked.</p>
+      <div class="row">
+        <button type="submit" class="button main">
+          Say this instead
+        </button>
+        <button type="button" class="button" onClick={onLeave}>
+          Leave it
+        </button>
+      </div>
+    </form>
+  );
 }

@@ -1,30 +1,14 @@
 /** What was spent: by day as a picture, and by agent, model and kind as lists. */
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { useWidth } from '../../ui/use-width.js';
 import { count, dollars, plural } from '../../ui/words.js';
 
-interface Sum {
-  readonly of: string;
-  readonly calls: number;
-  readonly failed: number;
-  readonly unpriced: number;
-  readonly usage: {
-    readonly inputTokens: number;
-    readonly cachedTokens: number;
-    readonly outputTokens: number;
-    readonly costUsd: number | null;
-  };
-}
-
-interface Report {
-  readonly sums: readonly Sum[];
-  readonly total: Sum;
-}
+type Sum = Schema<'SpendingSum'>;
 
 const DAYS = [7, 30, 90] as const;
 const DAY_MS = 86_400_000;
@@ -33,8 +17,7 @@ export function Spending(): JSX.Element {
   const days = DAYS.find((one) => String(one) === place.value.more['days']) ?? 30;
   const { value, error, again } = useAnswer(`usage ${days}`, async (signal) => {
     const since = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - (days - 1) * DAY_MS).toISOString();
-    const by = async (name: 'day' | 'agent' | 'model' | 'kind'): Promise<Report> =>
-      (await request('get', '/v1/usage', { query: { by: name, since }, signal })) as unknown as Report;
+    const by = (name: 'day' | 'agent' | 'model' | 'kind') => request('get', '/v1/usage', { query: { by: name, since }, signal });
     const [day, agent, model, kind] = await Promise.all([by('day'), by('agent'), by('model'), by('kind')]);
     return { day, agent, model, kind };
   });

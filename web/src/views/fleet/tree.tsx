@@ -1,22 +1,14 @@
 /** A conversation with its sub-agents, as a tree that is drawn; each is a link. */
 import type { JSX } from 'preact';
-import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import { hrefOf, show } from '../../address.js';
+import { hrefOf, keep, place, show } from '../../address.js';
+import { request, type Answer } from '../../api/request.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { plural } from '../../ui/words.js';
 
-interface Node {
-  readonly id: string;
-  readonly running: boolean;
-  readonly state: string;
-  readonly status?: string | null;
-  readonly agent: string | null;
-  readonly title: string | null;
-}
+type Node = Answer<'get', '/v1/conversations/{id}/tree'>['conversations'][number];
 
 const ROW = 34;
 const INDENT = 30;
@@ -84,7 +76,7 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
     5_000,
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
-  const nodes = [...(value.conversations as unknown as readonly Node[])].sort(byPlace);
+  const nodes = [...value.conversations].sort(byPlace);
   const rows = new Map(nodes.map(({ id }, at) => [id, at]));
   const depthOf = (id: string): number => (id.length - of.length === 0 ? 0 : id.slice(of.length).split(':turn_').length - 1);
   const deepest = Math.max(0, ...nodes.map(({ id }) => depthOf(id)));

@@ -40,8 +40,7 @@ export function Forget({ scope, onForgotten }: { readonly scope: string; readonl
       onForgotten();
     });
   const found = preview.value?.found;
-  const facts = (found?.facts ?? []) as unknown as readonly { id: string; fact: string }[];
-  const proposals = (found?.proposals ?? []) as unknown as readonly { id: string; line: string }[];
+  const { facts = [], proposals = [] } = found ?? {};
   const all = found === undefined ? 0 : found.lines.length + facts.length + proposals.length + found.historyLines;
   return (
     <>

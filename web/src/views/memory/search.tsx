@@ -2,8 +2,7 @@
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import type { components } from '../../api/schema.js';
+import { request, type Schema } from '../../api/request.js';
 import { conversations } from '../../conversations.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
@@ -12,7 +11,7 @@ import { useKeys } from '../../ui/use-keys.js';
 import { dateTime, plural } from '../../ui/words.js';
 import { SaidIn } from './origin.js';
 
-type Recalled = components['schemas']['Recalled'];
+type Recalled = Schema<'Recalled'>;
 type Kind = (typeof KINDS)[number][0];
 
 const KINDS = [

@@ -2,8 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import type { components } from '../../api/schema.js';
+import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
@@ -16,7 +15,7 @@ import { costOf, labelOf, LANES, MARKS, outcomeOf, tokensOf, type Bar, type Time
 import '../../ui/parts.css';
 import './timeline.css';
 
-type Turn = components['schemas']['Turn'];
+type Turn = Schema<'Turn'>;
 
 const REFRESH_MS = 2_500;
 

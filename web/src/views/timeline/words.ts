@@ -1,10 +1,10 @@
 /** Bars and marks of a timeline, in words. */
-import type { components } from '../../api/schema.js';
+import type { Schema } from '../../api/request.js';
 import { plainText } from '../../ui/plain-text.js';
 import { count, dollars, duration } from '../../ui/words.js';
 
-export type Timeline = components['schemas']['Timeline'];
-export type Bar = components['schemas']['TimelineBar'];
+export type Timeline = Schema<'Timeline'>;
+export type Bar = Schema<'TimelineBar'>;
 export type Mark = Timeline['marks'][number];
 export type Lane = Bar['lane'];
 
