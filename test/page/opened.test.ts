@@ -116,7 +116,7 @@ test('a turn that runs is followed from its beginning; a failed attempt is taken
   await draws(opened, []);
   tell(said('One ', '2'), said('two.', '2'));
   await draws(opened, ['One two.']);
-  expect(opened.turns.value).toMatchObject([{ isRunning: true, said: [{ id: 'm1', text: 'hello' }] }]);
+  expect(opened.turns.value).toMatchObject([{ isRunning: true, messages: [{ id: 'm1', text: 'hello' }] }]);
   [entries, phase] = [[...entries, entry(2, 'One two, as recorded.')], 'idle'];
   tell(ending);
   await draws(opened, ['One two, as recorded.']);
@@ -159,7 +159,7 @@ test('a message is sent under one id until the gateway has taken it, and is gone
   expect(sent).toHaveLength(2);
   tell({ kind: 'message', turn: 'turn_0002', messageId: sent[0]!.id, preview: 'mo', ts: 2 });
   await waitFor(
-    () => opened.turns.value.at(-1)?.said.map(({ text }) => text),
+    () => opened.turns.value.at(-1)?.messages.map(({ text }) => text),
     (words) => words?.[0] === 'more',
   );
   expect(opened.outbox.all.value).toEqual([]);

@@ -21,7 +21,7 @@ const calls = ({ parts }: Turn) => parts.filter((part) => part.kind === 'call');
 describe('live events', () => {
   test('a message stands there once, however often its event comes', () => {
     const message = { kind: 'message', messageId: 'm1', preview: 'hello', ts: 1 } as const;
-    expect(live(message, message).said.map(({ id, text }) => [id, text])).toEqual([['m1', 'hello']]);
+    expect(live(message, message).messages.map(({ id, text }) => [id, text])).toEqual([['m1', 'hello']]);
   });
 
   test('words are put together by call; another call, and thinking, are parts of their own', () => {
@@ -79,7 +79,7 @@ describe('live events', () => {
   test('what it waits for is said until it goes on, and its end is kept', () => {
     const waits = live({ kind: 'waiting', for: 'the provider', until: 99 });
     expect(waits).toMatchObject({ isRunning: true, waits: { for: 'the provider', until: 99 } });
-    expect(withEvent(waits, { ...said('on'), turn } as TurnEvent).waits).toBeUndefined();
+    expect(withEvent(waits, { ...messages('on'), turn } as TurnEvent).waits).toBeUndefined();
     expect(live({ kind: 'paused', why: 'budget' }).waits).toEqual({ for: 'budget', until: 0 });
     const result = { turnId: turn, text: 'on', stopReason: 'end', usage, toolCalls: 0 } as const;
     expect(withEvent(waits, { kind: 'turn-finished', turn, result })).toMatchObject({ isRunning: false, waits: undefined, result });
@@ -111,11 +111,11 @@ test('recorded entries become turns: what was said, calls with their results, no
     { ...base, slot: 4, turn: 'turn_0002', message: { role: 'user', text: 'An app says so.', from: 'app' } },
   ];
   const [first, second] = toTurns(entries);
-  expect(first).toMatchObject({ id: turn, at: 7_000, isRunning: false, model: 'a/b', said: [{ id: 'm1', text: 'hello', others: 0 }] });
+  expect(first).toMatchObject({ id: turn, at: 7_000, isRunning: false, model: 'a/b', messages: [{ id: 'm1', text: 'hello', others: 0 }] });
   expect(texts(first!)).toEqual(['thinking: Hm.', 'text: A long…']);
   expect(calls(first!).map(({ state, output }) => [state, output])).toEqual([
     ['rejected', 'not that one'],
     ['running', undefined],
   ]);
-  expect(second).toMatchObject({ id: 'turn_0002', said: [], parts: [{ kind: 'notice', text: 'An app says so.' }] });
+  expect(second).toMatchObject({ id: 'turn_0002', messages: [], parts: [{ kind: 'notice', text: 'An app says so.' }] });
 });

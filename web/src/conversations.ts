@@ -22,16 +22,16 @@ export const conversations = signal<{
   isKnown: false,
 });
 
-let asked = 0;
+let latest = 0;
 
 export async function refreshList(): Promise<void> {
-  const turn = (asked += 1);
+  const turn = (latest += 1);
   const { limit } = conversations.value;
   try {
     const { conversations: all } = await request('get', '/v1/conversations', { query: { limit } });
-    if (turn === asked) conversations.value = { all, limit: conversations.value.limit, isKnown: true };
+    if (turn === latest) conversations.value = { all, limit: conversations.value.limit, isKnown: true };
   } catch (error) {
-    if (turn === asked) conversations.value = { ...conversations.value, error };
+    if (turn === latest) conversations.value = { ...conversations.value, error };
   }
 }
 

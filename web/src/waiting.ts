@@ -24,18 +24,18 @@ const MOST_ASKED = 20;
 
 export const waiting = signal<AllWaiting>({ all: [], isKnown: false, silent: [] });
 
-let asked = 0;
+let latest = 0;
 
 export async function refreshWaiting(): Promise<void> {
-  const turn = (asked += 1);
+  const turn = (latest += 1);
   try {
     const found = mayAct('operator') ? await askAtOnce() : await askEach();
-    if (turn !== asked) return;
+    if (turn !== latest) return;
     const all = [...found.all].sort((a, b) => a.askedAt - b.askedAt);
     if (waiting.value.isKnown) announceNew(waiting.value.all, all);
     waiting.value = { all, silent: found.silent, isKnown: true };
   } catch (error) {
-    if (turn === asked) waiting.value = { ...waiting.value, error };
+    if (turn === latest) waiting.value = { ...waiting.value, error };
   }
 }
 

@@ -7,7 +7,7 @@
  */
 import { signal } from '@preact/signals';
 import type { FeedEvent } from '../../../src/records/feed-event.js';
-import { addressOf, ask, RequestError } from './request.js';
+import { toAddress, ask, RequestError } from './request.js';
 
 /** Live events as the gateway sends them: what `/openapi.json` describes as a stream of text. */
 export type LiveEvent = FeedEvent & {
@@ -112,7 +112,7 @@ async function read(signal: AbortSignal, onLife: () => void): Promise<void> {
   if (connection.value !== 'lost') connection.value = 'opening';
   try {
     const query = { conversation: all.map(([id]) => id), after: all.map(([, { after }]) => after) };
-    const response = await ask(addressOf('/v1/events', {}, query), { signal: either, headers: { accept: 'text/event-stream' } });
+    const response = await ask(toAddress('/v1/events', {}, query), { signal: either, headers: { accept: 'text/event-stream' } });
     connection.value = 'open';
     if (response.body === null) return;
     for await (const { event, data } of readEvents(response.body)) {

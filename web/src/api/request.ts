@@ -54,7 +54,7 @@ export async function request<M extends Method, P extends Operations<M>>(
 ): Promise<Answer<M, P>> {
   const { body, headers } = given;
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await ask(addressOf(path, given.path, given.query), {
+  const response = await ask(toAddress(path, given.path, given.query), {
     method: method.toUpperCase(),
     ...sent,
     ...(given.signal && { signal: given.signal }),
@@ -77,7 +77,7 @@ export async function ask(address: URL, init: RequestInit): Promise<Response> {
   throw failed(new RequestError(response.status, kind, problem.detail ?? `the gateway answered ${response.status}`));
 }
 
-export function addressOf(path: string, names: unknown = {}, query: unknown = {}): URL {
+export function toAddress(path: string, names: unknown = {}, query: unknown = {}): URL {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String((names as Record<string, unknown>)[name])));
   const address = new URL(filled.replace(/^\//, ''), home);
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {

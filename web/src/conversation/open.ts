@@ -58,7 +58,7 @@ export function openConversation(id: string): Opened {
   const branches = signal<readonly Branch[]>([]);
   const ended = new Map<string, Turn>();
   /** Words that this page has sent: an event has only their beginning. */
-  const ownWords = new Map<string, Words>();
+  const sentWords = new Map<string, Words>();
   const leaving = new AbortController();
   let unfollow: () => void = () => undefined;
 
@@ -87,7 +87,7 @@ export function openConversation(id: string): Opened {
     batch(() => {
       if (before.length === 0) previous.value = read.previous;
       recorded.value = [...before, ...entries];
-      for (const turn of recordedTurns.value) for (const words of turn.said) if (words.id !== undefined) outbox.taken(words.id);
+      for (const turn of recordedTurns.value) for (const words of turn.messages) if (words.id !== undefined) outbox.taken(words.id);
     });
   };
 
@@ -183,12 +183,12 @@ export function openConversation(id: string): Opened {
       const known = next.get(event.turn);
       if (known === undefined && event.kind !== 'turn-finished') {
         hasBegun = true;
-        next.set(event.turn, withOwnWords(withEvent(beginningOf(event), event)));
-      } else if (known !== undefined) next.set(event.turn, withOwnWords(withEvent(known, event)));
+        next.set(event.turn, withSentWords(withEvent(readBeginning(event), event)));
+      } else if (known !== undefined) next.set(event.turn, withSentWords(withEvent(known, event)));
     }
     batch(() => {
       for (const event of events) if (event.kind === 'message') noteTaken(event.messageId);
-      live.value = new Map([...next].map(([turn, one]) => [turn, withOwnWords(one)]));
+      live.value = new Map([...next].map(([turn, one]) => [turn, withSentWords(one)]));
     });
     if (hasBegun) void refresh();
     if (events.some(({ kind }) => kind === 'asked' || kind === 'decided')) void refreshApprovals();
@@ -199,19 +199,19 @@ export function openConversation(id: string): Opened {
   const noteTaken = (messageId: string): void => {
     const sent = outbox.taken(messageId);
     if (sent !== undefined)
-      ownWords.set(messageId, { id: messageId, text: sent.text, images: sent.images, documents: sent.documents ?? [], others: 0 });
+      sentWords.set(messageId, { id: messageId, text: sent.text, images: sent.images, documents: sent.documents ?? [], others: 0 });
   };
 
-  const withOwnWords = (turn: Turn): Turn => ({ ...turn, said: turn.said.map((words) => wordsOf(words.id) ?? words) });
+  const withSentWords = (turn: Turn): Turn => ({ ...turn, messages: turn.messages.map((words) => findWords(words.id) ?? words) });
 
-  const wordsOf = (messageId: string | undefined): Words | undefined => {
+  const findWords = (messageId: string | undefined): Words | undefined => {
     if (messageId === undefined) return undefined;
-    const found = recordedTurns.value.findLast(({ said }) => said.some((words) => words.id === messageId));
-    return found?.said.find((words) => words.id === messageId) ?? ownWords.get(messageId);
+    const found = recordedTurns.value.findLast(({ messages }) => messages.some((words) => words.id === messageId));
+    return found?.messages.find((words) => words.id === messageId) ?? sentWords.get(messageId);
   };
 
   /** Its beginning was lost if the first event is another one than its message (web/running-turn-from-events). */
-  const beginningOf = (event: EventInTurn): Turn => {
+  const readBeginning = (event: EventInTurn): Turn => {
     const known = recordedTurns.value.find((turn) => turn.id === event.turn);
     const at = event.kind === 'message' ? event.ts * 1000 : (known?.at ?? Date.now());
     if (event.kind === 'message' || known === undefined) return emptyTurn(event.turn, at);

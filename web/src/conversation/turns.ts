@@ -33,7 +33,7 @@ export interface Turn extends TurnView {
   readonly session: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  readonly said: readonly Words[];
+  readonly messages: readonly Words[];
   readonly isRunning: boolean;
   readonly model?: string;
 }
@@ -52,13 +52,13 @@ export function toTurns(entries: readonly Entry[]): Turn[] {
 function toTurn(entries: readonly Entry[]): Turn {
   const [first] = entries;
   const results = new Map(entries.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message] as const] : [])));
-  const said: Words[] = [];
+  const messages: Words[] = [];
   const parts: TurnPart[] = [];
   let model: string | undefined;
   for (const { message, slot, messageId } of entries) {
     if (message.role === 'user' && message.from === undefined) {
       const { images = [], audio = [], video = [], documents = [] } = message;
-      said.push({ id: messageId, text: shownText(message.text), images, documents, others: audio.length + video.length });
+      messages.push({ id: messageId, text: shownText(message.text), images, documents, others: audio.length + video.length });
     } else if (message.role === 'user') parts.push({ kind: 'notice', id: `n${slot}`, text: shownText(message.text) });
     else if (message.role === 'assistant') {
       model = message.model;
@@ -83,14 +83,14 @@ function toTurn(entries: readonly Entry[]): Turn {
   }
   return {
     ...{ ...EMPTY_VIEW, parts, settled: parts.length },
-    ...{ id: first?.turn ?? '', session: first?.session ?? 1, at: (first?.ts ?? 0) * 1000, said },
+    ...{ id: first?.turn ?? '', session: first?.session ?? 1, at: (first?.ts ?? 0) * 1000, messages },
     isRunning: false,
     ...(model !== undefined && { model }),
   };
 }
 
 export function emptyTurn(id: string, at: number): Turn {
-  return { ...EMPTY_VIEW, id, session: 0, at, said: [], isRunning: true };
+  return { ...EMPTY_VIEW, id, session: 0, at, messages: [], isRunning: true };
 }
 
 /** A running turn after one of its live events. */
@@ -98,8 +98,8 @@ export function withEvent(turn: Turn, event: TurnEvent): Turn {
   const next: Turn = { ...turn, ...viewWithEvent(turn, event) };
   switch (event.kind) {
     case 'message':
-      if (turn.said.some(({ id }) => id === event.messageId)) return next;
-      return { ...next, said: [...turn.said, { id: event.messageId, text: event.preview, images: [], documents: [], others: 0 }] };
+      if (turn.messages.some(({ id }) => id === event.messageId)) return next;
+      return { ...next, messages: [...turn.messages, { id: event.messageId, text: event.preview, images: [], documents: [], others: 0 }] };
     case 'fallback':
       return withNotice(next, `f:${event.call}`, `${event.insteadOf} could not answer (${event.for}); ${event.model} answers instead.`);
     case 'compacted':

@@ -80,7 +80,7 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
 }
 
 function Row({ one, view, current }: { readonly one: Listed; readonly view: string; readonly current: boolean }): JSX.Element {
-  const [kind, words] = stateOf(one);
+  const [kind, words] = describeState(one);
   const facts = [
     one.agent === null ? '' : plainText(one.agent, 40),
     ago(one.startedAt),
@@ -95,7 +95,7 @@ function Row({ one, view, current }: { readonly one: Listed; readonly view: stri
   );
 }
 
-function stateOf({ running, status }: Listed): readonly [kind: string, words: string] {
+function describeState({ running, status }: Listed): readonly [kind: string, words: string] {
   if (status === 'waiting') return ['waiting', 'waits for a person'];
   if (status === 'failed') return ['failed', 'failed'];
   return ['', running ? 'idle' : 'ended'];

@@ -1,7 +1,7 @@
 /** Numbers, times, turns and errors as people read them. */
 import { turnNumber } from '../../../src/records/identity.js';
 
-export function messageOf(error: unknown): string {
+export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -12,7 +12,7 @@ import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { Parts } from '../../ui/tabs.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { messageOf, plural } from '../../ui/words.js';
+import { describeError, plural } from '../../ui/words.js';
 import '../../ui/parts.css';
 import './agents.css';
 
@@ -161,7 +161,7 @@ function SchemaTable({ schema }: { readonly schema: Arguments | null }): JSX.Ele
                 {plainText(name, 80)}
                 {!required.has(name) && <span class="faint"> optional</span>}
               </td>
-              <td class="mono">{plainText(typeOf(field), 80)}</td>
+              <td class="mono">{plainText(describeType(field), 80)}</td>
               <td>{plainText(field.description ?? '', 1_000)}</td>
             </tr>
           ))}
@@ -171,9 +171,9 @@ function SchemaTable({ schema }: { readonly schema: Arguments | null }): JSX.Ele
   );
 }
 
-function typeOf({ type, enum: values, items }: Arguments): string {
+function describeType({ type, enum: values, items }: Arguments): string {
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ');
-  if (type === 'array') return `${items === undefined ? 'anything' : typeOf(items)}[]`;
+  if (type === 'array') return `${items === undefined ? 'anything' : describeType(items)}[]`;
   return Array.isArray(type) ? type.join(' | ') : typeof type === 'string' ? type : 'any';
 }
 
@@ -291,7 +291,7 @@ function Playground({ agent }: { readonly agent: string }): JSX.Element {
           Begin
         </button>
       </div>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
     </form>
   );
 }

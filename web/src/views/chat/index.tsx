@@ -9,7 +9,7 @@ import { leaveFirst } from '../../conversation/outbox.js';
 import type { ViewProps } from '../table.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
-import { messageOf } from '../../ui/words.js';
+import { describeError } from '../../ui/words.js';
 import { MessageForm } from './message-form.js';
 import { Transcript } from './transcript.js';
 import './chat.css';
@@ -60,7 +60,7 @@ function Composer({ opened }: { readonly opened: Opened }): JSX.Element {
   const isBusy = running !== undefined;
   const stop = (): void => {
     request('post', '/v1/conversations/{id}/interrupt', { path: { id: opened.id }, body: {} }).catch((error: unknown) => {
-      problem.value = messageOf(error);
+      problem.value = describeError(error);
     });
   };
   const hasEnded = opened.about.value !== undefined && opened.about.value.state !== 'running';

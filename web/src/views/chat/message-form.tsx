@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { addressOf, ask } from '../../api/request.js';
+import { toAddress, ask } from '../../api/request.js';
 import type { Delivery } from '../../conversation/outbox.js';
 import type { Media, NamedMedia } from '../../conversation/turns.js';
 import { Icon } from '../../ui/icon.js';
-import { bytes, messageOf } from '../../ui/words.js';
+import { bytes, describeError } from '../../ui/words.js';
 
 export interface Message {
   readonly text: string;
@@ -60,7 +60,7 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
       attached.value = await sendFiles(list, attached.value);
       problem.value = '';
     } catch (error) {
-      problem.value = messageOf(error);
+      problem.value = describeError(error);
     }
   };
   return (
@@ -213,7 +213,7 @@ function isPicture({ mediaType }: Media): boolean {
 }
 
 async function sendFile(file: File): Promise<Attachment> {
-  const answer = await ask(addressOf('/v1/attachments'), { method: 'POST', body: file });
+  const answer = await ask(toAddress('/v1/attachments'), { method: 'POST', body: file });
   const { ref, mediaType } = (await answer.json()) as { readonly ref: string; readonly mediaType: string };
   const name = file.name.slice(0, 80);
   const media = mediaType.startsWith('image/') ? { mediaType, ref } : { mediaType, ref, name };

@@ -32,7 +32,7 @@ export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element
   return (
     <VirtualList
       items={turns}
-      keyOf={(turn) => turn.id}
+      toKey={(turn) => turn.id}
       label="Conversation"
       onNearTop={() => {
         if (opened.hasEarlier.value) void opened.readEarlier();

@@ -8,7 +8,7 @@ import { shownText } from '../../conversation/turns.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, dateTime, messageOf, plural, turnSpans } from '../../ui/words.js';
+import { ago, count, dateTime, describeError, plural, turnSpans } from '../../ui/words.js';
 import { Reader } from './reader.js';
 
 type Change = Schema<'ContextChange'>;
@@ -80,7 +80,7 @@ export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
           </button>
         )}
       </div>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       {error !== undefined && value === undefined && <Problem error={error} again={again} />}
       {changes.length > 0 && (
         <ol class="change-list">

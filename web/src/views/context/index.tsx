@@ -112,13 +112,13 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
     <li key={chunk.id}>
       <button
         type="button"
-        class={`chunk ${classOf(chunk)}`}
+        class={`chunk ${toClass(chunk)}`}
         aria-current={chunk.id === selected ? 'true' : undefined}
         onClick={() => onSelect(chunk.id)}
       >
-        <i class={`key ${classOf(chunk)}`} />
-        <span class="chunk-name small">{nameOf(chunk)}</span>
-        <span class="chunk-words one-line">{wordsOf(chunk)}</span>
+        <i class={`key ${toClass(chunk)}`} />
+        <span class="chunk-name small">{nameChunk(chunk)}</span>
+        <span class="chunk-words one-line">{describeChunk(chunk)}</span>
         {chunk.drops && <span class="pill warn">drops next</span>}
         <span class="chunk-size" aria-hidden="true">
           <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
@@ -141,9 +141,9 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
         {flow.slice(from).map(row)}
       </ol>
       {one !== undefined && (
-        <aside class="chunk-open" aria-label={nameOf(one)}>
+        <aside class="chunk-open" aria-label={nameChunk(one)}>
           <header class="row">
-            <h2 class="grow">{nameOf(one)}</h2>
+            <h2 class="grow">{nameChunk(one)}</h2>
             <button type="button" class="button bare square tight" aria-label="Close" onClick={() => onSelect(undefined)}>
               <Icon name="close" size={15} />
             </button>
@@ -183,19 +183,19 @@ function SystemPrompt({ of }: { readonly of: string }): JSX.Element {
   );
 }
 
-function classOf({ kind, role }: Chunk): string {
+function toClass({ kind, role }: Chunk): string {
   return kind === 'SYSTEM' ? 'system' : kind === 'MEMORY' ? 'memory' : role;
 }
 
 /** Of what is no message the gateway names the version, which says nothing here. */
-function wordsOf({ kind, words }: Chunk): string {
+function describeChunk({ kind, words }: Chunk): string {
   if (kind === 'SYSTEM') return 'Identity, schemas of its tools, MEMORY.md';
   return kind === 'MEMORY' ? 'Summaries of older turns, and what was learned' : plainText(words, 200);
 }
 
 const ROLES: Readonly<Record<string, string>> = { user: 'person', assistant: 'model', tool: 'tool' };
 
-function nameOf({ kind, turn, role }: Chunk): string {
+function nameChunk({ kind, turn, role }: Chunk): string {
   if (kind === 'SYSTEM') return 'System and tools';
   return kind === 'MEMORY' ? 'Memory' : `Turn ${turnNumber(turn)}, ${ROLES[role] ?? role}`;
 }
@@ -238,7 +238,7 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
         <ol class="turn-list" aria-busy={list.isAsking}>
           {list.value?.more === false && cutAfter('turn_0000').map((branch) => <CutOut key={branch.branch} of={of} branch={branch} />)}
           {turns.map(({ turn, question }) => {
-            const [kind, words] = known === undefined ? (['', ''] as const) : standingOf(turn, known);
+            const [kind, words] = known === undefined ? (['', ''] as const) : findStanding(turn, known);
             return (
               <li key={turn}>
                 <button
@@ -287,7 +287,7 @@ function CutOut({ of, branch: { branch, turns, at } }: { readonly of: string; re
   );
 }
 
-function standingOf(turn: string, known: KnownTurns): readonly [kind: string, words: string] {
+function findStanding(turn: string, known: KnownTurns): readonly [kind: string, words: string] {
   if (known.shortened.some((one) => one.turn === turn)) return ['warn', 'shortened'];
   if (known.whole.includes(turn)) return ['', 'word for word'];
   if (known.inPart.includes(turn)) return ['warn', 'in part'];

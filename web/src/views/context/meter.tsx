@@ -33,7 +33,7 @@ export interface MeterProps {
 export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   const [frame, width] = useWidth<HTMLDivElement>();
   const { chunks, index, thresholds } = view;
-  const parts = partsOf(chunks);
+  const parts = toParts(chunks);
   const lines = [
     ...(thresholds === null
       ? []
@@ -114,10 +114,10 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   );
 }
 
-function partsOf(chunks: readonly Chunk[]): Part[] {
+function toParts(chunks: readonly Chunk[]): Part[] {
   const toPart = (chunk: Chunk): Part => ({
     key: chunk.id,
-    kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : kindOf(chunk.role),
+    kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : toKind(chunk.role),
     tokens: chunk.tokens,
     words:
       chunk.kind === 'SYSTEM'
@@ -165,7 +165,7 @@ function together(parts: readonly Part[], many: number): Part[] {
   return joined;
 }
 
-function kindOf(role: string): Part['kind'] {
+function toKind(role: string): Part['kind'] {
   return role === 'user' || role === 'assistant' || role === 'tool' ? role : 'mixed';
 }
 

@@ -38,7 +38,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
   const last = why.causes.findLast(({ kind }) => kind !== 'returned');
   return (
     <div class="story">
-      <p class="story-head">{headOf(why)}</p>
+      <p class="story-head">{summarizeWhy(why)}</p>
       <ol>
         {said !== undefined && (
           <li class="said">
@@ -63,7 +63,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
         )}
         <li class="now">
           <p class="when">Now</p>
-          <p>{nowOf(why, last)}</p>
+          <p>{describeNow(why, last)}</p>
           {last !== undefined && last.summary !== null && why.inPrompt < why.entries && last.kind !== 'session-ended' && (
             <blockquote class="summary">{plainLines(last.summary)}</blockquote>
           )}
@@ -91,7 +91,7 @@ function turnAfter(turn: string): string {
   return `turn_${String(turnNumber(turn) + 1).padStart(4, '0')}`;
 }
 
-function headOf({ turn, entries, inPrompt, shortened }: Why): string {
+function summarizeWhy({ turn, entries, inPrompt, shortened }: Why): string {
   const name = `Turn ${turnNumber(turn)}`;
   if (inPrompt === 0) return `${name} is no longer in the prompt.`;
   if (inPrompt < entries) return `${name} is partly in the prompt: ${inPrompt} of its ${plural(entries, 'message')}.`;
@@ -123,7 +123,7 @@ function Step({ cause, turn, since, elsewhere }: StepProps): JSX.Element {
     <li class={kind === 'returned' ? 'is-back' : 'is-gone'}>
       <Moment at={at} />
       <p>
-        <strong>{TITLES[kind]}.</strong> {sentenceOf(cause, turn, since)}
+        <strong>{TITLES[kind]}.</strong> {describeCause(cause, turn, since)}
       </p>
       {from === 'store' && elsewhere !== undefined && (
         <p class="small quiet">
@@ -156,7 +156,7 @@ const SINCE: Readonly<Record<string, string>> = {
   hard: 'The context had passed the hard line',
 };
 
-function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string, since: string | null): string {
+function describeCause({ kind, turns, model, method, episode }: Cause, turn: string, since: string | null): string {
   const others = turns.filter((one) => one !== turn);
   const together = others.length === 0 ? '' : ` together with ${turnSpans(others)}`;
   const by =
@@ -183,7 +183,7 @@ function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string
   }
 }
 
-function nowOf({ inPrompt, entries, shortened, hasEnded }: Why, last: Cause | undefined): string {
+function describeNow({ inPrompt, entries, shortened, hasEnded }: Why, last: Cause | undefined): string {
   if (inPrompt === entries && shortened.length === 0) return 'The model sees all of it, word for word.';
   if (inPrompt === entries) return 'The model sees it with long parts shortened, and can read the rest with a tool.';
   if (hasEnded) return 'The model has what MEMORY.md kept of it, and what it finds in HISTORY.';

@@ -1,6 +1,6 @@
 /** A conversation with its sub-agents, as a tree that is drawn; each is a link. */
 import type { JSX } from 'preact';
-import { hrefOf, keep, place, show } from '../../address.js';
+import { toHref, keep, place, show } from '../../address.js';
 import { request, type Answer } from '../../api/request.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
@@ -78,8 +78,8 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
   const nodes = [...value.conversations].sort(byPlace);
   const rows = new Map(nodes.map(({ id }, at) => [id, at]));
-  const depthOf = (id: string): number => (id.length - of.length === 0 ? 0 : id.slice(of.length).split(':turn_').length - 1);
-  const deepest = Math.max(0, ...nodes.map(({ id }) => depthOf(id)));
+  const countLevels = (id: string): number => (id.length - of.length === 0 ? 0 : id.slice(of.length).split(':turn_').length - 1);
+  const deepest = Math.max(0, ...nodes.map(({ id }) => countLevels(id)));
   const width = deepest * INDENT + 560;
   return (
     <div class="scroll tree">
@@ -92,21 +92,21 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
           const parent = id.replace(/:turn_\d+:\d+$/, '');
           const above = parent === id ? undefined : rows.get(parent);
           if (above === undefined) return null;
-          const x = (depthOf(id) - 1) * INDENT + 10;
+          const x = (countLevels(id) - 1) * INDENT + 10;
           return <path key={id} class="tree-line" d={`M${x} ${above * ROW + 24} V${at * ROW + 11} q0 6 6 6 H${x + INDENT - 8}`} />;
         })}
         {nodes.map(({ id, running, state, status, agent, title }, at) => {
-          const x = depthOf(id) * INDENT;
+          const x = countLevels(id) * INDENT;
           const words = running ? (status ?? 'running') : state;
           const kind = words === 'failed' || words === 'timed-out' ? 'failed' : words === 'waiting' ? 'waiting' : running ? 'busy' : '';
           return (
             <a
               key={id}
-              href={hrefOf('timeline', id)}
+              href={toHref('timeline', id)}
               onClick={(event) => {
                 if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                 event.preventDefault();
-                show(hrefOf('timeline', id));
+                show(toHref('timeline', id));
               }}
             >
               <circle cx={x + 10} cy={at * ROW + 17} r={5.5} class={`tree-dot ${kind}`} />

@@ -25,7 +25,7 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
   const groups: BlamedLine[][] = [];
   for (const line of lines) {
     const last = groups.at(-1);
-    if (last !== undefined && keyOf(last[0]!) === keyOf(line)) last.push(line);
+    if (last !== undefined && toKey(last[0]!) === toKey(line)) last.push(line);
     else groups.push([line]);
   }
   return (
@@ -59,6 +59,6 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
   );
 }
 
-function keyOf({ source, change }: BlamedLine): string {
+function toKey({ source, change }: BlamedLine): string {
   return JSON.stringify([source, change?.id]);
 }

@@ -28,7 +28,7 @@ export function Episodes({ scope }: { readonly scope: string }): JSX.Element {
           {!isOffered && <option value={wanted}>{plainText(wanted, 100)}</option>}
           {offered.map((one) => (
             <option key={one.id} value={one.id}>
-              {optionOf(one)}
+              {nameOption(one)}
             </option>
           ))}
         </select>
@@ -38,7 +38,7 @@ export function Episodes({ scope }: { readonly scope: string }): JSX.Element {
   );
 }
 
-function optionOf(one: Listed): string {
+function nameOption(one: Listed): string {
   return one.title === null ? plainText(one.id, 60) : `${nameConversation(one.id, one)} · ${plainText(one.id, 40)}`;
 }
 

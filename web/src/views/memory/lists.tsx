@@ -7,7 +7,7 @@ import { Link } from '../../ui/link.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, dateTime, messageOf, plural } from '../../ui/words.js';
+import { ago, dateTime, describeError, plural } from '../../ui/words.js';
 import { Origin } from './origin.js';
 
 export interface ProposalsProps {
@@ -38,7 +38,7 @@ export function Proposals({ scope, proposals, onDecided }: ProposalsProps): JSX.
       <p class="quiet small">
         A line that only a tool’s word stands behind waits here. Accepted, it stands in MEMORY.md, and in every prompt.
       </p>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       {open.length === 0 && <p class="note">Nothing waits for review.</p>}
       <ol class="memory-list">
         {open.map(({ id, line, source, ts }) => (

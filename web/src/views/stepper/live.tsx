@@ -7,7 +7,7 @@ import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, bytes, messageOf } from '../../ui/words.js';
+import { ago, bytes, describeError } from '../../ui/words.js';
 
 const REFRESH_MS = 3_000;
 
@@ -111,7 +111,7 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
         {control.pausedBy !== null && <span class="pill warn">stopped by {plainText(control.pausedBy, 100)}</span>}
       </p>
       {did.value !== '' && <p class="small quiet">Did: {did.value}</p>}
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       <div class="live-sides">
         <Queue of={of} queue={queue} act={act} isBusy={busy.value !== ''} />
         <BreakpointsForm
