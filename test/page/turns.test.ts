@@ -79,7 +79,7 @@ describe('live events', () => {
   test('what it waits for is said until it goes on, and its end is kept', () => {
     const waits = live({ kind: 'waiting', for: 'the provider', until: 99 });
     expect(waits).toMatchObject({ isRunning: true, waits: { for: 'the provider', until: 99 } });
-    expect(withEvent(waits, { ...messages('on'), turn } as TurnEvent).waits).toBeUndefined();
+    expect(withEvent(waits, { ...said('on'), turn } as TurnEvent).waits).toBeUndefined();
     expect(live({ kind: 'paused', why: 'budget' }).waits).toEqual({ for: 'budget', until: 0 });
     const result = { turnId: turn, text: 'on', stopReason: 'end', usage, toolCalls: 0 } as const;
     expect(withEvent(waits, { kind: 'turn-finished', turn, result })).toMatchObject({ isRunning: false, waits: undefined, result });
