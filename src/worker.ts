@@ -143,10 +143,10 @@ async function runUntil(
     (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
   const agentsDir = agentsFolder(config, own.agentsDir);
-  await mkdir(config.workspace, { recursive: true });
   const reportCircuits = createCircuitReport(runtimeLog());
   let assembled: Assembled | undefined;
   try {
+    await mkdir(config.workspace, { recursive: true });
     assembled = assemble(
       {
         ...{ connection, namespace, store, agentsDir, variables, trust },
