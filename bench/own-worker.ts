@@ -4,15 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { Worker, type WorkerOptions } from '@temporalio/worker';
-import { createActivities } from '../src/activities/index.js';
-import { createAgentLoader } from '../src/agents/load-agent.js';
+import { assemble } from '../src/assemble.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
-import { createAskMemory } from '../src/client/memory-workflow.js';
 import { createModels } from '../src/models/providers.js';
 import type { Model } from '../src/models/model.js';
 import { createFileStore } from '../src/stores/file/index.js';
 import { builtinTools } from '../src/tools/builtin/index.js';
-import { createToolRegistry } from '../src/tools/registry.js';
 import type { Tool } from '../src/tools/tool.js';
 
 export interface OwnWorkerNeeds {
@@ -35,13 +32,11 @@ export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: Per
     await mkdir(join(dir, 'agents', name), { recursive: true });
     await writeFile(join(dir, 'agents', name, 'agent.json'), JSON.stringify(config));
   }
-  const activities = createActivities({
-    store,
-    askMemory: createAskMemory({ connection: temporal.connection, namespace: 'default', taskQueue }),
+  const { activities, close } = assemble({
+    ...{ connection: temporal.connection, namespace: 'default', taskQueue, store, workspace: dir },
+    agentsDir: join(dir, 'agents'),
     models: createModels({ own: { anthropic: model } }),
-    agents: createAgentLoader(join(dir, 'agents')),
-    tools: createToolRegistry([...builtinTools, ...tools]),
-    workspace: dir,
+    tools: [...builtinTools, ...tools],
     defaultModel: 'anthropic/claude-sonnet-5-5',
   });
   const worker = await Worker.create({ ...options, taskQueue, activities });
@@ -53,6 +48,7 @@ export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: Per
     worker.shutdown();
     await running;
     await client.close();
+    await close();
     await store.close();
     await rm(dir, { recursive: true, force: true });
   }

@@ -9,12 +9,10 @@ import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createActivities, type Activities } from './activities/index.js';
+import type { Activities } from './activities/index.js';
 import { agentsFolder } from './agents/agents-folder.js';
-import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
-import { createAskMemory } from './client/memory-workflow.js';
-import { createPublicIdOf, createStatusOf } from './client/describe.js';
-import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
+import type { AgentTrust } from './agents/load-agent.js';
+import { assemble, type Assembled } from './assemble.js';
 import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/temporal/worker-place.js';
 import {
   commandEnvironment,
@@ -29,11 +27,7 @@ import {
   webhookEndpoints,
   type Config,
 } from './config.js';
-import { heal } from './heal/heal.js';
-import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
-import { openRecall } from './memory/recall/open-recall.js';
-import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createCircuits } from './models/circuit-breaker.js';
 import { writeCircuits } from './models/circuit-file.js';
@@ -58,13 +52,10 @@ import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
-import { createServerTools } from './tools/mcp/server-tools.js';
-import { createToolRegistry } from './tools/registry.js';
-import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
+import { checkExtensions, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/version.js';
 import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/workflow-bundle.js';
-import type { ActivityDependencies } from './activities/dependencies.js';
 import { errorMessage } from './platform/errors.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
@@ -151,49 +142,46 @@ async function runUntil(
     (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
     (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
-  const serverTools = createServerTools({
-    pins: store.pins,
-    variables,
-    secrets: secretsOfProcess(),
-    version: packageVersion(),
-    log: (line) => runtimeLog().warn(line),
-    whyNotStart: trust?.whyNotStart,
-  });
+  const agentsDir = agentsFolder(config, own.agentsDir);
   const reportCircuits = createCircuitReport(runtimeLog());
-  const { recall, embedding } = openRecall({
-    store,
-    cacheBytes: config.searchCacheBytes,
-    embedder: createEmbedder(own.embedder, providerSettings(config)),
-    log: (line) => runtimeLog().warn(line),
-  });
+  let assembled: Assembled | undefined;
   try {
-    const { workflowService: service } = connection;
-    const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
-    const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
-      serverTools,
-      recall,
-      ...(embedding && { embedding }),
-      trust,
-      answering,
-      hasSearchAttributes: createAttributeCheck(connection, namespace),
-      rememberedBy,
-      circuits: createCircuits({
-        changed(open, of) {
-          reportCircuits(open, of);
-          writeCircuits(config.cwd, open);
-        },
-      }),
-      statusOf: createStatusOf(connection, namespace),
-      askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      startDelivery: createStartDelivery({ connection, namespace, taskQueue: config.taskQueue }),
-      isWaiting: createIsWaiting({ connection, namespace }),
-      publicIdOf: createPublicIdOf(connection, namespace),
-      webhooks: createWebhooks(endpoints),
-      heal: (key, run) => heal({ service, store, processors: own.processors?.input, rememberedBy }, key, run),
-    });
+    await mkdir(config.workspace, { recursive: true });
+    assembled = assemble(
+      {
+        ...{ connection, namespace, store, agentsDir, variables, trust },
+        taskQueue: config.taskQueue,
+        models:
+          answering === undefined
+            ? createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
+            : modelsAnsweredBy(answering, own.models),
+        tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])],
+        workspace: await realpath(config.workspace),
+        defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
+        extensions: { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] },
+        cwd: config.cwd,
+        embedder: createEmbedder(own.embedder, providerSettings(config)),
+        searchCacheBytes: config.searchCacheBytes,
+        secrets: secretsOfProcess(),
+        log: (line) => runtimeLog().warn(line),
+      },
+      {
+        showsWords: config.uiText === 'on',
+        defaultExecutionMode: config.defaultExecutionMode,
+        hasSearchAttributes: createAttributeCheck(connection, namespace),
+        circuits: createCircuits({
+          changed(open, of) {
+            reportCircuits(open, of);
+            writeCircuits(config.cwd, open);
+          },
+        }),
+        webhooks: createWebhooks(endpoints),
+      },
+    );
+    const { activities } = assembled;
     if (stop.aborted) return;
     const { taskQueue } = config;
-    const place = await placeOf(store, agentsFolder(config, own.agentsDir));
+    const place = await placeOf(store, agentsDir);
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
     const worker = await Worker.create(
       workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
@@ -215,8 +203,7 @@ async function runUntil(
     loop.close();
     writeCircuits(config.cwd, []);
     await observation.close();
-    await serverTools.close();
-    await embedding?.close();
+    await assembled?.close();
     await store.close();
     await connection.close();
   }
@@ -238,41 +225,6 @@ async function refuseOtherPlaces(
 ): Promise<void> {
   const [other] = await findOthers(connection, where);
   if (other !== undefined) throw new ConfigError(takenInWords(where.taskQueue, other));
-}
-
-async function activitiesOf(
-  config: Config,
-  own: Extensions,
-  store: Store,
-  {
-    trust,
-    answering,
-    ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
-    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks' | 'recall' | 'embedding'> &
-    Pick<CreateWorkerOptions, 'trust'> & { readonly answering?: Model },
-): Promise<Activities> {
-  await mkdir(config.workspace, { recursive: true });
-  const agentsDir = agentsFolder(config, own.agentsDir);
-  return createActivities({
-    store,
-    models:
-      answering === undefined
-        ? createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
-        : modelsAnsweredBy(answering, own.models),
-    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
-    tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
-    workspace: await realpath(config.workspace),
-    secrets: secretsOfProcess(),
-    showsWords: config.uiText === 'on',
-    defaultExecutionMode: config.defaultExecutionMode,
-    defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
-    processors: own.processors,
-    hooks: own.hooks,
-    compactors: createCompactorRegistry(own.compactors),
-    compactionPlugins: own.compactionPlugins,
-    ...more,
-  });
 }
 
 /** @internal What the built-in tools of a worker go by. */

@@ -91,7 +91,7 @@ export function createAgentLoader(
     const before = loaded.get(name);
     if (before && asOf !== undefined && before.agent.hash.startsWith(asOf)) return before.agent;
     // Taken before reading: a change made meanwhile shows as another stamp next time.
-    const { stamp, changedAt } = stampOf(agentsDir, id, scope);
+    const { stamp, changedAt } = readStamp(agentsDir, id, scope);
     if (before?.stamp === stamp) return before.agent;
     loaded.delete(name);
     let isWhole = true;
@@ -151,13 +151,13 @@ export async function loadAgent(
     readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES).then(usable.servers),
     read(IDENTITY_FILES.soul),
     read(IDENTITY_FILES.identity),
-    read(userFileOf(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),
+    read(nameUserFile(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),
     read(IDENTITY_FILES.agents),
     read(IDENTITY_FILES.tools),
   ]);
   const files = { soul, identity, user, memory: null, agents, tools };
   const system = buildSystemPrompt(files);
-  const servers = serversOf(join(agentsDir, id, SERVERS_FILE), serversText, shared);
+  const servers = readServers(join(agentsDir, id, SERVERS_FILE), serversText, shared);
   const hash = createHash('sha256')
     .update(JSON.stringify([id, config, system, ...(servers.length > 0 ? [servers] : [])]))
     .digest('hex');
@@ -223,7 +223,7 @@ const REASONS: Record<Exclude<PathRefused['kind'], 'missing'>, string> = {
   'bad-path': 'the path cannot be used',
 };
 
-function serversOf(file: string, text: string | undefined, shared: readonly McpServer[]): readonly McpServer[] {
+function readServers(file: string, text: string | undefined, shared: readonly McpServer[]): readonly McpServer[] {
   if (text === undefined) return shared;
   const config = parse(mcpConfigSchema, file, text);
   // One that is disabled here hides the shared one of its name too.
@@ -270,13 +270,13 @@ async function knownAgents(agentsDir: string): Promise<string[]> {
   return names.filter((_, at) => has[at]);
 }
 
-function userFileOf(scope: string): string {
+function nameUserFile(scope: string): string {
   return join('users', `${scope}.md`);
 }
 
 /** Looked at in every turn, and in the kernel's memory by then: eight promises cost a turn more than these looks (measured). */
-function stampOf(agentsDir: string, id: string, scope: string): { stamp: string; changedAt: number } {
-  const names = [CONFIG_FILE, SERVERS_FILE, ...Object.values(IDENTITY_FILES), userFileOf(scope)];
+function readStamp(agentsDir: string, id: string, scope: string): { stamp: string; changedAt: number } {
+  const names = [CONFIG_FILE, SERVERS_FILE, ...Object.values(IDENTITY_FILES), nameUserFile(scope)];
   const stats = names.map((name) => lookAt(join(agentsDir, id, name)));
   return {
     stamp: stats.map((found) => (found ? [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':') : 'absent')).join(' '),

@@ -327,14 +327,14 @@ export function readSettings(all: Environment, cwd: string): Settings {
     if (key === undefined || schema === undefined || values[key] !== undefined) continue;
     const given = all[setting.name]?.trim() || setting.default;
     const result = schema.safeParse(setting.isPath && given !== undefined ? resolve(cwd, given) : given);
-    if (!result.success) throw new ConfigError(refusalOf(setting, given, result.error));
+    if (!result.success) throw new ConfigError(describeRefusal(setting, given, result.error));
     values[key] = result.data;
   }
   // By the type of the table: each key has what its schema gives.
   return values as Settings;
 }
 
-function refusalOf({ name, secret }: Setting, given: string | undefined, { issues }: z.ZodError): string {
+function describeRefusal({ name, secret }: Setting, given: string | undefined, { issues }: z.ZodError): string {
   const shown = secret ? '' : ` is ${JSON.stringify(given)}, which`;
   return `${name}${shown} cannot be used: write ${issues[0]?.message ?? 'another value'}, or remove it`;
 }

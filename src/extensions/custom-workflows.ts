@@ -36,12 +36,12 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
     ...bundleOptions(),
     workflowsPath: file,
     logger: listener(said),
-    webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: modulesOf(config.resolve?.modules) } }),
+    webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: listModules(config.resolve?.modules) } }),
   }).catch((cause: unknown) => {
     throw refuse(`cannot be bundled: ${inBrief([...said, errorMessage(cause)])}`, cause);
   });
   for (const warning of said) log.warn(`workflows: ${inBrief([warning])}`);
-  const exported = exportsOf(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
+  const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
   const missing = EXPORTS.filter((name) => typeof exported[name] !== 'function');
   if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
   // Its source map names files by where this machine has them.
@@ -53,7 +53,7 @@ const HOW =
   "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
 /** The bundle's own exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
-function exportsOf(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {
+function listExports(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {
   const context = createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });
   try {
     new Script(code, { filename: 'workflow-bundle.js' }).runInContext(context, { timeout: EVALUATION_MS });
@@ -78,7 +78,7 @@ const SANDBOX_GLOBALS = {
 };
 
 /** Ours last: a project whose packages are not hoisted finds Temporal's through us. */
-function modulesOf(before: readonly string[] = ['node_modules']): string[] {
+function listModules(before: readonly string[] = ['node_modules']): string[] {
   return [...before, ...(require.resolve.paths('@temporalio/workflow') ?? [])];
 }
 

@@ -13,7 +13,7 @@ export function createStateCodec({ keys, acceptsUnsigned }: StateKeys): PayloadC
   const [newest] = keys;
   const isSigned = (payload: Payload, context: SerializationContext | undefined, seal: Uint8Array): boolean =>
     keys.some((key) => {
-      const wanted = signatureOf(key, payload, context);
+      const wanted = sign(key, payload, context);
       return seal.length === wanted.length && timingSafeEqual(seal, wanted);
     });
 
@@ -36,14 +36,14 @@ export function createStateCodec({ keys, acceptsUnsigned }: StateKeys): PayloadC
     encode: async (payloads, context) =>
       payloads.map((payload) => {
         if (newest === undefined || payload.metadata?.[SEAL] === undefined) return payload;
-        return { ...payload, metadata: { ...payload.metadata, [SEAL]: signatureOf(newest, payload, context) } };
+        return { ...payload, metadata: { ...payload.metadata, [SEAL]: sign(newest, payload, context) } };
       }),
     decode: async (payloads, context) => payloads.map((payload) => checked(payload, context)),
   };
 }
 
 /** Over the bytes as they travel. The state names its life, which is the run that its chain began with. */
-function signatureOf(key: string, { data }: Payload, context: SerializationContext | undefined): Buffer {
+function sign(key: string, { data }: Payload, context: SerializationContext | undefined): Buffer {
   const place = JSON.stringify(context?.workflowId ?? '');
   return createHmac('sha256', key)
     .update(`perdura-state ${place} `)

@@ -31,7 +31,7 @@ export function installTypeScript(transform: typeof transformSync): () => void {
     module._compile(code, filename);
   };
   loader._resolveFilename = (request, parent, ...rest) => {
-    const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? typeScriptOf(request, parent.filename) : undefined;
+    const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? findTypeScript(request, parent.filename) : undefined;
     return source ?? resolveFilename.call(loader, request, parent, ...rest);
   };
   return () => {
@@ -42,7 +42,7 @@ export function installTypeScript(transform: typeof transformSync): () => void {
 }
 
 /** `./x.js` and `./x` next to a `.ts` file mean `./x.ts` when there is one. */
-function typeScriptOf(request: string, from: string): string | undefined {
+function findTypeScript(request: string, from: string): string | undefined {
   const source = resolve(dirname(from), request.replace(/(\.js)?$/, '.ts'));
   return request.endsWith('.ts') || !existsSync(source) ? undefined : source;
 }

@@ -91,7 +91,7 @@ export async function loadUserConfig(cwd: string): Promise<Extensions> {
     const hint = file.endsWith('.js') && cause instanceof SyntaxError ? ' (if it uses import and export, name it perdura.config.mjs)' : '';
     throw new ConfigError(`cannot load ${file}: ${errorMessage(cause)}${hint}`, { cause });
   });
-  const own = defaultOf(exported);
+  const own = findDefault(exported);
   if (own === undefined) throw new ConfigError(`${file} has no default export: write \`export default { tools: […] }\``);
   if (isRecord(own) && 'config' in own) {
     throw new ConfigError(`${file}: "config" is for createWorker; here settings stand in the environment or in .env`);
@@ -104,7 +104,7 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   const refuse = (what: string): never => {
     throw new ConfigError(`${from}: ${what}`);
   };
-  if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${kindOf(own)}`);
+  if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${nameKind(own)}`);
   for (const name of Object.keys(own)) {
     if (name === 'reducers')
       refuse('"reducers" run inside the workflow: hand them to createConversation in an entry of your own, and name it as "workflows"');
@@ -120,7 +120,7 @@ export function checkExtensions(own: unknown, from: string): Extensions {
     if (first !== i) refuse(`tools[${first}] and tools[${i}] are both named ${name}: a model could not tell them apart`);
   }
   if (providers !== undefined && !isRecord(providers))
-    refuse(`"providers" must be an object from name to model, and is ${kindOf(providers)}`);
+    refuse(`"providers" must be an object from name to model, and is ${nameKind(providers)}`);
   for (const [name, model] of Object.entries(providers ?? {})) {
     if (!/^[a-z0-9][a-z0-9-]*$/.test(name))
       refuse(`providers.${name}: a name has lower-case letters, digits and "-", as it stands before the slash in provider/model`);
@@ -130,7 +130,7 @@ export function checkExtensions(own: unknown, from: string): Extensions {
       refuse(`providers.${name}.textTools must be "xml" or "json", and is absent where the model has tools`);
   }
   for (const [i, observer] of listOf(observers, 'observers', refuse).entries()) {
-    if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${kindOf(observer)}`);
+    if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${nameKind(observer)}`);
   }
   checkOwnProcessors(processors, refuse);
   for (const [i, hook] of listOf(hooks, 'hooks', refuse).entries()) {
@@ -149,11 +149,11 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   }
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
-    refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
+    refuse(`"agentsDir" must be a path, and is ${nameKind(agentsDir)}`);
   checkEmbedder(own['embedder'], refuse);
   checkOwnCompactors(compactors, refuse);
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
-    refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
+    refuse(`"workflows" must be the path of a file, and is ${nameKind(workflows)}`);
   return own as Extensions;
 }
 
@@ -185,7 +185,7 @@ export function sharedServers({ mcpServers }: Extensions, cwd: string): readonly
 function checkCompactionPlugins(plugins: unknown, refuse: (what: string) => never): void {
   if (plugins === undefined) return;
   if (!isRecord(plugins))
-    return refuse(`"compactionPlugins" must be an object from the name of a tool to a plugin, and is ${kindOf(plugins)}`);
+    return refuse(`"compactionPlugins" must be an object from the name of a tool to a plugin, and is ${nameKind(plugins)}`);
   for (const [tool, plugin] of Object.entries(plugins)) {
     if (!isRecord(plugin) || typeof plugin['compact'] !== 'function') {
       refuse(`compactionPlugins.${tool} is no plugin: it needs a function compact(result, action, context)`);
@@ -195,7 +195,7 @@ function checkCompactionPlugins(plugins: unknown, refuse: (what: string) => neve
 
 function checkOwnProcessors(processors: unknown, refuse: (what: string) => never): void {
   if (processors === undefined) return;
-  if (!isRecord(processors)) return refuse(`"processors" must be { input?: […], toolResult?: […] }, and is ${kindOf(processors)}`);
+  if (!isRecord(processors)) return refuse(`"processors" must be { input?: […], toolResult?: […] }, and is ${nameKind(processors)}`);
   for (const name of Object.keys(processors)) {
     if (name !== 'input' && name !== 'toolResult') refuse(`there is no pipeline processors.${name}; there are: input, toolResult`);
     const list = listOf(processors[name], `processors.${name}`, refuse);
@@ -214,7 +214,7 @@ function checkOwnProcessors(processors: unknown, refuse: (what: string) => never
 
 function listOf(value: unknown, name: string, refuse: (what: string) => never): readonly unknown[] {
   if (value === undefined) return [];
-  return Array.isArray(value) ? (value as unknown[]) : refuse(`"${name}" must be an array, and is ${kindOf(value)}`);
+  return Array.isArray(value) ? (value as unknown[]) : refuse(`"${name}" must be an array, and is ${nameKind(value)}`);
 }
 
 function isTool(value: unknown): value is Tool {
@@ -228,14 +228,14 @@ function isTool(value: unknown): value is Tool {
   );
 }
 
-function kindOf(value: unknown): string {
+function nameKind(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   return typeof value === 'object' ? 'an object' : value === '' ? 'empty' : `a ${typeof value}`;
 }
 
 /** A CommonJS module that was written as an ES module has its default one level deeper. */
-function defaultOf(exported: unknown): unknown {
+function findDefault(exported: unknown): unknown {
   if (!isRecord(exported)) return undefined;
   const found = exported['default'];
   return isRecord(found) && found['__esModule'] === true ? found['default'] : found;
@@ -249,7 +249,7 @@ function importFile(file: string): Promise<unknown> {
 async function importTypeScript(file: string): Promise<unknown> {
   const restore = installTypeScript((await import('@swc/core')).transformSync);
   try {
-    return { default: defaultOf({ default: createRequire(file)(file) }) };
+    return { default: findDefault({ default: createRequire(file)(file) }) };
   } finally {
     restore();
   }

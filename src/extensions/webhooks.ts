@@ -58,7 +58,7 @@ export function createWebhooks(endpoints: readonly WebhookEndpoint[], options: W
     posting += 1;
     try {
       const answer = await postJson(endpoint.url, { body, headers: signed(endpoint, { id, body, at: now() }), ms, signal });
-      const outcome = outcomeOf(answer, now());
+      const outcome = toOutcome(answer, now());
       if (outcome.kind !== 'failed') acknowledged.set(id, outcome);
       for (const oldest of acknowledged.keys()) if (acknowledged.size > REMEMBERED) acknowledged.delete(oldest);
       return outcome;
@@ -82,7 +82,7 @@ function signed({ secrets }: WebhookEndpoint, { id, body, at }: { readonly id: s
   };
 }
 
-function outcomeOf(answer: { readonly status: number; readonly retryAfter: string | null }, now: number): PostOutcome {
+function toOutcome(answer: { readonly status: number; readonly retryAfter: string | null }, now: number): PostOutcome {
   const { status, retryAfter } = answer;
   if (status === GONE) return { kind: 'gone', status };
   const refusal = refusalIn(answer);

@@ -13,9 +13,25 @@ export interface AgentDescription {
   readonly name: string;
   readonly config: object;
   readonly tools: readonly { readonly name: string; readonly description: string; readonly inputSchema: object; readonly from: string }[];
-  readonly servers: readonly object[];
+  readonly servers: readonly AgentServer[];
   /** Its system prompt, without any memory. */
   readonly system: string;
+}
+
+/** An MCP server of an agent, with the tools that were accepted of it: without a description where such a pin cannot be read. */
+export interface AgentServer {
+  readonly name: string;
+  readonly type: string;
+  /** Its address, or its program without the arguments. */
+  readonly place: string;
+  /** Names of headers or environment variables. */
+  readonly variables: readonly string[];
+  readonly pins: readonly {
+    readonly tool: string;
+    readonly hash: string;
+    readonly description: string | null;
+    readonly inputSchema: object | null;
+  }[];
 }
 
 /** As `perdura doctor` finds it. */

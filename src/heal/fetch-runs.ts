@@ -86,7 +86,7 @@ export async function* readPages(service: HistoryService, { execution, head, tok
   yield head;
   while (coming) {
     const page: Page = await coming;
-    const fitting = Math.floor((page.events.length * PAGE_BYTES) / bytesOf(page.events));
+    const fitting = Math.floor((page.events.length * PAGE_BYTES) / countBytes(page.events));
     coming = begin(page.token, Math.max(1, Math.min(MAX_PAGE, page.size * GROWTH, fitting)));
     yield page.events;
   }
@@ -125,7 +125,7 @@ async function ask(service: HistoryService, { execution, token, size }: Request)
   return { events: history?.events ?? [], token: nextPageToken?.length ? nextPageToken : undefined, size };
 }
 
-function bytesOf(events: readonly HistoryEvent[]): number {
+function countBytes(events: readonly HistoryEvent[]): number {
   return events.reduce((sum, event) => {
     const input = event.activityTaskScheduledEventAttributes?.input ?? event.workflowExecutionSignaledEventAttributes?.input;
     const payloads = input?.payloads ?? event.activityTaskCompletedEventAttributes?.result?.payloads ?? [];

@@ -187,13 +187,13 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
 
   const writeBack = async (entries: readonly Entry[]): Promise<void> => {
     if (entries.length === 0) return;
-    const lost = await missingOf(store, key, entries);
+    const lost = await findMissing(store, key, entries);
     // Also those that are there: the index of their ids may be what was lost.
     const messages = entries.filter(({ messageId }) => messageId !== undefined);
     const others = lost.filter(({ messageId }) => messageId === undefined);
     if (messages.length + others.length > 0) await store.writes.apply(key, { record: messages, append: others });
     missing += lost.length;
-    restored += lost.length - (lost.length === 0 ? 0 : (await missingOf(store, key, lost)).length);
+    restored += lost.length - (lost.length === 0 ? 0 : (await findMissing(store, key, lost)).length);
   };
 
   return {
@@ -215,7 +215,7 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
   };
 }
 
-async function missingOf(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<Entry[]> {
+async function findMissing(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<Entry[]> {
   const found = await store.entries.read(
     key,
     entries.map(({ slot }) => slot),

@@ -79,16 +79,16 @@ export function createPairing(names: ReadonlySet<string>): (events: readonly His
         if (!input) continue;
         const one = { name, input: input.value, bytes: input.bytes };
         open.set(id, one);
-        activities.push({ kind: 'scheduled', ...one, output: undefined, at: timeOf(event) });
+        activities.push({ kind: 'scheduled', ...one, output: undefined, at: toTime(event) });
       }
-      const begun = beginningOf(event);
+      const begun = findBeginning(event);
       const ended = begun === undefined ? undefined : open.get(begun);
       if (begun === undefined || !ended) continue;
       open.delete(begun);
       if (!event.activityTaskCompletedEventAttributes) continue;
       const output = decode(event.activityTaskCompletedEventAttributes.result, `the result of ${ended.name} (event ${id})`);
       if (!output) continue;
-      activities.push({ kind: 'completed', ...ended, output: output.value, at: timeOf(event), bytes: ended.bytes + output.bytes });
+      activities.push({ kind: 'completed', ...ended, output: output.value, at: toTime(event), bytes: ended.bytes + output.bytes });
     }
     return { activities, events: events.length, problems };
   };
@@ -97,7 +97,7 @@ export function createPairing(names: ReadonlySet<string>): (events: readonly His
 type Payloads = temporal.api.common.v1.IPayloads | null | undefined;
 
 /** The event that began what this one ends, whatever the end; undefined where it ends nothing. */
-function beginningOf(event: HistoryEvent): string | undefined {
+function findBeginning(event: HistoryEvent): string | undefined {
   const end =
     event.activityTaskCompletedEventAttributes ??
     event.activityTaskFailedEventAttributes ??
@@ -106,6 +106,6 @@ function beginningOf(event: HistoryEvent): string | undefined {
   return end ? String(end.scheduledEventId) : undefined;
 }
 
-function timeOf({ eventTime }: HistoryEvent): number {
+function toTime({ eventTime }: HistoryEvent): number {
   return Number(eventTime?.seconds ?? 0) * 1000 + Math.floor((eventTime?.nanos ?? 0) / 1e6);
 }

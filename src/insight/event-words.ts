@@ -13,16 +13,16 @@ const MOST = 240;
 export function eventInWords(event: ConversationEvent | undefined): string {
   if (event === undefined) return 'a run begins, with what the one before it carried over';
   const name = eventName(event).replaceAll('-', ' ');
-  const about = detailOf(event);
+  const about = describeDetail(event);
   return about === '' ? name : `${name}: ${about.slice(0, MOST)}`;
 }
 
-function detailOf(event: ConversationEvent): string {
+function describeDetail(event: ConversationEvent): string {
   switch (event.kind) {
     case 'effect-started':
-      return startInWords(event);
+      return describeStart(event);
     case 'effect-completed':
-      return endInWords(event);
+      return describeEnd(event);
     case 'effect-failed':
       return `${event.id}, ${event.failure.type}: ${event.failure.message}`;
     case 'message-received':
@@ -64,14 +64,14 @@ function detailOf(event: ConversationEvent): string {
   }
 }
 
-function startInWords(event: Extract<EffectEvent, { kind: 'effect-started' }>): string {
+function describeStart(event: Extract<EffectEvent, { kind: 'effect-started' }>): string {
   switch (event.effect) {
     case 'model-step':
-      return listed([event.input.call.id, ...writesInWords(event.input.write), ridesInWords(event.input)]);
+      return listed([event.input.call.id, ...describeWrites(event.input.write), describeRides(event.input)]);
     case 'store-step':
-      return listed([...writesInWords(event.input.write), ...(event.input.part ? ['a part of a message'] : [])]);
+      return listed([...describeWrites(event.input.write), ...(event.input.part ? ['a part of a message'] : [])]);
     case 'run-tool':
-      return toolInWords(event.input);
+      return describeTool(event.input);
     case 'compact':
       return event.input.cause;
     case 'start-child':
@@ -89,14 +89,14 @@ function startInWords(event: Extract<EffectEvent, { kind: 'effect-started' }>): 
   }
 }
 
-function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): string {
+function describeEnd(event: Extract<EffectEvent, { kind: 'effect-completed' }>): string {
   switch (event.effect) {
     case 'model-step':
-      return listed([...event.output.tools.map(finishedInWords), outcomeOfStep(event.id, event.output)]);
+      return listed([...event.output.tools.map(describeFinished), outcomeOfStep(event.id, event.output)]);
     case 'store-step':
-      return writtenInWords(event.output.written);
+      return describeWritten(event.output.written);
     case 'run-tool':
-      return finishedInWords(event.output);
+      return describeFinished(event.output);
     case 'compact':
       if (event.output.kind === 'cited') return `long messages shown by their ends (slots ${countSlots(event.output.cited)})`;
       return event.output.kind === 'compacted'
@@ -115,7 +115,7 @@ function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): 
   }
 }
 
-function writesInWords({ messages, settle, entries }: Writes): string[] {
+function describeWrites({ messages, settle, entries }: Writes): string[] {
   return [
     ...(messages.length === 0 ? [] : [`writes ${messages.map(({ messageId }) => messageId).join(', ')}`]),
     ...(settle.length === 0 ? [] : [`settles ${settle.map(({ effect }) => effect).join(', ')}`]),
@@ -123,7 +123,7 @@ function writesInWords({ messages, settle, entries }: Writes): string[] {
   ];
 }
 
-function writtenInWords({ messages, committed = [] }: Written): string {
+function describeWritten({ messages, committed = [] }: Written): string {
   const again = messages.filter(({ duplicate }) => duplicate !== undefined).length;
   return listed([
     messages.length === 0 ? '' : `${messages.length} ${messages.length === 1 ? 'message' : 'messages'} written`,
@@ -132,22 +132,22 @@ function writtenInWords({ messages, committed = [] }: Written): string {
   ]);
 }
 
-function ridesInWords({ tools }: ModelStepInput): string {
-  return tools.length === 0 ? '' : `rides: ${tools.map(toolInWords).join(', ')}`;
+function describeRides({ tools }: ModelStepInput): string {
+  return tools.length === 0 ? '' : `rides: ${tools.map(describeTool).join(', ')}`;
 }
 
-function toolInWords({ name, target, callId }: { readonly name: string; readonly target: string; readonly callId: string }): string {
+function describeTool({ name, target, callId }: { readonly name: string; readonly target: string; readonly callId: string }): string {
   return `${name}${target === '' ? '' : ` ${target}`} (${callId})`;
 }
 
-function finishedInWords({ name, callId, outcome, ms }: ToolFinished): string {
+function describeFinished({ name, callId, outcome, ms }: ToolFinished): string {
   return `${name} (${callId}) ${outcome} in ${formatDuration(ms)}`;
 }
 
 function outcomeOfStep(call: string, step: ModelStepResult): string {
   switch (step.kind) {
     case 'answered':
-      return answerInWords(step.answer);
+      return describeAnswer(step.answer);
     case 'failed':
       return `${call} failed: ${step.failure.type}: ${step.failure.message}`;
     case 'deferred':
@@ -155,7 +155,7 @@ function outcomeOfStep(call: string, step: ModelStepResult): string {
   }
 }
 
-function answerInWords({ blocks, call, stop }: ModelAnswer): string {
+function describeAnswer({ blocks, call, stop }: ModelAnswer): string {
   const tools = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : []));
   const said = blocks.flatMap((block) => (block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : []));
   const asks = tools.length === 0 ? '' : ` asks for ${tools.join(', ')}`;

@@ -74,12 +74,12 @@ function byTurn(entries: readonly Entry[]): ReadonlyMap<string, readonly Entry[]
 export function shortenedIn(entries: readonly Entry[], cited: ReadonlySet<number>): Shortened[] {
   const border = newFrom(entries.map(({ message }) => message));
   return entries.flatMap(({ slot, turn, message }, at): Shortened[] => {
-    if (isFromPerson(message) && cited.has(slot) && lengthOf(message.text) > 2 * MESSAGE_END_CHARACTERS)
+    if (isFromPerson(message) && cited.has(slot) && measureBody(message.text) > 2 * MESSAGE_END_CHARACTERS)
       return [{ turn, kind: 'message', item: messageItemId(slot) }];
     return message.role === 'tool' && message.item && at < border ? [{ turn, kind: 'result', item: message.item.id }] : [];
   });
 }
 
-function lengthOf(text: Body): number {
+function measureBody(text: Body): number {
   return isBodyRef(text) ? text.bytes : text.length;
 }

@@ -74,7 +74,7 @@ export function momentsOf({ past, complete, problems }: ReplayedPast, from: numb
   const first = Math.max(0, Math.min(from, past.last));
   const end = Math.min(past.last, first + Math.min(limit, MAX_PAGE) - 1);
   const moments: MomentLine[] = [];
-  for (let position = first; position <= end; position++) moments.push(lineOf(past, position));
+  for (let position = first; position <= end; position++) moments.push(toLine(past, position));
   return {
     last: past.last,
     moments,
@@ -97,7 +97,7 @@ export function momentOf(
   entries: ReadonlyMap<number, Entry>,
   count?: CountTokens,
 ): MomentView {
-  const line = lineOf(past, position);
+  const line = toLine(past, position);
   const before = line.position === 0 ? undefined : past.at(line.position - 1);
   const after = past.at(line.position);
   const changes = before === undefined || line.event === null ? [] : changesBetween(before.state, after.state);
@@ -115,7 +115,7 @@ export function momentOf(
   };
 }
 
-function lineOf(past: Past, wanted: number): MomentLine {
+function toLine(past: Past, wanted: number): MomentLine {
   const { position, event, run, state } = past.at(wanted);
   return { position, event: event === undefined ? null : eventName(event), words: eventInWords(event), at: event?.at ?? state.now, run };
 }
@@ -128,7 +128,7 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
     if (isRecord(old) && isRecord(now) && depth < MAX_DEPTH) {
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) {
         if (key === SECRET || (depth === 0 && UNSHOWN.has(key))) continue;
-        walk(ownOf(old, key), ownOf(now, key), path === '' ? key : `${path}.${key}`, depth + 1);
+        walk(readField(old, key), readField(now, key), path === '' ? key : `${path}.${key}`, depth + 1);
       }
       return;
     }
@@ -144,7 +144,7 @@ export function changesBetween(before: unknown, after: unknown): FieldChange[] {
 }
 
 /** Names come from outside too: `toString` is none that every object has here. */
-function ownOf(object: Readonly<Record<string, unknown>>, key: string): unknown {
+function readField(object: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 

@@ -40,7 +40,7 @@ export function whyOf(
     const made = episode?.made;
     return {
       ...{ kind, at, epoch, session, slots, tokens },
-      turns: compaction?.turns ?? turnsOf(allSlots, turnOf),
+      turns: compaction?.turns ?? listTurns(allSlots, turnOf),
       model: made?.model ?? compaction?.model ?? null,
       method: compaction?.method ?? null,
       inputsHash: made?.inputsHash ?? compaction?.inputsHash ?? null,
@@ -79,7 +79,7 @@ export function whyOf(
   return [...older, ...explained].sort((a, b) => a.at - b.at);
 }
 
-function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | undefined): string[] {
+function listTurns(slots: readonly number[], turnOf: (slot: number) => string | undefined): string[] {
   return [...new Set(slots.flatMap((slot) => turnOf(slot) ?? []))].sort();
 }
 

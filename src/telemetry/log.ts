@@ -66,10 +66,10 @@ function toReadable(line: string): string {
   const beside = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   // What a provider or a tool said may hold what a terminal obeys.
   const text = `${clock} ${word} ${plainLines(String(msg))} ${pc.dim(plainLines(beside.join(' ')))}`;
-  return error === undefined ? `${text}\n` : `${text}\n${plainLines(stackOf(error)).replace(/^/gm, '    ')}\n`;
+  return error === undefined ? `${text}\n` : `${text}\n${plainLines(readStack(error)).replace(/^/gm, '    ')}\n`;
 }
 
-function stackOf(error: unknown): string {
+function readStack(error: unknown): string {
   const { stack, message } = (typeof error === 'object' && error !== null ? error : {}) as { stack?: string; message?: string };
   return stack ?? message ?? JSON.stringify(error);
 }
@@ -80,7 +80,7 @@ export const sayTurn: ActivityInterceptorsFactory = ({ info }) => {
   return {
     inbound: {
       execute(input, next) {
-        turn = turnOf(input.args[0]);
+        turn = readTurn(input.args[0]);
         return next(input);
       },
     },
@@ -91,7 +91,7 @@ export const sayTurn: ActivityInterceptorsFactory = ({ info }) => {
 };
 
 /** A store step has no turn of its own: it writes messages of turns. */
-function turnOf(input: unknown): string | undefined {
+function readTurn(input: unknown): string | undefined {
   const { turn, write } = (input ?? {}) as { readonly turn?: string; readonly write?: { readonly messages?: readonly { turn: string }[] } };
   return turn ?? write?.messages?.[0]?.turn;
 }

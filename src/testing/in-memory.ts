@@ -1,11 +1,8 @@
 /** Conversations without Temporal: the product's decisions, tools, store and prompts, in this process and in no time. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createActivities } from '../activities/index.js';
-import { createAgentLoader } from '../agents/load-agent.js';
-import { createStatusOf } from '../client/describe.js';
+import { assemble } from '../assemble.js';
 import { ClientError } from '../client/errors.js';
-import { createAskMemory } from '../client/memory-workflow.js';
 import { commandEnvironment } from '../config.js';
 import { apply } from '../conversation/apply.js';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
@@ -20,7 +17,6 @@ import type { ConversationState } from '../conversation/state.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
 import { endedTurn, isTurnOpen, statusOf } from '../conversation/views/view.js';
 import { askedArguments, withBodies } from '../memory/bodies.js';
-import { createCompactorRegistry } from '../memory/compaction/compactor.js';
 import { readCurrent } from '../memory/branches.js';
 import { modelsAnsweredBy } from '../models/known-models.js';
 import { createKnownSecrets } from '../platform/known-secrets.js';
@@ -30,7 +26,6 @@ import { scopeAndTenant } from '../records/scope.js';
 import { createFileStore } from '../stores/file/index.js';
 import type { ConversationKey } from '../stores/store.js';
 import { builtinToolsWith } from '../tools/builtin/index.js';
-import { createToolRegistry } from '../tools/registry.js';
 import {
   closeSignal,
   decideSignal,
@@ -100,31 +95,24 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
   });
   const { clock, connection } = engine;
 
-  const activities = createActivities({
-    store,
-    now: clock.now,
-    workspace,
-    models: modelsAnsweredBy(options.model, extensions.models),
-    agents: createAgentLoader(agentsDir),
-    tools: createToolRegistry([
-      ...builtinToolsWith({
-        fetchAllow: [],
-        commandEnvironment: commandEnvironment(),
-        secrets: createKnownSecrets(),
-        protectedPlaces: [agentsDir, join(dir, 'memory')],
-      }),
-      ...(extensions.tools ?? []),
-    ]),
-    defaultModel: SCRIPTED,
+  const { activities, close } = assemble(
+    {
+      ...{ connection, store, agentsDir, workspace, extensions, namespace: NAMESPACE, taskQueue: TASK_QUEUE },
+      models: modelsAnsweredBy(options.model, extensions.models),
+      tools: [
+        ...builtinToolsWith({
+          fetchAllow: [],
+          commandEnvironment: commandEnvironment(),
+          secrets: createKnownSecrets(),
+          protectedPlaces: [agentsDir, join(dir, 'memory')],
+        }),
+        ...(extensions.tools ?? []),
+      ],
+      defaultModel: SCRIPTED,
+    },
     // Titles are made for Temporal's page, by a model call that no script expects.
-    showsWords: false,
-    processors: extensions.processors,
-    hooks: extensions.hooks,
-    compactors: createCompactorRegistry(extensions.compactors),
-    compactionPlugins: extensions.compactionPlugins,
-    askMemory: createAskMemory({ connection, namespace: NAMESPACE, taskQueue: TASK_QUEUE }),
-    statusOf: createStatusOf(connection, NAMESPACE),
-  });
+    { now: clock.now, showsWords: false, serverTools: undefined },
+  );
   engine.serve(activities);
 
   const open = (id: string, start: StartOptions): ConversationRun => {
@@ -301,6 +289,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
     memory: async (scope = 'default') => (await store.documents.memory({ namespace: NAMESPACE, scope })).text,
     async close() {
       await clock.quiet();
+      await close();
       await store.close();
       await project.close();
     },

@@ -166,13 +166,22 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/', 'ioredis'],
   },
   {
-    // Assembles; names workflows by path, never by import.
+    // What activities work with, for workers and for the engine in memory.
+    place: 'assemble.ts',
+    may: [
+      ...['platform/', 'memory/', 'tools/', 'agents/', 'activities/', 'heal/', 'extensions/user-config.ts'],
+      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/webhook-deliveries.ts'],
+    ],
+    mayTypes: ['models/embedder.ts'],
+    never: ['@temporalio/worker'],
+  },
+  {
+    // Names workflows by path, never by import.
     place: 'worker.ts',
     may: [
-      ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
       ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
-      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/temporal/registered-attributes.ts', 'client/temporal/worker-place.ts'],
-      'client/webhook-deliveries.ts',
+      ...['client/temporal/registered-attributes.ts', 'client/temporal/worker-place.ts'],
     ],
   },
   {
@@ -215,7 +224,7 @@ export const ARROWS: readonly Row[] = [
     place: 'testing/',
     may: [
       ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'activities/'],
-      ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts'],
+      ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts', 'assemble.ts'],
       ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
       ...['workflows/search-attributes.ts', 'workflows/payload-converter.ts', 'client/', 'extensions/webhooks.ts'],
       ...['cli/services/server-flags.ts', 'cli/services/temporal-binary.ts'],

@@ -1,9 +1,9 @@
 /** What the native API says of a conversation's past and present, and of all that run: on real turns, over HTTP. */
 import { createGateway } from '../../src/gateway/app.js';
-import type { GatewayApp } from '../../src/gateway/context.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
-import { ask as askAs, byName } from '../support/tenants.js';
+import { checkedApi, type CheckedApi } from '../support/api-description.js';
+import { byName } from '../support/tenants.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -23,12 +23,12 @@ interface Bar {
 }
 
 let world: World;
-let app: GatewayApp;
+let api: CheckedApi;
 let id: string;
 const findings = [{ what: 'Store', health: 'broken', found: 'cannot write', mend: 'free space' }] as const;
 
-const get = async (path: string, token = '/operator') => askAs(app, token, 'GET', path);
-const post = async (path: string, body: object, token = '/operator') => askAs(app, token, 'POST', path, { body });
+const get = async (path: string, token = '/operator') => api.ask(token, 'GET', path);
+const post = async (path: string, body: object, token = '/operator') => api.ask(token, 'POST', path, { body });
 const turn = (said: string) => post(`/v1/conversations/${id}/messages`, { text: said, start: {} });
 const timelineOf = async (number: number) =>
   (await get(`/v1/conversations/${id}/turns/turn_000${number}/timeline`)).json as {
@@ -58,7 +58,7 @@ beforeAll(async () => {
     },
   });
   id = world.id();
-  app = createGateway({
+  const app = createGateway({
     client: world.client,
     authenticate: byName,
     agents: () => Promise.resolve(['default']),
@@ -66,6 +66,7 @@ beforeAll(async () => {
     temporalLink: (workflow, run, event) => `http://temporal.test/${workflow}/${run}/${event}`,
     requestsPerMinute: 100_000,
   });
+  api = await checkedApi(app, '/admin');
 });
 afterAll(() => world.close());
 

@@ -2,9 +2,8 @@
  * A conversation that the page looks at, without a browser: the page's own requests and its one stream of events, before a gateway of a few
  * lines. What is drawn is read from its signals.
  */
-import type { Entry } from '../../web/src/api/entries.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import type { Turn } from '../../web/src/conversation/turns.js';
+import type { Entry, Turn } from '../../web/src/conversation/turns.js';
 import { waitFor } from '../support/wait-for.js';
 
 // Signals without their hooks into preact, which only a bundler loads; and an address as the bundler gives it.
@@ -71,7 +70,7 @@ afterEach(() => {
 });
 
 function entry(slot: number, text: string): Entry {
-  const base = { slot, session: 1, turn, seq: slot, ts: slot };
+  const base = { v: 1 as const, slot, session: 1, turn, seq: slot, ts: slot };
   if (slot === 1) return { ...base, messageId: 'm1', message: { role: 'user', text } };
   return { ...base, message: { role: 'assistant', blocks: [{ kind: 'text', text }], model: 'a/b', stop: 'end' } };
 }
@@ -117,7 +116,7 @@ test('a turn that runs is followed from its beginning; a failed attempt is taken
   await draws(opened, []);
   tell(said('One ', '2'), said('two.', '2'));
   await draws(opened, ['One two.']);
-  expect(opened.turns.value).toMatchObject([{ isRunning: true, said: [{ id: 'm1', text: 'hello' }] }]);
+  expect(opened.turns.value).toMatchObject([{ isRunning: true, messages: [{ id: 'm1', text: 'hello' }] }]);
   [entries, phase] = [[...entries, entry(2, 'One two, as recorded.')], 'idle'];
   tell(ending);
   await draws(opened, ['One two, as recorded.']);
@@ -160,7 +159,7 @@ test('a message is sent under one id until the gateway has taken it, and is gone
   expect(sent).toHaveLength(2);
   tell({ kind: 'message', turn: 'turn_0002', messageId: sent[0]!.id, preview: 'mo', ts: 2 });
   await waitFor(
-    () => opened.turns.value.at(-1)?.said.map(({ text }) => text),
+    () => opened.turns.value.at(-1)?.messages.map(({ text }) => text),
     (words) => words?.[0] === 'more',
   );
   expect(opened.outbox.all.value).toEqual([]);

@@ -1,14 +1,14 @@
 /** Where moments stand on the line of time. */
-import { rowsOf, scaleOf } from '../../web/src/views/timeline/scale.js';
+import { arrangeRows, createScale } from '../../web/src/views/timeline/scale.js';
 
 test('without long waits time is even, from one end to the other', () => {
-  const scale = scaleOf({ from: 1_000, to: 2_000 }, [{ from: 1_000, to: 2_000 }], 500);
+  const scale = createScale({ from: 1_000, to: 2_000 }, [{ from: 1_000, to: 2_000 }], 500);
   expect([scale.x(1_000), scale.x(1_500), scale.x(2_000), scale.cuts]).toEqual([0, 250, 500, []]);
 });
 
 test('hours of waiting for a person are cut, and what is done has the room', () => {
   const hour = 3_600_000;
-  const scale = scaleOf(
+  const scale = createScale(
     { from: 0, to: hour + 4_000 },
     [
       { from: 0, to: 2_000 },
@@ -23,7 +23,7 @@ test('hours of waiting for a person are cut, and what is done has the room', () 
 });
 
 test('moments keep their order, whatever is cut', () => {
-  const scale = scaleOf(
+  const scale = createScale(
     { from: 0, to: 1_000_000 },
     [
       { from: 0, to: 10 },
@@ -38,7 +38,7 @@ test('moments keep their order, whatever is cut', () => {
 
 test('bars of one lane that overlap stand in rows of their own', () => {
   expect(
-    rowsOf([
+    arrangeRows([
       { from: 0, to: 10 },
       { from: 5, to: 8 },
       { from: 9, to: 12 },

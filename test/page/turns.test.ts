@@ -1,7 +1,6 @@
 /** How the page makes turns of what is recorded and of live events (turns.ts). */
-import type { Entry } from '../../web/src/api/entries.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import { emptyTurn, toTurns, withEvent, type Turn } from '../../web/src/conversation/turns.js';
+import { emptyTurn, toTurns, withEvent, type Entry, type Turn } from '../../web/src/conversation/turns.js';
 
 const turn = 'turn_0001';
 const call = 'turn_0001/m1';
@@ -22,7 +21,7 @@ const calls = ({ parts }: Turn) => parts.filter((part) => part.kind === 'call');
 describe('live events', () => {
   test('a message stands there once, however often its event comes', () => {
     const message = { kind: 'message', messageId: 'm1', preview: 'hello', ts: 1 } as const;
-    expect(live(message, message).said.map(({ id, text }) => [id, text])).toEqual([['m1', 'hello']]);
+    expect(live(message, message).messages.map(({ id, text }) => [id, text])).toEqual([['m1', 'hello']]);
   });
 
   test('words are put together by call; another call, and thinking, are parts of their own', () => {
@@ -93,7 +92,7 @@ describe('live events', () => {
 });
 
 test('recorded entries become turns: what was said, calls with their results, notices, and no live state', () => {
-  const base = { session: 1, seq: 1, ts: 7 };
+  const base = { v: 1 as const, session: 1, seq: 1, ts: 7 };
   const entries: Entry[] = [
     { ...base, slot: 1, turn, messageId: 'm1', message: { role: 'user', text: 'hello', images: [{ mediaType: 'image/png', ref: 'b:1' }] } },
     {
@@ -101,8 +100,8 @@ test('recorded entries become turns: what was said, calls with their results, no
       message: {
         ...{ role: 'assistant', model: 'a/b', stop: 'tool-calls' },
         blocks: [
-          { kind: 'thinking', text: 'Hm.' },
-          { kind: 'text', text: { ref: 'b:2', preview: 'A long', bytes: 9_000 } },
+          { kind: 'thinking', text: 'Hm.', provider: 'a' },
+          { kind: 'text', text: { ref: 'b:2', sha256: '2', preview: 'A long', bytes: 9_000 } },
           { kind: 'tool-call', callId, name, input: { command: 'echo' } },
           { kind: 'tool-call', callId: 'turn_0001/c2', name, input: {} },
         ],
@@ -112,11 +111,11 @@ test('recorded entries become turns: what was said, calls with their results, no
     { ...base, slot: 4, turn: 'turn_0002', message: { role: 'user', text: 'An app says so.', from: 'app' } },
   ];
   const [first, second] = toTurns(entries);
-  expect(first).toMatchObject({ id: turn, at: 7_000, isRunning: false, model: 'a/b', said: [{ id: 'm1', text: 'hello', others: 0 }] });
+  expect(first).toMatchObject({ id: turn, at: 7_000, isRunning: false, model: 'a/b', messages: [{ id: 'm1', text: 'hello', others: 0 }] });
   expect(texts(first!)).toEqual(['thinking: Hm.', 'text: A long…']);
   expect(calls(first!).map(({ state, output }) => [state, output])).toEqual([
     ['rejected', 'not that one'],
     ['running', undefined],
   ]);
-  expect(second).toMatchObject({ id: 'turn_0002', said: [], parts: [{ kind: 'notice', text: 'An app says so.' }] });
+  expect(second).toMatchObject({ id: 'turn_0002', messages: [], parts: [{ kind: 'notice', text: 'An app says so.' }] });
 });

@@ -8,22 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, type ConnectionLike } from '@temporalio/client';
 import type { ActivityDependencies } from '../../src/activities/dependencies.js';
-import { createActivities } from '../../src/activities/index.js';
-import { createAgentLoader } from '../../src/agents/load-agent.js';
+import { assemble } from '../../src/assemble.js';
 import { openConnection } from '../../src/client/temporal/connection.js';
 import { createClientWith, type PerduraClient, type Replay } from '../../src/client.js';
-import { createAskMemory } from '../../src/client/memory-workflow.js';
-import { createIsWaiting, createStartDelivery } from '../../src/client/webhook-deliveries.js';
-import { createPublicIdOf, createStatusOf } from '../../src/client/describe.js';
-import { heal } from '../../src/heal/heal.js';
-import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
 import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
-import { openRecall } from '../../src/memory/recall/open-recall.js';
 import type { Embedder } from '../../src/models/embedder.js';
 import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
@@ -32,8 +25,6 @@ import type { Store } from '../../src/stores/store.js';
 import { engineOfThisFile, type EngineName } from './engine.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
-import { createServerTools } from '../../src/tools/mcp/server-tools.js';
-import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
 import type { StateKeys } from '../../src/config/settings.js';
 import { advance, startMemoryTemporal, type MemoryTemporal } from '../../src/testing/engine/index.js';
@@ -133,47 +124,32 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const startWorker = async (): Promise<() => Promise<void>> => {
     const store = workers++ === 0 ? world : makeStore();
     const connected = memory ? undefined : await (await import('./temporal-worker.js')).connect(address);
-    const native: ConnectionLike = connected ?? connection;
-    const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
-    const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
-    const { recall, embedding } = openRecall({ store, embedder: options.embedder });
-    const activities = createActivities({
-      ...(memory && { now: memory.clock.now }),
-      recall,
-      ...(embedding && { embedding }),
-      serverTools,
-      rememberedBy,
-      statusOf: createStatusOf(native, 'default'),
-      askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
-      heal: (key, run) => heal({ service: native.workflowService, store, processors: options.processors?.input, rememberedBy }, key, run),
-      ...(options.circuits && { circuits: options.circuits }),
-      processors: options.processors,
-      showsWords: options.showsWords,
-      hooks: options.hooks,
-      compactionPlugins: options.compactionPlugins,
-      webhooks: createWebhooks(options.webhooks?.endpoints ?? [], { ...(memory && { now: memory.clock.now }), ...options.webhooks }),
-      startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
-      isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
-      publicIdOf: createPublicIdOf(native, 'default'),
-      store,
-      models: createModels({
-        anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
-        ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
-        ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
-      }),
-      agents: createAgentLoader(join(dir, 'agents')),
-      tools: createToolRegistry(options.tools ?? builtinTools),
-      workspace,
-      defaultModel: 'anthropic/claude-test',
-      modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
-    });
+    const now = memory?.clock.now;
+    const { activities, close } = assemble(
+      {
+        ...{ connection: connected ?? connection, namespace: 'default', taskQueue, store, workspace, extensions: options },
+        ...{ agentsDir: join(dir, 'agents'), tools: options.tools ?? builtinTools, embedder: options.embedder, variables: process.env },
+        models: createModels({
+          anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
+          ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
+          ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
+        }),
+        defaultModel: 'anthropic/claude-test',
+      },
+      {
+        ...(now && { now }),
+        ...(options.circuits && { circuits: options.circuits }),
+        showsWords: options.showsWords,
+        webhooks: createWebhooks(options.webhooks?.endpoints ?? [], { ...(now && { now }), ...options.webhooks }),
+        modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
+      },
+    );
     const leave = memory?.serve(activities);
     const end = connected && (await (await import('./temporal-worker.js')).runWorker(connected, taskQueue, activities, options));
     return async () => {
       leave?.();
       await end?.();
-      await serverTools.close();
-      await embedding?.close();
+      await close();
       await connected?.close();
       if (store !== world) await store.close();
     };

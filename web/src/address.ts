@@ -23,14 +23,14 @@ export function readPlace(query: string): Place {
 }
 
 /** As a link has it. What is empty or undefined is left out. */
-export function hrefOf(view: string, of = '', more: Readonly<Record<string, string | undefined>> = {}): string {
+export function toHref(view: string, of = '', more: Readonly<Record<string, string | undefined>> = {}): string {
   const given = Object.entries(more).filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== '');
   const query = new URLSearchParams([[view, of], ...given]).toString();
   return `?${query.replace(/^([^=&]*)=(?=&|$)/, '$1')}`;
 }
 
 export function go(view: string, of?: string, more?: Readonly<Record<string, string | undefined>>): void {
-  show(hrefOf(view, of, more));
+  show(toHref(view, of, more));
 }
 
 export function show(href: string): void {
@@ -42,7 +42,7 @@ export function show(href: string): void {
 /** Changes what the view keeps in the address. `push`: going back undoes it. */
 export function keep(more: Readonly<Record<string, string | undefined>>, { push = false }: { readonly push?: boolean } = {}): void {
   const { view, of, more: kept } = place.value;
-  const href = hrefOf(view, of, { ...kept, ...more });
+  const href = toHref(view, of, { ...kept, ...more });
   if (href === location.search) return;
   if (push) history.pushState(null, '', href);
   else history.replaceState(history.state, '', href);

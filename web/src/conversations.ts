@@ -1,10 +1,11 @@
 /** The conversations that one may see, as the list has them; refreshed while somebody looks. */
 import { signal } from '@preact/signals';
-import { request } from './api/request.js';
-import type { components } from './api/schema.js';
+import { request, type Schema } from './api/request.js';
+import { plainText } from './ui/plain-text.js';
 import { whileVisible } from './ui/while-visible.js';
 
-export type Listed = components['schemas']['Listed'];
+export type Listed = Schema<'Listed'>;
+export type Origin = NonNullable<Schema<'Status'>['origin']>;
 
 const PAGE = 60;
 const MOST = 500;
@@ -21,16 +22,16 @@ export const conversations = signal<{
   isKnown: false,
 });
 
-let asked = 0;
+let latest = 0;
 
 export async function refreshList(): Promise<void> {
-  const turn = (asked += 1);
+  const turn = (latest += 1);
   const { limit } = conversations.value;
   try {
     const { conversations: all } = await request('get', '/v1/conversations', { query: { limit } });
-    if (turn === asked) conversations.value = { all, limit: conversations.value.limit, isKnown: true };
+    if (turn === latest) conversations.value = { all, limit: conversations.value.limit, isKnown: true };
   } catch (error) {
-    if (turn === asked) conversations.value = { ...conversations.value, error };
+    if (turn === latest) conversations.value = { ...conversations.value, error };
   }
 }
 
@@ -44,4 +45,15 @@ export function listMore(limit = Math.min(MOST, conversations.value.limit * 4)):
 /** Until the returned function is called. */
 export function keepListed(): () => void {
   return whileVisible(refreshList, REFRESH_MS);
+}
+
+/** What people call it: its title, else its id. */
+export function nameConversation(id: string, listed: Pick<Listed, 'title'> | undefined): string {
+  return plainText(listed?.title ?? id, 120);
+}
+
+/** Where a conversation that was forked comes from, as its status says. */
+export function readFork(about: Schema<'Conversation'> | undefined): Origin | undefined {
+  const origin = about?.status?.origin;
+  return origin?.kind === 'fork' ? origin : undefined;
 }

@@ -1,7 +1,7 @@
 /** Who looks: let in by the code of a link, by the cookie of an earlier visit, or by an identity provider. */
 import { signal } from '@preact/signals';
-import { addressOf, ask, onFailure, request, RequestError } from './api/request.js';
-import { messageOf } from './ui/words.js';
+import { toAddress, ask, onFailure, request, RequestError } from './api/request.js';
+import { describeError } from './ui/words.js';
 
 export interface Me {
   readonly name: string;
@@ -40,14 +40,14 @@ export async function begin(): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
-  await ask(addressOf('/auth/logout'), { method: 'POST' }).catch(() => undefined);
+  await ask(toAddress('/auth/logout'), { method: 'POST' }).catch(() => undefined);
   await toSignIn();
 }
 
 export function signInAddress(): string {
   const to = new URL(location.href);
   to.hash = '';
-  return addressOf('/auth/login', {}, { to: `/${to.search}` }).href;
+  return toAddress('/auth/login', {}, { to: `/${to.search}` }).href;
 }
 
 /** The code leaves the address before anything else can read or keep it. */
@@ -57,15 +57,15 @@ async function takeCode(): Promise<string | undefined> {
   history.replaceState(null, '', location.pathname + location.search);
   const body = JSON.stringify({ code: decodeURIComponent(code) });
   try {
-    await ask(addressOf('/auth/code'), { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+    await ask(toAddress('/auth/code'), { method: 'POST', body, headers: { 'content-type': 'application/json' } });
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return describeError(error);
   }
 }
 
 async function toSignIn(problem?: string): Promise<void> {
-  const about = await ask(addressOf('/'), { headers: { accept: 'application/json' } })
+  const about = await ask(toAddress('/'), { headers: { accept: 'application/json' } })
     .then((answer) => answer.json() as Promise<{ signIn?: string }>)
     .catch(() => ({}) as { signIn?: string });
   session.value = { is: 'out', provider: about.signIn !== undefined, ...(problem !== undefined && { problem }) };

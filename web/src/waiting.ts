@@ -1,23 +1,12 @@
 /** What waits for a person, in all conversations that one may see. */
 import { signal } from '@preact/signals';
-import { request } from './api/request.js';
-import type { components } from './api/schema.js';
+import { go } from './address.js';
+import { request, type Schema } from './api/request.js';
 import { mayAct } from './session.js';
-import { announceNew } from './ui/notices.js';
+import { plainText } from './ui/plain-text.js';
 import { whileVisible } from './ui/while-visible.js';
 
-/** The gateway's list, with what it says beyond its schema. */
-export type Waiting = components['schemas']['Approval'] & {
-  readonly kind: 'approval' | 'question' | 'client-tool';
-  readonly turnId: string;
-  readonly target: string;
-  readonly why?: string;
-  readonly mayAlways?: true;
-  readonly altered?: true;
-  /** Epoch milliseconds. */
-  readonly askedAt: number;
-  readonly expiresAt: number;
-};
+export type Waiting = Schema<'Approval'>;
 
 export interface AllWaiting {
   /** Oldest first. */
@@ -35,24 +24,24 @@ const MOST_ASKED = 20;
 
 export const waiting = signal<AllWaiting>({ all: [], isKnown: false, silent: [] });
 
-let asked = 0;
+let latest = 0;
 
 export async function refreshWaiting(): Promise<void> {
-  const turn = (asked += 1);
+  const turn = (latest += 1);
   try {
     const found = mayAct('operator') ? await askAtOnce() : await askEach();
-    if (turn !== asked) return;
+    if (turn !== latest) return;
     const all = [...found.all].sort((a, b) => a.askedAt - b.askedAt);
     if (waiting.value.isKnown) announceNew(waiting.value.all, all);
     waiting.value = { all, silent: found.silent, isKnown: true };
   } catch (error) {
-    if (turn === asked) waiting.value = { ...waiting.value, error };
+    if (turn === latest) waiting.value = { ...waiting.value, error };
   }
 }
 
 async function askAtOnce(): Promise<Pick<AllWaiting, 'all' | 'silent'>> {
   const { approvals, silent } = await request('get', '/v1/approvals');
-  return { all: approvals as Waiting[], silent: silent.map((one) => String((one as { id?: unknown }).id)) };
+  return { all: approvals, silent: silent.map(({ id }) => id) };
 }
 
 async function askEach(): Promise<Pick<AllWaiting, 'all' | 'silent'>> {
@@ -65,7 +54,7 @@ async function askEach(): Promise<Pick<AllWaiting, 'all' | 'silent'>> {
   const lists = await Promise.all(
     ids.map((id) =>
       request('get', '/v1/conversations/{id}/approvals', { path: { id } }).then(
-        ({ approvals }) => approvals as Waiting[],
+        ({ approvals }) => approvals,
         () => {
           silent.push(id);
           return [];
@@ -79,4 +68,29 @@ async function askEach(): Promise<Pick<AllWaiting, 'all' | 'silent'>> {
 /** Until the returned function is called; slower while the page is hidden, since people may be notified. */
 export function keepWaiting(): () => void {
   return whileVisible(refreshWaiting, REFRESH_MS, { alsoHidden: HIDDEN_MS });
+}
+
+/** Notices of the browser: only where a person has allowed them, and only while the page is not seen. */
+
+export function mayNotify(): 'yes' | 'no' | 'ask' {
+  if (!('Notification' in window)) return 'no';
+  return { granted: 'yes', denied: 'no', default: 'ask' }[Notification.permission] as 'yes' | 'no' | 'ask';
+}
+
+function announceNew(before: readonly Waiting[], now: readonly Waiting[]): void {
+  if (!document.hidden || mayNotify() !== 'yes') return;
+  const known = new Set(before.map(toKey));
+  for (const one of now.filter((item) => !known.has(toKey(item))).slice(0, 3)) {
+    const title = one.kind === 'question' ? 'A question waits for you' : `${plainText(one.tool, 40)} waits for your approval`;
+    const notice = new Notification(title, { body: plainText(one.target, 120), tag: toKey(one) });
+    notice.onclick = () => {
+      window.focus();
+      go('chat', one.via);
+      notice.close();
+    };
+  }
+}
+
+function toKey({ conversation, callId, hash }: Pick<Waiting, 'conversation' | 'callId' | 'hash'>): string {
+  return `${conversation} ${callId} ${hash}`;
 }

@@ -319,7 +319,7 @@ function createMessages(given: readonly ClientMessage[], prefix: string, continu
     hasLost,
     add: (message) => void own.set(message.id, { ...message }),
     addCall(parent, { id, ...called }) {
-      const message = own.get(parent) ?? { id: parent, role: 'assistant' };
+      const message: ClientMessage = own.get(parent) ?? { id: parent, role: 'assistant' };
       const calls = (message['toolCalls'] ?? []) as readonly unknown[];
       own.set(parent, { ...message, toolCalls: [...calls, { id, type: 'function', function: called }] });
     },

@@ -2,11 +2,46 @@
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
-import { anything, approval, decision, onConversation } from './schemas.js';
+import { approval, contextIndex, control, controlStatus, dispatchResult, queuedEvent } from './answers.js';
+import { decision, onConversation } from './schemas.js';
 
 const tag = 'control';
 const queued = z.string().regex(/^qevt_\d{1,15}$/);
 const reason = z.string().max(1_000).optional();
+const queue = z.object({ queue: z.array(queuedEvent) });
+const tokens = { tokensBefore: z.number(), tokensAfter: z.number() };
+const compaction = z
+  .discriminatedUnion('kind', [
+    z.object({
+      kind: z.literal('compacted'),
+      epoch: z.int(),
+      turns: z.int().openapi({ description: 'how many became memory' }),
+      method: z.enum(['model', 'repaired', 'rules', 'compactor']),
+      ...tokens,
+    }),
+    z.object({ kind: z.literal('cited'), messages: z.int(), ...tokens }),
+    z.object({ kind: z.literal('undone'), epoch: z.int() }),
+    z.object({ kind: z.literal('truncated'), entries: z.int(), ...tokens }),
+    z.object({ kind: z.enum(['nothing-to-compact', 'nothing-to-undo', 'nothing-to-truncate']) }),
+    z.object({ kind: z.literal('failed'), message: z.string() }),
+  ])
+  .openapi('CompactionOutcome');
+const made = z.enum(['event', 'truncation', 'compaction', 'model-call', 'tool-run', 'sub-agent', 'nothing']);
+const step = z
+  .object({
+    stepId: z.string(),
+    did: made,
+    words: z.string(),
+    dispatchResult: z.object(dispatchResult).nullable(),
+    eventProcessed: z.boolean(),
+    compactionPerformed: z.boolean(),
+    truncationPerformed: z.boolean(),
+    hasPendingOperations: z.boolean(),
+    queuedEventCount: z.int(),
+    next: z.string().nullable(),
+    child: z.object({ conversation: z.string(), did: made, words: z.string() }).optional(),
+  })
+  .openapi('Step');
 
 export function addControl(app: GatewayApp): void {
   add(app, {
@@ -24,7 +59,11 @@ export function addControl(app: GatewayApp): void {
     tag,
     summary: 'What waits for a person in all conversations',
     role: 'operator',
-    answer: z.object({ approvals: z.array(approval), silent: z.array(anything), more: z.boolean() }),
+    answer: z.object({
+      approvals: z.array(approval),
+      silent: z.array(z.object({ id: z.string(), reason: z.string() })),
+      more: z.boolean(),
+    }),
     act: ({ client }) => client.allApprovals(),
   });
   add(app, {
@@ -33,7 +72,7 @@ export function addControl(app: GatewayApp): void {
     tag,
     summary: 'Allow a call, refuse it, or answer a question',
     params: onConversation,
-    body: decision.extend({ callId: z.string().min(1).max(64) }),
+    body: decision,
     answer: z.object({ callId: z.string(), decision: z.enum(['approve', 'deny']) }),
     act: ({ client }, { params: { id }, body }) => client.decide(id, body),
   });
@@ -52,7 +91,11 @@ export function addControl(app: GatewayApp): void {
     tag,
     summary: 'Clear the session, as `/new` does',
     params: onConversation,
-    answer: anything,
+    answer: z.object({
+      reply: z.string(),
+      session: z.int().openapi({ description: 'that begins' }),
+      consolidation: z.enum(['model', 'raw-fallback', 'nothing-to-do']),
+    }),
     act: ({ client }, { params: { id } }) => client.reset(id),
   });
   add(app, {
@@ -61,7 +104,7 @@ export function addControl(app: GatewayApp): void {
     tag,
     summary: 'What the next model call would see, and what it takes',
     params: onConversation,
-    answer: anything,
+    answer: contextIndex,
     act: ({ client }, { params: { id } }) => client.context(id),
   });
   add(app, {
@@ -70,7 +113,7 @@ export function addControl(app: GatewayApp): void {
     tag,
     summary: 'What waits in its queue',
     params: onConversation,
-    answer: z.object({ queue: z.array(anything) }),
+    answer: queue,
     act: async ({ client }, { params: { id } }) => ({ queue: await client.queue(id) }),
   });
   add(app, {
@@ -85,7 +128,7 @@ export function addControl(app: GatewayApp): void {
       z.strictObject({ op: z.literal('move'), id: queued, before: queued.nullable().openapi({ description: 'null: to the end' }) }),
       z.strictObject({ op: z.literal('clear') }),
     ]),
-    answer: z.object({ queue: z.array(anything) }),
+    answer: queue,
     act: async ({ client }, { params: { id }, body }) => ({ queue: await client.editQueue(id, body) }),
   });
   addContext(app);
@@ -101,7 +144,7 @@ function addContext(app: GatewayApp): void {
     summary: 'Make memory of the older turns now, or of these chunks',
     params: onConversation,
     body: chunks,
-    answer: anything,
+    answer: compaction,
     act: ({ client }, { params: { id }, body }) => (body.chunks ? client.triggerCompaction(id, body.chunks) : client.compact(id)),
   });
   add(app, {
@@ -110,7 +153,7 @@ function addContext(app: GatewayApp): void {
     tag,
     summary: 'Take the last compaction back',
     params: onConversation,
-    answer: anything,
+    answer: compaction,
     act: ({ client }, { params: { id } }) => client.undoCompaction(id),
   });
   add(app, {
@@ -120,7 +163,7 @@ function addContext(app: GatewayApp): void {
     summary: 'Leave the oldest out of the prompt, or these chunks',
     params: onConversation,
     body: chunks,
-    answer: anything,
+    answer: compaction,
     act: ({ client }, { params: { id }, body }) => (body.chunks ? client.executeTruncation(id, body.chunks) : client.truncate(id)),
   });
 }
@@ -134,7 +177,7 @@ function addStepping(app: GatewayApp): void {
     summary: 'How it is stepped through, and what comes next',
     role,
     params: onConversation,
-    answer: anything,
+    answer: control,
     act: ({ client }, { params: { id } }) => client.control(id),
   });
   add(app, {
@@ -145,7 +188,7 @@ function addStepping(app: GatewayApp): void {
     role,
     params: onConversation,
     body: z.strictObject({ id: z.string().max(128).optional(), scope: z.enum(['into', 'over']).optional() }),
-    answer: anything,
+    answer: step,
     act: ({ client }, { params: { id }, body: { id: stepId, scope }, signal }) =>
       client.step(id, { ...(stepId !== undefined && { id: stepId }), ...(scope !== undefined && { scope }), signal }),
   });
@@ -162,7 +205,7 @@ function addStepping(app: GatewayApp): void {
       onError: z.boolean().optional(),
       costUsd: z.number().min(0).optional(),
     }),
-    answer: anything,
+    answer: controlStatus,
     act: ({ client }, { params: { id }, body }) => client.setBreakpoints(id, body),
   });
 }

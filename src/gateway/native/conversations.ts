@@ -7,11 +7,35 @@ import { GatewayError } from '../core/errors.js';
 import { statusOf } from '../core/status-of.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
-import { anything, budget, conversation, json, listed, onConversation, start, status } from './schemas.js';
+import { conversation, dispatchResult, listed, status, usage } from './answers.js';
+import { budget, json, onConversation, start } from './schemas.js';
 
 const tag = 'conversations';
 /** Of the latest: what is further back is found by `before`. */
 const MAX_SCANNED = 5_000;
+const sum = z
+  .object({
+    of: z.string().openapi({ description: 'what these calls have in common: a name, or a day in UTC' }),
+    calls: z.int(),
+    failed: z.int(),
+    fenced: z.int().openapi({ description: 'what they brought was not wanted any more when it came' }),
+    usage,
+    unpriced: z.int().openapi({ description: 'calls whose price is not known: the cost leaves them out' }),
+  })
+  .openapi('SpendingSum');
+const dispatched = z.object({
+  id: z.string(),
+  position: z.int(),
+  result: z
+    .discriminatedUnion('kind', [
+      z.object({ kind: z.literal('reduced'), ...dispatchResult }),
+      z.object({ kind: z.literal('unreduced') }),
+      z.object({ kind: z.literal('parked'), error: z.string() }),
+      z.object({ kind: z.literal('not-known') }),
+    ])
+    .optional()
+    .openapi({ description: 'with `wait`: what its reducer has made of it' }),
+});
 const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminated', 'timed-out'] as const;
 
 interface Filter {
@@ -46,7 +70,7 @@ export function addConversations(app: GatewayApp): void {
     path: '/v1/conversations',
     tag,
     summary: 'Start a conversation, or attach to the running one of that id',
-    body: start.extend({ id: z.string().min(1).max(64).optional() }),
+    body: z.strictObject({ ...start.shape, id: z.string().min(1).max(64).optional() }),
     status: 201,
     answer: z.object({ id: z.string(), attached: z.boolean() }),
     act: ({ client }, { body: { id, ...options } }) => client.start(id ?? `conv-${randomUUID()}`, options),
@@ -152,7 +176,13 @@ export function addConversations(app: GatewayApp): void {
     summary: 'Remove one that has ended, with its sub-agents, for good',
     role: 'admin',
     params: onConversation,
-    answer: anything,
+    answer: z.object({
+      lives: z.int(),
+      runs: z.int(),
+      subAgents: z.int(),
+      scopes: z.array(z.string()).openapi({ description: 'whose long-term memory it had: that stays' }),
+      retentionDays: z.int().nullable().openapi({ description: 'for how long Temporal has histories of what has ended' }),
+    }),
     act: async ({ client }, { params: { id } }) => client.deleteConversation(id),
   });
   add(app, {
@@ -173,7 +203,7 @@ export function addConversations(app: GatewayApp): void {
       by: z.enum(SPENDING_GROUPS).default('model'),
       since: z.iso.datetime({ offset: true }).optional(),
     }),
-    answer: anything,
+    answer: z.object({ by: z.enum(SPENDING_GROUPS), since: z.string().nullable(), sums: z.array(sum), total: sum }),
     act: ({ client }, { query: { by, since } }) => client.usage({ by, ...(since !== undefined && { since: new Date(since) }) }),
   });
   add(app, {
@@ -184,7 +214,7 @@ export function addConversations(app: GatewayApp): void {
     params: onConversation,
     query: z.object({ wait: z.enum(['true', 'false']).optional() }),
     body: z.strictObject({ id: z.string().max(128).optional(), type: z.string().max(128), payload: json.optional() }),
-    answer: anything,
+    answer: dispatched,
     act: ({ client }, { params: { id }, query: { wait }, body: { id: eventId, type, payload }, signal }) => {
       const event = { type, ...(eventId !== undefined && { id: eventId }), ...(payload !== undefined && { payload }) };
       return client.dispatch(id, event, { wait: wait === 'true', signal });

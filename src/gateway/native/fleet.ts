@@ -4,7 +4,7 @@ import type { GatewayApp } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import { untenanted } from '../tenants/routes.js';
 import { add } from './operation.js';
-import { anything } from './schemas.js';
+import { orNull } from './schemas.js';
 
 const tag = 'fleet';
 const slots = z.object({ used: z.number(), free: z.number(), done: z.number(), failed: z.number() });
@@ -44,8 +44,27 @@ const finding = z
     mend: z.string().optional().openapi({ description: 'the command that mends it, or the thing to do' }),
   })
   .openapi('Finding');
+const anyObject = z.record(z.string(), z.unknown()) as unknown as z.ZodType<object>;
+const schema = anyObject.openapi('JsonSchema', { description: 'a JSON Schema of arguments' });
+const server = z
+  .object({
+    name: z.string(),
+    type: z.string(),
+    place: z.string().openapi({ description: 'its address, or its program without the arguments' }),
+    variables: z.array(z.string()).openapi({ description: 'names of headers or environment variables, without values' }),
+    pins: z
+      .array(z.object({ tool: z.string(), hash: z.string(), description: z.string().nullable(), inputSchema: orNull(schema) }))
+      .openapi({ description: 'tools as they were accepted; without a description where the pin cannot be read' }),
+  })
+  .openapi('McpServer');
 const agent = z
-  .looseObject({ name: z.string(), config: anything, tools: z.array(anything), servers: z.array(anything), system: z.string() })
+  .object({
+    name: z.string(),
+    config: anyObject,
+    tools: z.array(z.object({ name: z.string(), description: z.string(), inputSchema: schema, from: z.string() })),
+    servers: z.array(server),
+    system: z.string().openapi({ description: 'its system prompt, without any memory' }),
+  })
   .openapi('Agent');
 
 export function addFleet(app: GatewayApp): void {

@@ -3,10 +3,11 @@ import { z } from '@hono/zod-openapi';
 import { LANES } from '../../insight/timeline/shape.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
-import { anything, chunkId, onConversation, onTurn, turnId, usage } from './schemas.js';
+import { contextIndex, control, instant, listed, openApproval, queuedEvent, status, thresholds, usage } from './answers.js';
+import { chunkId, onConversation, onTurn, orNull, turnId } from './schemas.js';
 
 const tag = 'insight';
-const instant = z.number().openapi({ description: 'epoch milliseconds' });
+const texts = z.array(z.string());
 
 const turn = z
   .object({
@@ -33,7 +34,7 @@ const bar = z
     worker: z.string().nullable(),
     outcome: z.enum(['ok', 'failed', 'timed-out', 'canceled', 'denied', 'expired', 'running']),
     failure: z.string().nullable(),
-    usage: usage.nullable(),
+    usage: orNull(usage),
     model: z.string().nullable(),
     callId: z.string().nullable(),
     conversation: z.string().nullable().openapi({ description: 'the sub-agent' }),
@@ -60,7 +61,7 @@ const timeline = z
         link: z.string().nullable(),
       }),
     ),
-    usage: usage.nullable(),
+    usage: orNull(usage),
     workers: z.array(z.string()),
     complete: z.boolean().openapi({ description: 'false where a part has passed its retention' }),
   })
@@ -79,47 +80,98 @@ const chunk = z
   })
   .openapi('Chunk');
 
+const shortened = z.array(z.object({ turn: z.string(), kind: z.enum(['message', 'result']), item: z.string() }));
+const tokens = z.object({ before: z.number(), after: z.number() });
 const contextView = z
   .object({
-    index: anything,
-    thresholds: z.object({ soft: z.number(), hard: z.number(), truncation: z.number(), autoCompact: z.boolean() }).nullable(),
+    index: contextIndex,
+    thresholds,
     chunks: z.array(chunk),
-    turns: anything.openapi({ description: 'which turns the next model call sees whole, shortened, as a summary, or not at all' }),
+    turns: z
+      .object({
+        whole: texts,
+        inPart: texts,
+        shortened,
+        summarized: z.array(z.object({ episode: z.string(), turns: texts })),
+        leftOut: texts,
+        earlierSessions: texts,
+      })
+      .openapi('KnownTurns', { description: 'which turns the next model call sees whole, shortened, as a summary, or not at all' }),
   })
   .openapi('ContextView');
 
+const cause = z
+  .object({
+    kind: z.enum(['compacted', 'truncated', 'trimmed', 'session-ended', 'rewound', 'returned', 'other']),
+    at: instant,
+    epoch: z.int(),
+    session: z.int(),
+    slots: z.array(z.int()),
+    turns: texts.openapi({ description: 'all that left the prompt with it' }),
+    tokens: tokens.nullable(),
+    model: z.string().nullable(),
+    method: z.string().nullable(),
+    inputsHash: z.string().nullable(),
+    failure: z.string().nullable(),
+    episode: z.string().nullable(),
+    summary: z.string().nullable(),
+    consolidation: z.string().nullable(),
+    from: z.enum(['history', 'store']),
+  })
+  .openapi('WhyCause');
 const why = z
-  .looseObject({
+  .object({
     id: z.string(),
     turn: z.string(),
     hasEnded: z.boolean(),
+    branch: z.int().optional(),
     entries: z.int(),
     inPrompt: z.int(),
-    causes: z.array(anything),
+    shortened,
+    causes: z.array(cause),
     complete: z.boolean(),
     problems: z.array(z.string()),
   })
   .openapi('Why');
 
+const bases = z.object({ before: z.string().nullable(), after: z.string().nullable() });
 const change = z
-  .looseObject({
+  .object({
     number: z.int(),
     kind: z.enum(['compacted', 'cited', 'truncated', 'trimmed', 'undone']),
     at: instant,
     epoch: z.int(),
     session: z.int(),
-    turns: z.array(z.string()),
+    cause: orNull(z.enum(['asked', 'context-full', 'ratio', 'budget', 'hard'])),
+    method: z.string().nullable(),
+    model: z.string().nullable(),
+    usage: orNull(usage),
+    episode: z.string().nullable(),
+    turns: texts,
     slots: z.array(z.int()),
-    tokens: z.object({ before: z.number(), after: z.number() }),
+    tokens,
+    messages: z.object({ before: z.int(), after: z.int() }),
+    base: bases.openapi({ description: 'references to what stood before the messages' }),
+    text: z.string().nullable(),
     beforeText: z.string().nullable(),
     afterText: z.string().nullable(),
     undoneBy: z.int().nullable(),
   })
   .openapi('ContextChange');
 
-const moment = z
-  .object({ position: z.int(), event: z.string().nullable(), words: z.string(), at: instant, run: z.int() })
-  .openapi('Moment');
+const momentFields = { position: z.int(), event: z.string().nullable(), words: z.string(), at: instant, run: z.int() };
+const moment = z.object(momentFields).openapi('Moment');
+const scene = z
+  .object({
+    id: z.string(),
+    status,
+    queue: z.array(queuedEvent),
+    index: contextIndex,
+    control: orNull(control),
+    approvals: z.array(openApproval),
+    chunks: z.array(chunk),
+  })
+  .openapi('Scene');
 const momentPage = z
   .object({
     last: z.int(),
@@ -129,15 +181,23 @@ const momentPage = z
     problems: z.array(z.string()),
   })
   .openapi('Moments');
-const momentView = moment
-  .extend({
+const momentView = z
+  .object({
+    ...momentFields,
     last: z.int(),
-    before: anything.nullable(),
-    after: anything,
+    before: orNull(scene),
+    after: scene,
     changes: z.array(z.object({ path: z.string(), before: z.string().nullable(), after: z.string().nullable() })),
     more: z.boolean(),
   })
   .openapi('MomentView');
+
+/** Of the conversation at the root nothing is listed. */
+const node = z.object(
+  listed
+    .partial({ tenant: true, publicId: true, status: true, model: true, turns: true, costUsd: true })
+    .omit({ isCurrent: true, phase: true, lastError: true }).shape,
+);
 
 export function addInsight(app: GatewayApp): void {
   add(app, {
@@ -244,7 +304,7 @@ export function addInsight(app: GatewayApp): void {
     tag,
     summary: 'It and its sub-agents, to the last level',
     params: onConversation,
-    answer: z.object({ conversations: z.array(anything), more: z.boolean() }),
+    answer: z.object({ conversations: z.array(node), more: z.boolean() }),
     act: async ({ client }, { params: { id } }) => {
       const { state, agent, title, startedAt, closedAt } = await client.describe(id);
       const below = await client.list({ idPrefix: `${id}:`, limit: MAX_TREE + 1 });

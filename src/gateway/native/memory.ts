@@ -6,18 +6,82 @@ import { blame } from '../../memory/documents/blame.js';
 import { countedChange } from '../../memory/documents/counted-change.js';
 import { MAX_MATCHES, MAX_QUERY, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
+import { itemRecordSchema } from '../../records/memory/agent-memory.js';
+import { compactionRecordSchema, episodeLinksSchema, episodicItemSchema, semanticItemSchema } from '../../records/memory/items.js';
 import { diffMemory } from '../../records/memory/memory-diff.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { openShape, queryOf, questionShape } from '../../memory/recall/question.js';
-import { anything, onConversation, recalled } from './schemas.js';
+import { seconds } from './answers.js';
+import { onConversation } from './schemas.js';
 
 const tag = 'memory';
 const onScope = z.object({ scope: z.string().min(1).max(64) });
 const scopeName = z.string().min(1).max(64).default('default').openapi({ description: 'whose memory' });
 const version = z.string().regex(/^[\w:-]{1,128}$/);
 const HISTORY_SHOWN = 200;
+
+const texts = z.array(z.string());
+const source = z
+  .object({
+    trust: z
+      .union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])])
+      .openapi({ type: 'string', description: 'who stands behind it: user, model, person, or tool:NAME' }),
+    conversation: z.string().optional(),
+    turn_ids: texts.optional(),
+    tools: texts.optional().openapi({ description: 'that spoke where the model concluded it' }),
+  })
+  .openapi('LineSource');
+const sourced = { line: z.string(), source };
+const proposal = z.object({ ...sourced, id: z.string(), ts: seconds, state: z.enum(['open', 'accepted', 'rejected']) }).openapi('Proposal');
+const changeFields = { id: z.string(), ts: seconds, cause: z.enum(['consolidation', 'hand', 'accepted', 'forgotten', 'care']) };
+const change = z
+  .object({ ...changeFields, from: z.string(), version: z.string(), lines: z.array(z.object(sourced)), added: z.int(), removed: z.int() })
+  .openapi('MemoryChange');
+const blamed = z
+  .object({ ...sourced, number: z.int(), change: z.object(changeFields).optional() })
+  .openapi('BlamedLine', { description: 'one that no change names a person wrote' });
+const historyEntry = z
+  .object({ id: z.string(), kind: z.enum(['summary', 'raw-fallback']), ts: seconds, text: z.string() })
+  .openapi('HistoryEntry');
+const fact = z
+  .object({
+    ...semanticItemSchema.shape,
+    batch: z.string().nullable(),
+    source: z.object({ conversation: z.string(), turn_ids: texts }).nullable(),
+    replaced: z.object({ by: z.string().nullable(), ts: seconds }).optional().openapi({ description: 'it counts no longer' }),
+  })
+  .openapi('Fact');
+const episode = z
+  .object({
+    ...episodicItemSchema.shape,
+    ...episodeLinksSchema.shape,
+    session: z.int(),
+    epoch: z.int(),
+    slots: z.array(z.array(z.int())).openapi({ description: 'first and last of each range' }),
+    made: compactionRecordSchema.optional(),
+  })
+  .openapi('Episode');
+const { v: _, ...itemFields } = itemRecordSchema.shape;
+const item = z.object(itemFields).openapi('MemoryItem');
+
+const recalled = z
+  .object({
+    address: z.string().openapi({ description: 'for /v1/search/open' }),
+    kind: z.string(),
+    ts: z.number().openapi({ description: 'seconds since 1970; 0 where nothing dates it' }),
+    conversation: z.string().optional(),
+    turn: z.string().optional(),
+    speaker: z.string(),
+    trust: z.string().openapi({ description: 'user, model, person, or tool:NAME, whose word is not to be trusted' }),
+    text: z.string(),
+    isPart: z.literal(true).optional().openapi({ description: 'there is more of the text' }),
+    marks: z.array(z.array(z.int())).openapi({ description: 'where words of the question stand in it: [start, end) in UTF-16 units' }),
+    score: z.number(),
+    confidence: z.number().openapi({ description: '0 to 1: how much of the question its own words are' }),
+  })
+  .openapi('Recalled');
 
 export function addMemory(app: GatewayApp): void {
   add(app, {
@@ -26,7 +90,7 @@ export function addMemory(app: GatewayApp): void {
     tag,
     summary: 'Summaries of its turns, and the facts of its scope',
     params: onConversation,
-    answer: z.object({ episodes: z.array(anything), facts: z.array(anything), skipped: z.int() }),
+    answer: z.object({ episodes: z.array(episode), facts: z.array(fact), skipped: z.int() }),
     act: ({ client }, { params: { id } }) => client.memory(id),
   });
   add(app, {
@@ -35,7 +99,7 @@ export function addMemory(app: GatewayApp): void {
     tag,
     summary: 'What is in its memory channel, without the contents',
     params: onConversation,
-    answer: z.object({ items: z.array(anything), skipped: z.int() }),
+    answer: z.object({ items: z.array(item), skipped: z.int() }),
     act: ({ client }, { params: { id } }) => client.items(id),
   });
   add(app, {
@@ -44,7 +108,7 @@ export function addMemory(app: GatewayApp): void {
     tag,
     summary: 'One item of its memory channel, with its text',
     params: onConversation.extend({ item: z.string().max(128) }),
-    answer: anything,
+    answer: z.object({ ...itemFields, text: z.string() }),
     act: ({ client }, { params: { id, item } }) => client.item(id, item),
   });
   add(app, {
@@ -54,11 +118,16 @@ export function addMemory(app: GatewayApp): void {
     summary: 'MEMORY.md of a scope, its facts, and the latest of its HISTORY',
     role: 'operator',
     params: onScope,
-    answer: z.object({ text: anything, facts: z.array(anything), history: z.array(anything), proposals: z.array(anything) }),
+    answer: z.object({
+      text: z.object({ version: z.string(), text: z.string() }),
+      facts: z.array(fact),
+      history: z.array(historyEntry),
+      proposals: z.array(proposal),
+    }),
     act: async ({ client }, { params: { scope } }) => {
       const memory = client.scope(scope);
       const [text, facts, proposals] = await Promise.all([memory.text(), memory.facts(), memory.proposals()]);
-      const history: unknown[] = [];
+      const history: HistoryEntry[] = [];
       for await (const one of await memory.history()) if (history.push(one) >= HISTORY_SHOWN) break;
       return { text, facts, history, proposals };
     },
@@ -96,7 +165,7 @@ export function addMemory(app: GatewayApp): void {
     role: 'operator',
     params: onScope,
     body: z.strictObject({ text: z.string().min(1).max(10_000) }),
-    answer: anything,
+    answer: z.object({ lines: texts, facts: texts, proposals: texts }).openapi({ description: 'facts and proposals by their ids' }),
     act: ({ client }, { params: { scope }, body: { text } }) => client.scope(scope).forget(text),
   });
   add(app, {
@@ -107,7 +176,7 @@ export function addMemory(app: GatewayApp): void {
     role: 'operator',
     params: onScope,
     body: z.strictObject({ id: z.string().max(128), decision: z.enum(['accept', 'reject']) }),
-    answer: anything,
+    answer: z.object({ id: z.string(), line: z.string(), state: z.enum(['accepted', 'rejected']) }),
     act: ({ client }, { params: { scope }, body: { id, decision } }) => client.scope(scope).review(id, decision),
   });
   addDocument(app);
@@ -123,7 +192,7 @@ function addDocument(app: GatewayApp): void {
     summary: 'MEMORY.md line by line, each with who brought it and when',
     role,
     params: onScope,
-    answer: z.object({ version: z.string(), lines: z.array(anything) }),
+    answer: z.object({ version: z.string(), lines: z.array(blamed) }),
     act: async ({ client }, { params: { scope } }) => {
       const { version, text, changes } = await readWhole(client.scope(scope));
       return { version, lines: blame(text, changes) };
@@ -137,7 +206,7 @@ function addDocument(app: GatewayApp): void {
     role,
     params: onScope,
     query: z.object({ limit: z.coerce.number().int().min(1).max(500).default(100) }),
-    answer: z.object({ version: z.string(), changes: z.array(anything), more: z.boolean() }),
+    answer: z.object({ version: z.string(), changes: z.array(change), more: z.boolean() }),
     act: async ({ client }, { params: { scope }, query: { limit } }) => {
       const memory = client.scope(scope);
       const { version, changes } = await readWhole(memory);
@@ -175,7 +244,7 @@ function addDocument(app: GatewayApp): void {
     role,
     params: onScope,
     query: z.object({ all: z.enum(['true', 'false']).default('false') }),
-    answer: z.object({ facts: z.array(anything) }),
+    answer: z.object({ facts: z.array(fact) }),
     act: async ({ client }, { params: { scope }, query: { all } }) => ({ facts: await client.scope(scope).facts({ all: all === 'true' }) }),
   });
   add(app, {
@@ -190,7 +259,7 @@ function addDocument(app: GatewayApp): void {
       limit: z.coerce.number().int().min(1).max(MAX_MATCHES).default(20),
       before: z.coerce.number().optional().openapi({ description: 'epoch seconds: entries from before it alone' }),
     }),
-    answer: z.object({ entries: z.array(anything), more: z.boolean() }),
+    answer: z.object({ entries: z.array(historyEntry), more: z.boolean() }),
     act: async ({ client }, { params: { scope }, query: { query, limit, before }, signal }) => {
       const history = await client.scope(scope).history();
       if (wordsOf(query).length > 0) {
@@ -214,7 +283,12 @@ function addDocument(app: GatewayApp): void {
     role,
     params: onScope,
     body: z.strictObject({ text: z.string().min(1).max(10_000) }),
-    answer: z.object({ lines: z.array(z.string()), facts: z.array(anything), proposals: z.array(anything), historyLines: z.int() }),
+    answer: z.object({
+      lines: texts,
+      facts: z.array(z.object({ id: z.string(), fact: z.string() })),
+      proposals: z.array(z.object({ id: z.string(), line: z.string() })),
+      historyLines: z.int(),
+    }),
     act: ({ client }, { params: { scope }, body: { text } }) => client.scope(scope).wouldForget(text),
   });
 }

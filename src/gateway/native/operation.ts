@@ -4,11 +4,26 @@ import type { MiddlewareHandler } from 'hono';
 import type { Conversations } from '../core/conversations.js';
 import { signalOf, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from '../context.js';
 import type { Role } from '../access/principal.js';
+import type { JsonValue } from '../../records/message.js';
 import { problem } from './schemas.js';
 
 type Nothing = z.ZodObject<Record<never, never>>;
 
-export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, Body extends z.ZodType> {
+/** What is asked for goes on. */
+const ACCEPTED: number = 202;
+
+/** What is as a schema says once it is JSON: times may be `Date` until then. */
+type Answered<T> = [JsonValue] extends [T]
+  ? T
+  : T extends string
+    ? string extends T
+      ? T | Date
+      : T
+    : T extends readonly (infer Element)[]
+      ? readonly Answered<Element>[]
+      : { readonly [Field in keyof T]: Answered<T[Field]> };
+
+export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, Body extends z.ZodType, Answer extends z.ZodType> {
   readonly method: 'get' | 'post' | 'patch' | 'put' | 'delete';
   /** As OpenAPI writes it: `/v1/conversations/{id}`. */
   readonly path: string;
@@ -25,7 +40,9 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   /** The body is a file: `act` reads it. */
   readonly takesFile?: true;
   /** What it answers; without one, nothing (204). */
-  readonly answer?: z.ZodType;
+  readonly answer?: Answer;
+  /** What it answers with 202 where that is not there yet: `act` makes the response. */
+  readonly pending?: z.ZodType;
   readonly status?: 200 | 201 | 202;
   /** It answers server-sent events: `act` makes the response. */
   readonly streams?: true;
@@ -41,17 +58,20 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
       readonly signal: AbortSignal;
       readonly context: GatewayContext;
     },
-  ) => Promise<unknown>;
+  ) => Promise<Response | Answered<z.output<Answer>>>;
 }
 
-export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObject = Nothing, Body extends z.ZodType = Nothing>(
-  app: GatewayApp,
-  operation: Operation<Path, Query, Body>,
-): void {
-  const { method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, streams, answersFile } = operation;
+export function add<
+  Path extends z.ZodObject = Nothing,
+  Query extends z.ZodObject = Nothing,
+  Body extends z.ZodType = Nothing,
+  Answer extends z.ZodType = z.ZodVoid,
+>(app: GatewayApp, operation: Operation<Path, Query, Body, Answer>): void {
+  const { method, path, summary, description, tag, role, guard, params, query, body, takesFile, answer, pending, streams, answersFile } =
+    operation;
   const status = operation.status ?? ((answer ?? streams ?? answersFile) === undefined ? 204 : 200);
   const file = { schema: z.string().openapi({ format: 'binary' }) };
-  const content = streams
+  const content: Content | undefined = streams
     ? { 'text/event-stream': { schema: z.string() } }
     : answersFile
       ? { '*/*': file }
@@ -70,11 +90,12 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
       ...(body && { body: { required: !body.safeParse({}).success, content: { 'application/json': { schema: body } } } }),
     },
     responses: {
-      [status]: { description: summary, ...(content && { content }) },
+      [status]: describeResponse(summary, content),
+      ...(pending && { [ACCEPTED]: describeResponse('It is not there yet', { 'application/json': { schema: pending } }) }),
       default: { description: 'What went wrong (RFC 9457)', content: { 'application/problem+json': { schema: problem } } },
     },
   });
-  app.openapi(route, async (context) => {
+  const answerRequest = async (context: GatewayContext): Promise<Response> => {
     const valid = context.req as unknown as { valid(target: 'param' | 'query' | 'json'): unknown };
     const given = {
       params: (params ? valid.valid('param') : {}) as z.output<Path>,
@@ -86,5 +107,13 @@ export function add<Path extends z.ZodObject = Nothing, Query extends z.ZodObjec
     const answered = await operation.act(context.get('conversations'), given);
     if (answered instanceof Response) return answered;
     return status === 204 ? context.body(null, 204) : context.json(answered as object, status);
-  });
+  };
+  // That it answers as the route says, the type of `act` has seen to; the library's own type has no word for a route of any schema.
+  app.openapi(route, answerRequest as never);
+}
+
+type Content = Record<string, { readonly schema: z.ZodType }>;
+
+function describeResponse(description: string, content: Content | undefined): { description: string; content?: Content } {
+  return { description, ...(content && { content }) };
 }

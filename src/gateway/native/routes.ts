@@ -10,7 +10,8 @@ import { addMemory } from './memory.js';
 import { addTurns } from './turns.js';
 import { ROLES } from '../access/principal.js';
 import { add } from './operation.js';
-import { anything, budget, onConversation, start, turnId, turnResult } from './schemas.js';
+import { answeredAgain, branch } from './answers.js';
+import { budget, onConversation, start, turnId } from './schemas.js';
 
 export function addNativeRoutes(app: GatewayApp): void {
   for (const add of [addConversations, addTurns, addAttachments, addControl, addLineage, addMemory, addInsight, addFleet, addMe]) add(app);
@@ -39,7 +40,14 @@ function addMe(app: GatewayApp): void {
 /** Lives: fork, rewind, resume; a turn answered anew. */
 
 const tag = 'lives';
-const begun = z.looseObject({ id: z.string() });
+const begun = z.object({
+  id: z.string(),
+  conversation: z.string().openapi({ description: 'whose turns it begins with' }),
+  turn: z.string().openapi({ description: 'the last one that is shared' }),
+  turns: z.int(),
+  inContext: z.int().openapi({ description: 'turns that its model sees word for word' }),
+  tokens: z.number(),
+});
 const named = start.pick({ title: true, agent: true, scope: true }).extend({ budget: budget.optional() });
 
 function addLineage(app: GatewayApp): void {
@@ -71,7 +79,14 @@ function addLineage(app: GatewayApp): void {
     summary: 'Cut out the turns after one of them; a branch keeps them',
     params: onConversation,
     body: z.strictObject({ to: turnId }),
-    answer: anything,
+    answer: z.object({
+      to: z.string().openapi({ description: 'the last turn that stays; `turn_0000`: none does' }),
+      cut: z.int(),
+      branch: z.int().nullable(),
+      session: z.int(),
+      epoch: z.int(),
+      turnId: z.string().optional(),
+    }),
     act: ({ client }, { params: { id }, body: { to } }) => client.rewind(id, to),
   });
   add(app, {
@@ -81,7 +96,7 @@ function addLineage(app: GatewayApp): void {
     summary: 'Answer the last turn anew; the old answer becomes a branch',
     params: onConversation,
     body: z.strictObject({}),
-    answer: turnResult.loose(),
+    answer: answeredAgain,
     act: ({ client }, { params: { id }, signal, context }) =>
       client.retry(id, { messageId: messageIdOf(undefined, context.req.header('idempotency-key')), signal }),
   });
@@ -92,7 +107,7 @@ function addLineage(app: GatewayApp): void {
     summary: 'Say something else in place of a turn and all after it',
     params: onConversation,
     body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
-    answer: turnResult.loose(),
+    answer: answeredAgain,
     act: ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
       const messageId = messageIdOf(undefined, context.req.header('idempotency-key'));
       return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
@@ -104,7 +119,7 @@ function addLineage(app: GatewayApp): void {
     tag,
     summary: 'What rewinds have cut out of it',
     params: onConversation,
-    answer: z.object({ branches: z.array(anything) }),
+    answer: z.object({ branches: z.array(branch) }),
     act: async ({ client }, { params: { id } }) => ({ branches: await client.branches(id) }),
   });
 }

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
+import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
 import type { Followed } from '../core/turns/follow-turn.js';
@@ -10,7 +11,8 @@ import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { messageIdOf } from './conversations.js';
 import { add } from './operation.js';
-import { cursor, entry, message, onConversation, onTurn, start, submitted, turnId, turnResult } from './schemas.js';
+import { entry, submitted, turnResult } from './answers.js';
+import { cursor, message, onConversation, onTurn, turnId } from './schemas.js';
 
 const tag = 'turns';
 const seconds = z.coerce.number().min(0).max(3_600);
@@ -30,8 +32,9 @@ export function addTurns(app: GatewayApp): void {
       'message, and `start` begins the conversation where there is none.',
     params: onConversation,
     query: z.object({ mode: z.enum(['wait', 'enqueue']).default('wait'), wait: seconds.default(DEFAULT_WAIT_S) }),
-    body: message.extend({ start: start.optional() }),
-    answer: z.union([turnResult, submitted]),
+    body: message,
+    answer: turnResult,
+    pending: submitted,
     act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...said }, signal, context }) => {
       const own = { ...said, id: messageIdOf(said.id, context.req.header('idempotency-key')) };
       const options = { signal, ...(begin !== undefined && { start: begin }) };
@@ -79,6 +82,7 @@ export function addTurns(app: GatewayApp): void {
     params: onTurn,
     query: z.object({ wait: seconds.default(DEFAULT_WAIT_S) }),
     answer: turnResult,
+    pending: z.object({ conversation: z.string(), turn: z.string() }),
     act: (core, { params: { id, turn }, query: { wait }, signal, context }) =>
       waited(core, { id, turn, wait, signal }, () => context.json({ conversation: id, turn }, 202)),
   });
@@ -167,7 +171,7 @@ async function waited(
   core: Conversations,
   { id, turn, wait, signal }: { readonly id: string; readonly turn: string; readonly wait: number; readonly signal: AbortSignal },
   goesOn: () => Response,
-): Promise<unknown> {
+): Promise<TurnResult | Response> {
   const patience = timeoutSignal(wait * 1000);
   try {
     return await core.ended(id, turn, AbortSignal.any([signal, patience]));

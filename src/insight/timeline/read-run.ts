@@ -43,7 +43,7 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
       const failure = begun.lastFailure ? failureInWords(begun.lastFailure) : null;
       started.started = { at, attempt: begun.attempt ?? 1, worker: begun.identity || null, failure };
     }
-    const end = endOf(event);
+    const end = findEnd(event);
     const finished = end && open.get(end.begun);
     if (end && finished) {
       open.delete(end.begun);
@@ -51,7 +51,7 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
     }
     const child = event.startChildWorkflowExecutionInitiatedEventAttributes;
     if (child) children.set(String(id), { at, event: id, id: child.workflowId ?? '', title: titleIn(decode(child.input)) });
-    const childEnd = childEndOf(event);
+    const childEnd = findChildEnd(event);
     const childBegun = childEnd && children.get(childEnd.begun);
     if (childEnd && childBegun) {
       children.delete(childEnd.begun);
@@ -99,7 +99,7 @@ export function turnsNamedIn(run: RunHistory): { readonly lowest: number; readon
   return numbers.length === 0 ? undefined : { lowest: Math.min(...numbers), highest: Math.max(...numbers) };
 }
 
-function endOf(event: HistoryEvent): End | undefined {
+function findEnd(event: HistoryEvent): End | undefined {
   const completed = event.activityTaskCompletedEventAttributes;
   if (completed) return { begun: String(completed.scheduledEventId), outcome: 'ok', failure: null, output: decode(completed.result) };
   const failed = event.activityTaskFailedEventAttributes;
@@ -112,7 +112,7 @@ function endOf(event: HistoryEvent): End | undefined {
   return undefined;
 }
 
-function childEndOf(event: HistoryEvent): Pick<End, 'begun' | 'outcome' | 'failure'> | undefined {
+function findChildEnd(event: HistoryEvent): Pick<End, 'begun' | 'outcome' | 'failure'> | undefined {
   const of = (begun: unknown, outcome: End['outcome'], failure: string | null = null) => ({ begun: String(begun), outcome, failure });
   const completed = event.childWorkflowExecutionCompletedEventAttributes;
   if (completed) return of(completed.initiatedEventId, 'ok');

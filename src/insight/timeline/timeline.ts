@@ -38,7 +38,7 @@ export function timelineOf(
   const found = [...own, ...beside].map(({ bar }) => bar);
   const bars = [...found, ...peopleIn(turn, read), ...retriesBetween(own.map(({ bar, answered }) => ({ bar, answered })))];
   const marks = read.flatMap((run) => run.marks).filter(({ at }) => within(at, at));
-  const deaths = found.flatMap(deathOf);
+  const deaths = found.flatMap(findDeath);
   const sorted = bars.sort((a, b) => a.from - b.from || LANES.indexOf(a.lane) - LANES.indexOf(b.lane)).slice(0, MAX_BARS);
   return {
     turn,
@@ -143,7 +143,7 @@ function retriesBetween(own: readonly { readonly bar: TimelineBar; readonly answ
 }
 
 /** An attempt without an end: its worker was gone. */
-function deathOf({ attempt, failure, started, from, event, run, label }: TimelineBar): TimelineMark[] {
+function findDeath({ attempt, failure, started, from, event, run, label }: TimelineBar): TimelineMark[] {
   if (attempt < 2 || failure === null || !/heartbeat|timed? ?out|timeout/i.test(failure)) return [];
   return [{ kind: 'worker-died', at: started ?? from, words: `${label}: attempt ${attempt - 1} was cut off (${failure})`, event, run }];
 }

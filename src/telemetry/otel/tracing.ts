@@ -78,7 +78,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
   const text = (given: string, characters: number): string => redactor.text(given).slice(0, characters);
   const openTurns = new Map<string, number>();
 
-  const parentOf = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Context =>
+  const findParent = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Context =>
     contextOf(tracer, ids, idsOf({ ...place, life: identity.life, turn }));
   const placed = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Attributes => ({
     ...{ [A.conversation]: place.conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life },
@@ -108,7 +108,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
   });
 
   const executeTool = async (input: RunToolInput, place: Place, work: () => Promise<ToolFinished>): Promise<ToolFinished> => {
-    const parent = parentOf(input, place);
+    const parent = findParent(input, place);
     const named = toolNamed(input);
     const startedAt = Date.now();
     const span = startTool({ ...placed(input, place), ...named }, startedAt, parent);
@@ -122,13 +122,13 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
       if (!isEarlier(finished.ts, startedAt)) end(endingOfTool(finished));
       return finished;
     } catch (error) {
-      end(failed(span, failureOf(error)));
+      end(failed(span, readFailure(error)));
       throw error;
     }
   };
 
   const modelStep = async (input: ModelStepInput, place: Place, work: () => Promise<ModelStepResult>): Promise<ModelStepResult> => {
-    const step: OpenStep = { parent: parentOf(input, place), attributes: placed(input, place) };
+    const step: OpenStep = { parent: findParent(input, place), attributes: placed(input, place) };
     const startedAt = Date.now();
     const endCall = (said: (span: Span, named: Attributes) => Attributes): void => {
       if (!step.call) return;
@@ -152,7 +152,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
       if (result.kind === 'answered') endCall((_span, named) => endingOfCall(result.answer, named));
       return result;
     } catch (error) {
-      endCall((span) => failed(span, failureOf(error)));
+      endCall((span) => failed(span, readFailure(error)));
       throw error;
     }
   };
@@ -160,7 +160,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
   const endingOfCall = ({ usage, stop }: ModelAnswer, named: Attributes): Attributes => {
     tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
     tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
-    return { ...usageOf(usage), [A.finishReasons]: [stop] };
+    return { ...toUsageAttributes(usage), [A.finishReasons]: [stop] };
   };
 
   /** Runs inside the step: what was committed before it is not asked for again, and begins no span. */
@@ -226,7 +226,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
         [A.stopReason]: stopReason,
         [A.toolCalls]: toolCalls,
         ...(turn.model !== null && { [A.provider]: providerOf(turn.model), [A.requestModel]: modelOf(turn.model) }),
-        ...usageOf(usage),
+        ...toUsageAttributes(usage),
         ...(error === undefined ? {} : { [A.errorType]: error }),
         // It began on another worker.
         ...(startedAt === undefined ? { [A.startUnknown]: true } : {}),
@@ -242,7 +242,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
 }
 
 /** Input is all of it, what a cache had included. */
-function usageOf({ inputTokens, cachedTokens, outputTokens, costUsd }: ModelAnswer['usage']): Attributes {
+function toUsageAttributes({ inputTokens, cachedTokens, outputTokens, costUsd }: ModelAnswer['usage']): Attributes {
   return {
     [A.inputTokens]: inputTokens,
     [A.cachedTokens]: cachedTokens,
@@ -260,7 +260,7 @@ function pick(from: Attributes, names: readonly string[]): Attributes {
   return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]])));
 }
 
-function failureOf(error: unknown): { readonly type: string; readonly message: string } {
+function readFailure(error: unknown): { readonly type: string; readonly message: string } {
   const { type, name, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
   return { type: typeof type === 'string' && type !== '' ? type : String(name ?? 'unknown'), message: String(message ?? error) };
 }

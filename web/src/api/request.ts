@@ -1,7 +1,10 @@
 /** The native API, typed by what `/openapi.json` says. */
 import { signal } from '@preact/signals';
 import { home } from '../address.js';
-import type { paths } from './schema.js';
+import type { components, paths } from './schema.js';
+
+/** What has a name in `/openapi.json`. */
+export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name];
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 type Operations<M extends Method> = { [P in keyof paths]: paths[P] extends { [K in M]: object } ? P : never }[keyof paths];
@@ -51,7 +54,7 @@ export async function request<M extends Method, P extends Operations<M>>(
 ): Promise<Answer<M, P>> {
   const { body, headers } = given;
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-  const response = await ask(addressOf(path, given.path, given.query), {
+  const response = await ask(toAddress(path, given.path, given.query), {
     method: method.toUpperCase(),
     ...sent,
     ...(given.signal && { signal: given.signal }),
@@ -74,7 +77,7 @@ export async function ask(address: URL, init: RequestInit): Promise<Response> {
   throw failed(new RequestError(response.status, kind, problem.detail ?? `the gateway answered ${response.status}`));
 }
 
-export function addressOf(path: string, names: unknown = {}, query: unknown = {}): URL {
+export function toAddress(path: string, names: unknown = {}, query: unknown = {}): URL {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String((names as Record<string, unknown>)[name])));
   const address = new URL(filled.replace(/^\//, ''), home);
   for (const [name, value] of Object.entries(query as Record<string, unknown>)) {

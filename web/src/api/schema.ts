@@ -125,7 +125,8 @@ export interface paths {
                             approvals: components["schemas"]["Approval"][];
                             more: boolean;
                             silent: {
-                                [key: string]: unknown;
+                                id: string;
+                                reason: string;
                             }[];
                         };
                     };
@@ -365,8 +366,19 @@ export interface paths {
             };
             requestBody?: {
                 content: {
-                    "application/json": components["schemas"]["Start"] & {
+                    "application/json": {
+                        agent?: string;
+                        budget?: components["schemas"]["Budget"];
+                        context?: {
+                            [key: string]: unknown;
+                        };
                         id?: string;
+                        /** @enum {string} */
+                        mode?: "auto" | "stepping";
+                        model?: string;
+                        /** @description whose long-term memory it has; the agent's own without one */
+                        scope?: string;
+                        title?: string;
                     };
                 };
             };
@@ -462,7 +474,13 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            lives: number;
+                            /** @description for how long Temporal has histories of what has ended */
+                            retentionDays: number | null;
+                            runs: number;
+                            /** @description whose long-term memory it had: that stays */
+                            scopes: string[];
+                            subAgents: number;
                         };
                     };
                 };
@@ -657,9 +675,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            branches: {
-                                [key: string]: unknown;
-                            }[];
+                            branches: components["schemas"]["Branch"][];
                         };
                     };
                 };
@@ -718,9 +734,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["ControlStatus"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -831,9 +845,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["CompactionOutcome"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -881,9 +893,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["CompactionOutcome"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -929,9 +939,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["ContextIndex"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -1142,9 +1150,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["Control"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -1188,9 +1194,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["Decision"] & {
-                        callId: string;
-                    };
+                    "application/json": components["schemas"]["Decision"];
                 };
             };
             responses: {
@@ -1263,7 +1267,29 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            id: string;
+                            position: number;
+                            /** @description with `wait`: what its reducer has made of it */
+                            result?: {
+                                addedChunks: string[];
+                                contextTokens: {
+                                    after: number;
+                                    before: number;
+                                };
+                                /** @enum {string} */
+                                kind: "reduced";
+                                removedChunkIds: string[];
+                            } | {
+                                /** @enum {string} */
+                                kind: "unreduced";
+                            } | {
+                                error: string;
+                                /** @enum {string} */
+                                kind: "parked";
+                            } | {
+                                /** @enum {string} */
+                                kind: "not-known";
+                            };
                         };
                     };
                 };
@@ -1320,21 +1346,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            error?: {
-                                message: string;
-                                type: string;
-                            };
-                            payload?: unknown;
-                            /** @enum {string} */
-                            stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed" | "continues" | "queued" | "withdrawn" | "reset";
-                            text: string;
-                            toolCalls: number;
-                            turnId: string | null;
-                            usage: components["schemas"]["Usage"];
-                        } & {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["AnsweredAgain"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -1515,9 +1527,15 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
+                            /** @description whose turns it begins with */
+                            conversation: string;
                             id: string;
-                        } & {
-                            [key: string]: unknown;
+                            /** @description turns that its model sees word for word */
+                            inContext: number;
+                            tokens: number;
+                            /** @description the last one that is shared */
+                            turn: string;
+                            turns: number;
                         };
                     };
                 };
@@ -1617,9 +1635,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            items: {
-                                [key: string]: unknown;
-                            }[];
+                            items: components["schemas"]["MemoryItem"][];
                             skipped: number;
                         };
                     };
@@ -1671,7 +1687,22 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            content: {
+                                bytes: number;
+                                json: boolean;
+                                ref: string;
+                            };
+                            id: string;
+                            relatedTo: string[];
+                            session: number;
+                            size: number;
+                            slot?: number;
+                            source: string;
+                            tags: string[];
+                            text: string;
+                            ts: number;
+                            /** @enum {string} */
+                            type: "action_result" | "web_content" | "database_result" | "custom";
                         };
                     };
                 };
@@ -1721,12 +1752,8 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            episodes: {
-                                [key: string]: unknown;
-                            }[];
-                            facts: {
-                                [key: string]: unknown;
-                            }[];
+                            episodes: components["schemas"]["Episode"][];
+                            facts: components["schemas"]["Fact"][];
                             skipped: number;
                         };
                     };
@@ -1778,9 +1805,7 @@ export interface paths {
             };
             requestBody: {
                 content: {
-                    "application/json": components["schemas"]["Message"] & {
-                        start?: components["schemas"]["Start"];
-                    };
+                    "application/json": components["schemas"]["Message"];
                 };
             };
             responses: {
@@ -1790,7 +1815,16 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": components["schemas"]["TurnResult"] | components["schemas"]["Submitted"];
+                        "application/json": components["schemas"]["TurnResult"];
+                    };
+                };
+                /** @description It is not there yet */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Submitted"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -1990,9 +2024,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            queue: {
-                                [key: string]: unknown;
-                            }[];
+                            queue: components["schemas"]["QueuedEvent"][];
                         };
                     };
                 };
@@ -2045,9 +2077,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            queue: {
-                                [key: string]: unknown;
-                            }[];
+                            queue: components["schemas"]["QueuedEvent"][];
                         };
                     };
                 };
@@ -2097,7 +2127,11 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            /** @enum {string} */
+                            consolidation: "model" | "raw-fallback" | "nothing-to-do";
+                            reply: string;
+                            /** @description that begins */
+                            session: number;
                         };
                     };
                 };
@@ -2157,9 +2191,15 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
+                            /** @description whose turns it begins with */
+                            conversation: string;
                             id: string;
-                        } & {
-                            [key: string]: unknown;
+                            /** @description turns that its model sees word for word */
+                            inContext: number;
+                            tokens: number;
+                            /** @description the last one that is shared */
+                            turn: string;
+                            turns: number;
                         };
                     };
                 };
@@ -2212,21 +2252,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            error?: {
-                                message: string;
-                                type: string;
-                            };
-                            payload?: unknown;
-                            /** @enum {string} */
-                            stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed" | "continues" | "queued" | "withdrawn" | "reset";
-                            text: string;
-                            toolCalls: number;
-                            turnId: string | null;
-                            usage: components["schemas"]["Usage"];
-                        } & {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["AnsweredAgain"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -2282,7 +2308,13 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            branch: number | null;
+                            cut: number;
+                            epoch: number;
+                            session: number;
+                            /** @description the last turn that stays; `turn_0000`: none does */
+                            to: string;
+                            turnId?: string;
                         };
                     };
                 };
@@ -2387,9 +2419,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["Step"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -2437,7 +2467,20 @@ export interface paths {
                     content: {
                         "application/json": {
                             conversations: {
-                                [key: string]: unknown;
+                                agent: string | null;
+                                closedAt: string | null;
+                                costUsd?: number | null;
+                                id: string;
+                                model?: string | null;
+                                /** @description by which its tenant knows it, where that is another id; null for the tenant */
+                                publicId?: string | null;
+                                running: boolean;
+                                startedAt: string;
+                                state: string;
+                                status?: string | null;
+                                tenant?: string | null;
+                                title: string | null;
+                                turns?: number | null;
                             }[];
                             more: boolean;
                         };
@@ -2496,9 +2539,7 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
+                        "application/json": components["schemas"]["CompactionOutcome"];
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -2602,6 +2643,18 @@ export interface paths {
                     };
                     content: {
                         "application/json": components["schemas"]["TurnResult"];
+                    };
+                };
+                /** @description It is not there yet */
+                202: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            conversation: string;
+                            turn: string;
+                        };
                     };
                 };
                 /** @description What went wrong (RFC 9457) */
@@ -2997,17 +3050,12 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            facts: {
-                                [key: string]: unknown;
-                            }[];
-                            history: {
-                                [key: string]: unknown;
-                            }[];
-                            proposals: {
-                                [key: string]: unknown;
-                            }[];
+                            facts: components["schemas"]["Fact"][];
+                            history: components["schemas"]["HistoryEntry"][];
+                            proposals: components["schemas"]["Proposal"][];
                             text: {
-                                [key: string]: unknown;
+                                text: string;
+                                version: string;
                             };
                         };
                     };
@@ -3057,9 +3105,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            lines: {
-                                [key: string]: unknown;
-                            }[];
+                            lines: components["schemas"]["BlamedLine"][];
                             version: string;
                         };
                     };
@@ -3111,9 +3157,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            changes: {
-                                [key: string]: unknown;
-                            }[];
+                            changes: components["schemas"]["MemoryChange"][];
                             more: boolean;
                             version: string;
                         };
@@ -3224,9 +3268,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            facts: {
-                                [key: string]: unknown;
-                            }[];
+                            facts: components["schemas"]["Fact"][];
                         };
                     };
                 };
@@ -3283,7 +3325,9 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            facts: string[];
+                            lines: string[];
+                            proposals: string[];
                         };
                     };
                 };
@@ -3339,12 +3383,14 @@ export interface paths {
                     content: {
                         "application/json": {
                             facts: {
-                                [key: string]: unknown;
+                                fact: string;
+                                id: string;
                             }[];
                             historyLines: number;
                             lines: string[];
                             proposals: {
-                                [key: string]: unknown;
+                                id: string;
+                                line: string;
                             }[];
                         };
                     };
@@ -3397,9 +3443,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            entries: {
-                                [key: string]: unknown;
-                            }[];
+                            entries: components["schemas"]["HistoryEntry"][];
                             more: boolean;
                         };
                     };
@@ -3459,7 +3503,10 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            id: string;
+                            line: string;
+                            /** @enum {string} */
+                            state: "accepted" | "rejected";
                         };
                     };
                 };
@@ -3646,7 +3693,11 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            [key: string]: unknown;
+                            /** @enum {string} */
+                            by: "agent" | "scope" | "tenant" | "model" | "day" | "conversation" | "kind";
+                            since: string | null;
+                            sums: components["schemas"]["SpendingSum"][];
+                            total: components["schemas"]["SpendingSum"];
                         };
                     };
                 };
@@ -3735,25 +3786,94 @@ export interface components {
                 [key: string]: unknown;
             };
             name: string;
-            servers: {
-                [key: string]: unknown;
-            }[];
+            servers: components["schemas"]["McpServer"][];
+            /** @description its system prompt, without any memory */
             system: string;
             tools: {
-                [key: string]: unknown;
+                description: string;
+                from: string;
+                inputSchema: components["schemas"]["JsonSchema"];
+                name: string;
             }[];
-        } & {
-            [key: string]: unknown;
+        };
+        /** @description `branch` keeps what went */
+        AnsweredAgain: {
+            branch: number | null;
+            /** @description turns that went */
+            cut: number;
+            error?: {
+                message: string;
+                type: string;
+            };
+            /** @description the model that has answered in place of the first one */
+            fallback?: {
+                insteadOf: string;
+                model: string;
+                reason: string;
+            };
+            /** @description the answer as data, where the message had an `output` */
+            payload?: unknown;
+            /** @enum {string} */
+            stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed" | "continues" | "queued" | "withdrawn" | "reset";
+            text: string;
+            textRef?: components["schemas"]["LongText"];
+            toolCalls: number;
+            turnId: string | null;
+            usage: components["schemas"]["Usage"];
         };
         Approval: {
+            /**
+             * @description somebody has changed the arguments in the store: they will not run
+             * @enum {boolean}
+             */
+            altered?: true;
+            /** @description absent where the store does not have them, or has others */
             arguments?: unknown;
+            /** @description epoch milliseconds */
+            askedAt: number;
+            askedIn: number;
             callId: string;
             conversation: string;
+            /** @description epoch milliseconds */
+            expiresAt: number;
             hash: string;
+            /** @enum {string} */
+            kind: "approval" | "question" | "client-tool";
+            /**
+             * @description a decision may say `always`
+             * @enum {boolean}
+             */
+            mayAlways?: true;
+            /** @description what it is about, in a few words */
+            target: string;
             tool: string;
+            turnId: string;
+            /** @description the conversation that was asked; `conversation` is itself or a sub-agent of it */
             via: string;
-        } & {
-            [key: string]: unknown;
+            why?: string;
+        };
+        AssistantBlock: {
+            /** @enum {string} */
+            kind: "text";
+            text: string | components["schemas"]["LongText"];
+        } | {
+            /** @enum {string} */
+            kind: "thinking";
+            provider: string;
+            signature?: string;
+            text: string;
+        } | {
+            /** @enum {string} */
+            kind: "opaque";
+            provider: string;
+            value?: unknown;
+        } | {
+            callId: string;
+            input?: unknown;
+            inputRef?: components["schemas"]["LongText"];
+            /** @enum {string} */
+            kind: "tool-call";
+            name: string;
         };
         Attachment: {
             bytes: number;
@@ -3765,6 +3885,32 @@ export interface components {
             sha256: string;
             /** @description a conversation has it, and it goes with that */
             used: boolean;
+        };
+        /** @description one that no change names a person wrote */
+        BlamedLine: {
+            change?: {
+                /** @enum {string} */
+                cause: "consolidation" | "hand" | "accepted" | "forgotten" | "care";
+                id: string;
+                /** @description seconds since 1970 */
+                ts: number;
+            };
+            line: string;
+            number: number;
+            source: components["schemas"]["LineSource"];
+        };
+        Branch: {
+            /** @description the last turn that stayed */
+            after: string;
+            at: string;
+            branch: number;
+            turns: string[];
+        };
+        Breakpoints: {
+            costUsd?: number;
+            events?: string[];
+            onError?: boolean;
+            tools?: string[];
         };
         /** @description What a conversation may use in all; absent: no limit */
         Budget: {
@@ -3783,41 +3929,160 @@ export interface components {
             turn: string;
             words: string;
         };
+        CompactionOutcome: {
+            epoch: number;
+            /** @enum {string} */
+            kind: "compacted";
+            /** @enum {string} */
+            method: "model" | "repaired" | "rules" | "compactor";
+            tokensAfter: number;
+            tokensBefore: number;
+            /** @description how many became memory */
+            turns: number;
+        } | {
+            /** @enum {string} */
+            kind: "cited";
+            messages: number;
+            tokensAfter: number;
+            tokensBefore: number;
+        } | {
+            epoch: number;
+            /** @enum {string} */
+            kind: "undone";
+        } | {
+            entries: number;
+            /** @enum {string} */
+            kind: "truncated";
+            tokensAfter: number;
+            tokensBefore: number;
+        } | {
+            /** @enum {string} */
+            kind: "nothing-to-compact" | "nothing-to-undo" | "nothing-to-truncate";
+        } | {
+            /** @enum {string} */
+            kind: "failed";
+            message: string;
+        };
         ContextChange: {
             afterText: string | null;
             /** @description epoch milliseconds */
             at: number;
+            /** @description references to what stood before the messages */
+            base: {
+                after: string | null;
+                before: string | null;
+            };
             beforeText: string | null;
+            cause: ("asked" | "context-full" | "ratio" | "budget" | "hard") | null;
+            episode: string | null;
             epoch: number;
             /** @enum {string} */
             kind: "compacted" | "cited" | "truncated" | "trimmed" | "undone";
+            messages: {
+                after: number;
+                before: number;
+            };
+            method: string | null;
+            model: string | null;
             number: number;
             session: number;
             slots: number[];
+            text: string | null;
             tokens: {
                 after: number;
                 before: number;
             };
             turns: string[];
             undoneBy: number | null;
-        } & {
-            [key: string]: unknown;
+            usage: components["schemas"]["Usage"] | null;
+        };
+        ContextIndex: {
+            assumedBudget?: number;
+            budget: number;
+            canUndo: boolean;
+            chunks: {
+                /** @enum {string} */
+                kind: "SYSTEM" | "MEMORY" | "WORKING_FLOW";
+                ref?: string;
+                slots?: number[][];
+                tokens: number;
+            }[];
+            cited?: number[][];
+            compactions: number;
+            compactsAt: number;
+            epoch: number;
+            leftOut?: number[][];
+            /** @description of the last prompt, as its provider has counted it */
+            reported: number | null;
+            session: number;
+            tokenizer?: string;
+            total: number;
+            window?: {
+                consolidated: number;
+                messages: number;
+                trims: number;
+                trimsFrom: number | null;
+                unsummarized: number;
+            };
         };
         ContextView: {
             chunks: components["schemas"]["Chunk"][];
-            index: {
-                [key: string]: unknown;
-            };
+            index: components["schemas"]["ContextIndex"];
+            /** @description tokens; null until the first turn */
             thresholds: {
                 autoCompact: boolean;
                 hard: number;
                 soft: number;
                 truncation: number;
             } | null;
-            /** @description which turns the next model call sees whole, shortened, as a summary, or not at all */
-            turns: {
-                [key: string]: unknown;
-            };
+            turns: components["schemas"]["KnownTurns"];
+        };
+        Control: {
+            breakpoints: components["schemas"]["Breakpoints"];
+            leftOut: number;
+            /** @enum {string} */
+            mode: "auto" | "stepping";
+            next: string | null;
+            pausedBy: string | null;
+            /** @description what the running step does */
+            running: string | null;
+            stepLock: string | null;
+            subAgents?: {
+                conversation: string;
+                /** @enum {string} */
+                mode: "auto" | "stepping";
+                next: string | null;
+                pausedBy: string | null;
+            }[];
+            /** @description tokens; null until the first turn */
+            thresholds: {
+                autoCompact: boolean;
+                hard: number;
+                soft: number;
+                truncation: number;
+            } | null;
+            turn: {
+                calls: {
+                    id: string;
+                    name: string;
+                    status: string;
+                    target: string;
+                }[];
+                id: string;
+                modelCall: {
+                    failures: number;
+                    id: string;
+                    inFlight: boolean;
+                } | null;
+            } | null;
+        };
+        ControlStatus: {
+            breakpoints: components["schemas"]["Breakpoints"];
+            /** @enum {string} */
+            mode: "auto" | "stepping";
+            next: string | null;
+            pausedBy: string | null;
+            stepLock: string | null;
         };
         Conversation: {
             agent: string | null;
@@ -3826,7 +4091,8 @@ export interface components {
             scope: string | null;
             startedAt: string;
             state: string;
-            status: components["schemas"]["Status"];
+            /** @description null where it does not run, or no worker answers */
+            status: components["schemas"]["Status"] | null;
             title: string | null;
         };
         Decision: {
@@ -3835,6 +4101,7 @@ export interface components {
              * @enum {boolean}
              */
             always?: true;
+            callId: string;
             /** @description the sub-agent that asked, where it was one */
             conversation?: string;
             /** @enum {string} */
@@ -3856,12 +4123,7 @@ export interface components {
             output?: unknown;
         };
         Entry: {
-            message: {
-                /** @enum {string} */
-                role: "user" | "assistant" | "tool";
-            } & {
-                [key: string]: unknown;
-            };
+            message: components["schemas"]["RecordedMessage"];
             messageId?: string;
             seq: number;
             session: number;
@@ -3869,8 +4131,54 @@ export interface components {
             /** @description seconds since 1970 */
             ts: number;
             turn: string;
-        } & {
-            [key: string]: unknown;
+            /** @enum {number} */
+            v: 1;
+        };
+        Episode: {
+            epoch: number;
+            fold?: {
+                text: string;
+                through: string;
+            };
+            id: string;
+            made?: {
+                compactor: string;
+                failure?: string;
+                inputsHash: string;
+                /** @enum {string} */
+                method: "model" | "repaired" | "rules" | "compactor";
+                model: string;
+                tokensAfter: number;
+                tokensBefore: number;
+            };
+            salience: number;
+            session: number;
+            /** @description first and last of each range */
+            slots: number[][];
+            summary: string;
+            supersedes?: string[];
+            tags: string[];
+            ts: number;
+            turn_ids: string[];
+        };
+        Fact: {
+            batch: string | null;
+            confidence: number;
+            fact: string;
+            id: string;
+            /** @description it counts no longer */
+            replaced?: {
+                by: string | null;
+                /** @description seconds since 1970 */
+                ts: number;
+            };
+            salience: number;
+            source: {
+                conversation: string;
+                turn_ids: string[];
+            } | null;
+            tags: string[];
+            ts: number;
         };
         FailureGroup: {
             conversations: string[];
@@ -3888,6 +4196,43 @@ export interface components {
             mend?: string;
             what: string;
         };
+        HistoryEntry: {
+            id: string;
+            /** @enum {string} */
+            kind: "summary" | "raw-fallback";
+            text: string;
+            /** @description seconds since 1970 */
+            ts: number;
+        };
+        /** @description a JSON Schema of arguments */
+        JsonSchema: {
+            [key: string]: unknown;
+        };
+        /** @description which turns the next model call sees whole, shortened, as a summary, or not at all */
+        KnownTurns: {
+            earlierSessions: string[];
+            inPart: string[];
+            leftOut: string[];
+            shortened: {
+                item: string;
+                /** @enum {string} */
+                kind: "message" | "result";
+                turn: string;
+            }[];
+            summarized: {
+                episode: string;
+                turns: string[];
+            }[];
+            whole: string[];
+        };
+        LineSource: {
+            conversation?: string;
+            /** @description that spoke where the model concluded it */
+            tools?: string[];
+            /** @description who stands behind it: user, model, person, or tool:NAME */
+            trust: string;
+            turn_ids?: string[];
+        };
         Listed: {
             agent: string | null;
             closedAt: string | null;
@@ -3895,6 +4240,14 @@ export interface components {
             id: string;
             /** @description with `current`: its status, turns and cost are as of now */
             isCurrent?: boolean;
+            /** @description with `current`: of its last turn, where that has no whole answer */
+            lastError?: {
+                message: string;
+                /** @enum {string} */
+                stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed" | "continues" | "queued" | "withdrawn" | "reset";
+                turnId: string;
+                type: string;
+            };
             model: string | null;
             /** @description with `current`: what it does now; `idle` between turns */
             phase?: string;
@@ -3908,12 +4261,76 @@ export interface components {
             title: string | null;
             turns: number | null;
         };
+        /** @description a text that lies in the store: its beginning, and how long it is */
+        LongText: {
+            bytes: number;
+            preview: string;
+            ref: string;
+            sha256: string;
+        };
+        McpServer: {
+            name: string;
+            /** @description tools as they were accepted; without a description where the pin cannot be read */
+            pins: {
+                description: string | null;
+                hash: string;
+                inputSchema: components["schemas"]["JsonSchema"] | null;
+                tool: string;
+            }[];
+            /** @description its address, or its program without the arguments */
+            place: string;
+            type: string;
+            /** @description names of headers or environment variables, without values */
+            variables: string[];
+        };
         Me: {
             name: string;
             /** @enum {string} */
             role: "user" | "operator" | "admin";
             /** @description whose conversations it sees */
             tenant?: string;
+        };
+        Media: {
+            mediaType: string;
+            url: string;
+        } | {
+            base64: string;
+            mediaType: string;
+        } | {
+            mediaType: string;
+            ref: string;
+        };
+        MemoryChange: {
+            added: number;
+            /** @enum {string} */
+            cause: "consolidation" | "hand" | "accepted" | "forgotten" | "care";
+            from: string;
+            id: string;
+            lines: {
+                line: string;
+                source: components["schemas"]["LineSource"];
+            }[];
+            removed: number;
+            /** @description seconds since 1970 */
+            ts: number;
+            version: string;
+        };
+        MemoryItem: {
+            content: {
+                bytes: number;
+                json: boolean;
+                ref: string;
+            };
+            id: string;
+            relatedTo: string[];
+            session: number;
+            size: number;
+            slot?: number;
+            source: string;
+            tags: string[];
+            ts: number;
+            /** @enum {string} */
+            type: "action_result" | "web_content" | "database_result" | "custom";
         };
         Message: {
             audio?: ({
@@ -3977,6 +4394,7 @@ export interface components {
             };
             /** @description data for the model, shown to it after the text */
             payload?: unknown;
+            start?: components["schemas"]["Start"];
             text: string;
             /** @description tools that the sender runs: their calls wait among the approvals, of the kind `client-tool`; the turn begins with a call of one that has `mustCall` */
             tools?: {
@@ -4021,20 +4439,44 @@ export interface components {
                 turn: string;
             }[];
         };
-        MomentView: components["schemas"]["Moment"] & {
-            after: {
-                [key: string]: unknown;
-            };
-            before: {
-                [key: string]: unknown;
-            } | null;
+        MomentView: {
+            after: components["schemas"]["Scene"];
+            /** @description epoch milliseconds */
+            at: number;
+            before: components["schemas"]["Scene"] | null;
             changes: {
                 after: string | null;
                 before: string | null;
                 path: string;
             }[];
+            event: string | null;
             last: number;
             more: boolean;
+            position: number;
+            run: number;
+            words: string;
+        };
+        OpenApproval: {
+            /** @description epoch milliseconds */
+            askedAt: number;
+            askedIn: number;
+            callId: string;
+            conversation: string;
+            /** @description epoch milliseconds */
+            expiresAt: number;
+            hash: string;
+            /** @enum {string} */
+            kind: "approval" | "question" | "client-tool";
+            /**
+             * @description a decision may say `always`
+             * @enum {boolean}
+             */
+            mayAlways?: true;
+            /** @description what it is about, in a few words */
+            target: string;
+            tool: string;
+            turnId: string;
+            why?: string;
         };
         /** @description `type` is `urn:perdura:` and a stable name: not-found, invalid, closed, queue-full, no-worker, … */
         Problem: {
@@ -4042,6 +4484,43 @@ export interface components {
             status: number;
             title: string;
             type: string;
+        };
+        Proposal: {
+            id: string;
+            line: string;
+            source: components["schemas"]["LineSource"];
+            /** @enum {string} */
+            state: "open" | "accepted" | "rejected";
+            /** @description seconds since 1970 */
+            ts: number;
+        };
+        QueuedEvent: {
+            event: {
+                bytes: number;
+                /** @enum {string} */
+                delivery: "queue" | "steer" | "interrupt";
+                /** @enum {string} */
+                kind: "message";
+                messageId: string;
+                preview?: string;
+                turnId: string;
+            } | {
+                /** @enum {string} */
+                kind: "reset";
+                resetId: string;
+            } | {
+                id: string;
+                /** @enum {string} */
+                kind: "app";
+                type: string;
+            } | {
+                count: number;
+                /** @enum {string} */
+                kind: "more";
+            };
+            id: string;
+            /** @description epoch milliseconds */
+            queuedAt: number;
         };
         Recalled: {
             /** @description for /v1/search/open */
@@ -4065,8 +4544,69 @@ export interface components {
             /** @description seconds since 1970; 0 where nothing dates it */
             ts: number;
             turn?: string;
-        } & {
-            [key: string]: unknown;
+        };
+        RecordedMessage: {
+            audio?: components["schemas"]["Media"][];
+            chunk?: string;
+            documents?: components["schemas"]["Media"][];
+            /**
+             * @description who speaks in place of a person
+             * @enum {string}
+             */
+            from?: "notice" | "app";
+            images?: components["schemas"]["Media"][];
+            /** @enum {string} */
+            role: "user";
+            text: string | components["schemas"]["LongText"];
+            tools?: {
+                ref: string;
+            };
+            video?: components["schemas"]["Media"][];
+        } | {
+            blocks: components["schemas"]["AssistantBlock"][];
+            model: string;
+            /** @enum {string} */
+            role: "assistant";
+            stop: string;
+        } | {
+            callId: string;
+            files?: {
+                edited?: string[];
+                read?: string[];
+                written?: string[];
+            };
+            item?: {
+                citation: string;
+                id: string;
+                /** @enum {boolean} */
+                isPlain?: true;
+            };
+            name: string;
+            /** @enum {string} */
+            outcome: "ok" | "error" | "rejected" | "cancelled" | "unknown";
+            /** @enum {string} */
+            role: "tool";
+            text: string | components["schemas"]["LongText"];
+        };
+        Scene: {
+            approvals: components["schemas"]["OpenApproval"][];
+            chunks: components["schemas"]["Chunk"][];
+            control: components["schemas"]["Control"] | null;
+            id: string;
+            index: components["schemas"]["ContextIndex"];
+            queue: components["schemas"]["QueuedEvent"][];
+            status: components["schemas"]["Status"];
+        };
+        SpendingSum: {
+            calls: number;
+            failed: number;
+            /** @description what they brought was not wanted any more when it came */
+            fenced: number;
+            /** @description what these calls have in common: a name, or a day in UTC */
+            of: string;
+            /** @description calls whose price is not known: the cost leaves them out */
+            unpriced: number;
+            usage: components["schemas"]["Usage"];
         };
         Start: {
             agent?: string;
@@ -4081,25 +4621,135 @@ export interface components {
             scope?: string;
             title?: string;
         };
-        /** @description null where it does not run, or no worker answers */
-        Status: ({
+        Status: {
             agent: string;
-            budget: components["schemas"]["Budget"] & (Record<string, never> | null);
+            allowedCalls?: {
+                callId: string;
+                target: string;
+                tool: string;
+            }[];
+            appEvents?: {
+                chunks: number;
+                parked: {
+                    /** @description epoch milliseconds */
+                    at: number;
+                    error: string;
+                    id: string;
+                    type: string;
+                }[];
+                parkedCount: number;
+                unreduced: {
+                    count: number;
+                    types: string[];
+                };
+            };
+            budget: components["schemas"]["Budget"] | null;
+            chosenModel?: string | null;
+            context: {
+                budget: number;
+                chunks: number;
+                compactions: number;
+                prefixCause: string | null;
+                prefixChanges: number;
+                prefixHash: string | null;
+                tokens: number;
+            };
+            epoch: number;
+            fallback?: {
+                insteadOf: string;
+                model: string;
+                reason: string;
+                turn: string;
+            };
+            historyEvents: number;
+            lastError?: {
+                message: string;
+                /** @enum {string} */
+                stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed" | "continues" | "queued" | "withdrawn" | "reset";
+                turnId: string;
+                type: string;
+            };
+            life: string;
             /** @enum {string} */
             mode: "auto" | "stepping";
             model: string | null;
+            nextStep: string | null;
+            origin?: {
+                conversation: string;
+                /** @enum {string} */
+                kind: "fork" | "resume";
+                turn?: string;
+            };
+            pausedBy: string | null;
             pendingApprovals: number;
             phase: string;
             queued: number;
+            rejectedInputs: {
+                count: number;
+                last: {
+                    /** @description epoch milliseconds */
+                    at: number;
+                    name: string;
+                    reason: string;
+                }[];
+            };
             scope: string;
             session: number;
+            stepLock: string | null;
+            subAgents?: {
+                conversation: string;
+                /** @enum {string} */
+                mode: "auto" | "stepping";
+                next: string | null;
+                pausedBy: string | null;
+            }[];
+            tenant?: string;
             title: string | null;
+            /** @description number of the latest */
             turn: number;
+            /** @description how many have ended */
             turns: number;
             usage: components["schemas"]["Usage"];
-        } & {
-            [key: string]: unknown;
-        }) | null;
+            waiting?: components["schemas"]["Waiting"];
+            /** @description `waiting` in words */
+            waitingFor?: string;
+            /** @description what long-term memory does not have yet of this session */
+            window: {
+                consolidated: number;
+                consolidating: number;
+                limit: number | null;
+                messages: number;
+                owed: number;
+                /** @description epoch milliseconds */
+                since: number;
+            };
+        };
+        Step: {
+            child?: {
+                conversation: string;
+                /** @enum {string} */
+                did: "event" | "truncation" | "compaction" | "model-call" | "tool-run" | "sub-agent" | "nothing";
+                words: string;
+            };
+            compactionPerformed: boolean;
+            /** @enum {string} */
+            did: "event" | "truncation" | "compaction" | "model-call" | "tool-run" | "sub-agent" | "nothing";
+            dispatchResult: {
+                addedChunks: string[];
+                contextTokens: {
+                    after: number;
+                    before: number;
+                };
+                removedChunkIds: string[];
+            } | null;
+            eventProcessed: boolean;
+            hasPendingOperations: boolean;
+            next: string | null;
+            queuedEventCount: number;
+            stepId: string;
+            truncationPerformed: boolean;
+            words: string;
+        };
         Submitted: {
             /** @enum {string} */
             acceptedAs: "queue" | "steer" | "interrupt" | "duplicate";
@@ -4129,7 +4779,7 @@ export interface components {
             /** @description epoch milliseconds */
             to: number | null;
             turn: string;
-            usage: components["schemas"]["Usage"] & (Record<string, never> | null);
+            usage: components["schemas"]["Usage"] | null;
             workers: string[];
         };
         TimelineBar: {
@@ -4158,7 +4808,7 @@ export interface components {
             started: number | null;
             /** @description null: it goes on */
             to: number | null;
-            usage: components["schemas"]["Usage"] & (Record<string, never> | null);
+            usage: components["schemas"]["Usage"] | null;
             worker: string | null;
         };
         Turn: {
@@ -4177,33 +4827,112 @@ export interface components {
                 message: string;
                 type: string;
             };
+            /** @description the model that has answered in place of the first one */
+            fallback?: {
+                insteadOf: string;
+                model: string;
+                reason: string;
+            };
+            /** @description the answer as data, where the message had an `output` */
             payload?: unknown;
             /** @enum {string} */
             stopReason: "end" | "interrupted" | "tool-limit" | "budget" | "refused" | "failed" | "continues" | "queued" | "withdrawn" | "reset";
             text: string;
+            textRef?: components["schemas"]["LongText"];
             toolCalls: number;
             turnId: string | null;
             usage: components["schemas"]["Usage"];
         };
+        /** @description `costUsd` is null where the price of the model is not known */
         Usage: {
             cachedTokens: number;
             costUsd: number | null;
             inputTokens: number;
             outputTokens: number;
         };
+        Waiting: {
+            conversation: string;
+            /** @enum {string} */
+            kind: "origin";
+        } | {
+            /** @enum {string} */
+            kind: "retry";
+            message: string;
+            reason: string;
+            until: string;
+        } | {
+            /** @enum {string} */
+            kind: "memory";
+            scope: string;
+            until: string;
+        } | {
+            /** @enum {string} */
+            kind: "step";
+            next: string;
+        } | {
+            /** @enum {string} */
+            kind: "breakpoint";
+            next: string;
+            why: string;
+        } | {
+            callId: string;
+            conversation: string;
+            /** @enum {string} */
+            kind: "approval" | "question" | "client-tool";
+            others: number;
+            target: string;
+            tool: string;
+            until: string;
+        } | {
+            /** @enum {string} */
+            kind: "time";
+            tool: string;
+            until: string;
+        } | {
+            conversation: string;
+            /** @enum {string} */
+            kind: "sub-agent";
+        };
         Why: {
-            causes: {
-                [key: string]: unknown;
-            }[];
+            branch?: number;
+            causes: components["schemas"]["WhyCause"][];
             complete: boolean;
             entries: number;
             hasEnded: boolean;
             id: string;
             inPrompt: number;
             problems: string[];
+            shortened: {
+                item: string;
+                /** @enum {string} */
+                kind: "message" | "result";
+                turn: string;
+            }[];
             turn: string;
-        } & {
-            [key: string]: unknown;
+        };
+        WhyCause: {
+            /** @description epoch milliseconds */
+            at: number;
+            consolidation: string | null;
+            episode: string | null;
+            epoch: number;
+            failure: string | null;
+            /** @enum {string} */
+            from: "history" | "store";
+            inputsHash: string | null;
+            /** @enum {string} */
+            kind: "compacted" | "truncated" | "trimmed" | "session-ended" | "rewound" | "returned" | "other";
+            method: string | null;
+            model: string | null;
+            session: number;
+            slots: number[];
+            summary: string | null;
+            tokens: {
+                after: number;
+                before: number;
+            } | null;
+            /** @description all that left the prompt with it */
+            turns: string[];
         };
         Worker: {
             identity: string;

@@ -7,23 +7,15 @@ import type { EventInTurn } from '../../../src/records/feed-event.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import type { CallPart, TurnPart } from '../../../src/records/turn-view.js';
 import { follow, type LiveEvent } from '../api/connection.js';
-import type { Entry } from '../api/entries.js';
-import { request, RequestError } from '../api/request.js';
-import type { components } from '../api/schema.js';
+import { request, RequestError, type Schema } from '../api/request.js';
 import { refreshList } from '../conversations.js';
 import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
-import { takeFirst } from './first-message.js';
-import { createOutbox, type Outbox } from './outbox.js';
-import { emptyTurn, toTurns, withEvent, type Turn, type Words } from './turns.js';
+import { createOutbox, takeFirst, type Outbox } from './outbox.js';
+import { emptyTurn, toTurns, withEvent, type Entry, type Turn, type Words } from './turns.js';
 
-export type Conversation = components['schemas']['Conversation'];
-export interface Branch {
-  readonly branch: number;
-  readonly after: string;
-  readonly turns: readonly string[];
-  readonly at: string;
-}
+export type Conversation = Schema<'Conversation'>;
+export type Branch = Schema<'Branch'>;
 
 export interface Opened {
   readonly id: string;
@@ -66,7 +58,7 @@ export function openConversation(id: string): Opened {
   const branches = signal<readonly Branch[]>([]);
   const ended = new Map<string, Turn>();
   /** Words that this page has sent: an event has only their beginning. */
-  const ownWords = new Map<string, Words>();
+  const sentWords = new Map<string, Words>();
   const leaving = new AbortController();
   let unfollow: () => void = () => undefined;
 
@@ -88,14 +80,14 @@ export function openConversation(id: string): Opened {
 
   const readTail = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/entries', { path: { id }, query: { last: PAGE }, signal: leaving.signal });
-    const entries = read.entries as unknown as Entry[];
+    const { entries } = read;
     const first = entries[0]?.slot ?? 0;
     // What a rewind has cut is no longer in it: the tail is taken as it is.
     const before = recorded.value.filter(({ slot }) => slot < first);
     batch(() => {
       if (before.length === 0) previous.value = read.previous;
       recorded.value = [...before, ...entries];
-      for (const turn of recordedTurns.value) for (const words of turn.said) if (words.id !== undefined) outbox.taken(words.id);
+      for (const turn of recordedTurns.value) for (const words of turn.messages) if (words.id !== undefined) outbox.taken(words.id);
     });
   };
 
@@ -105,14 +97,14 @@ export function openConversation(id: string): Opened {
 
   const readBranches = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/branches', { path: { id }, signal: leaving.signal });
-    branches.value = read.branches as unknown as Branch[];
+    branches.value = read.branches;
   };
 
   let again: number | undefined;
   const refreshApprovals = async (): Promise<void> => {
     const read = await request('get', '/v1/conversations/{id}/approvals', { path: { id }, signal: leaving.signal }).catch(() => undefined);
     if (leaving.signal.aborted) return;
-    if (read !== undefined) approvals.value = read.approvals as unknown as Waiting[];
+    if (read !== undefined) approvals.value = read.approvals;
     void refreshWaiting();
     // The event may come before its conversation answers.
     const known = new Set(approvals.value.map(({ callId }) => callId));
@@ -191,12 +183,12 @@ export function openConversation(id: string): Opened {
       const known = next.get(event.turn);
       if (known === undefined && event.kind !== 'turn-finished') {
         hasBegun = true;
-        next.set(event.turn, withOwnWords(withEvent(beginningOf(event), event)));
-      } else if (known !== undefined) next.set(event.turn, withOwnWords(withEvent(known, event)));
+        next.set(event.turn, withSentWords(withEvent(readBeginning(event), event)));
+      } else if (known !== undefined) next.set(event.turn, withSentWords(withEvent(known, event)));
     }
     batch(() => {
       for (const event of events) if (event.kind === 'message') noteTaken(event.messageId);
-      live.value = new Map([...next].map(([turn, one]) => [turn, withOwnWords(one)]));
+      live.value = new Map([...next].map(([turn, one]) => [turn, withSentWords(one)]));
     });
     if (hasBegun) void refresh();
     if (events.some(({ kind }) => kind === 'asked' || kind === 'decided')) void refreshApprovals();
@@ -207,19 +199,19 @@ export function openConversation(id: string): Opened {
   const noteTaken = (messageId: string): void => {
     const sent = outbox.taken(messageId);
     if (sent !== undefined)
-      ownWords.set(messageId, { id: messageId, text: sent.text, images: sent.images, documents: sent.documents ?? [], others: 0 });
+      sentWords.set(messageId, { id: messageId, text: sent.text, images: sent.images, documents: sent.documents ?? [], others: 0 });
   };
 
-  const withOwnWords = (turn: Turn): Turn => ({ ...turn, said: turn.said.map((words) => wordsOf(words.id) ?? words) });
+  const withSentWords = (turn: Turn): Turn => ({ ...turn, messages: turn.messages.map((words) => findWords(words.id) ?? words) });
 
-  const wordsOf = (messageId: string | undefined): Words | undefined => {
+  const findWords = (messageId: string | undefined): Words | undefined => {
     if (messageId === undefined) return undefined;
-    const found = recordedTurns.value.findLast(({ said }) => said.some((words) => words.id === messageId));
-    return found?.said.find((words) => words.id === messageId) ?? ownWords.get(messageId);
+    const found = recordedTurns.value.findLast(({ messages }) => messages.some((words) => words.id === messageId));
+    return found?.messages.find((words) => words.id === messageId) ?? sentWords.get(messageId);
   };
 
   /** Its beginning was lost if the first event is another one than its message (web/running-turn-from-events). */
-  const beginningOf = (event: EventInTurn): Turn => {
+  const readBeginning = (event: EventInTurn): Turn => {
     const known = recordedTurns.value.find((turn) => turn.id === event.turn);
     const at = event.kind === 'message' ? event.ts * 1000 : (known?.at ?? Date.now());
     if (event.kind === 'message' || known === undefined) return emptyTurn(event.turn, at);
@@ -268,7 +260,7 @@ export function openConversation(id: string): Opened {
         .then((read) =>
           batch(() => {
             previous.value = read.previous;
-            recorded.value = [...(read.entries as unknown as Entry[]), ...recorded.value];
+            recorded.value = [...read.entries, ...recorded.value];
           }),
         )
         .catch(() => undefined)

@@ -3,9 +3,9 @@
  * has said something of it; it outlives a reload of the tab.
  */
 import { signal, type Signal } from '@preact/signals';
-import type { Media, NamedMedia } from '../api/entries.js';
 import { request, RequestError } from '../api/request.js';
-import { messageOf } from '../ui/words.js';
+import { describeError } from '../ui/words.js';
+import type { Media, NamedMedia } from './turns.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';
 
@@ -22,9 +22,11 @@ export interface Sent {
   readonly turn?: string;
 }
 
+export type Message = Pick<Sent, 'text' | 'delivery' | 'images' | 'documents' | 'start'>;
+
 export interface Outbox {
   readonly all: Signal<readonly Sent[]>;
-  send(message: Pick<Sent, 'text' | 'delivery' | 'images' | 'documents' | 'start'>): void;
+  send(message: Message): void;
   /** Its turn has begun. */
   taken(messageId: string): Sent | undefined;
   remove(messageId: string): void;
@@ -38,14 +40,14 @@ export function createOutbox(
   conversation: string,
   { onReset, onSent }: { readonly onReset: () => void; readonly onSent: () => void },
 ): Outbox {
-  const kept = `perdura.outbox.${conversation}`;
-  const all = signal<readonly Sent[]>(readKept(kept));
+  const storageKey = `perdura.outbox.${conversation}`;
+  const all = signal<readonly Sent[]>(readKept(storageKey));
   const leaving = new AbortController();
   const change = (messages: readonly Sent[]): void => {
     all.value = messages;
     try {
-      if (messages.length === 0) sessionStorage.removeItem(kept);
-      else sessionStorage.setItem(kept, JSON.stringify(messages));
+      if (messages.length === 0) sessionStorage.removeItem(storageKey);
+      else sessionStorage.setItem(storageKey, JSON.stringify(messages));
     } catch {
       // A browser that keeps nothing still sends.
     }
@@ -71,14 +73,14 @@ export function createOutbox(
         if (!('acceptedAs' in taken) || taken.turn === null) {
           remove(id);
           onReset();
-        } else update(id, { state: 'accepted', receipt: receiptOf(taken), turn: taken.turn });
+        } else update(id, { state: 'accepted', receipt: describeReceipt(taken), turn: taken.turn });
         onSent();
         return;
       } catch (error) {
         if (leaving.signal.aborted) return;
         const isOurs = error instanceof RequestError && error.status > 0 && error.status < 500 && error.status !== 429;
-        if (isOurs) return update(id, { state: 'refused', receipt: messageOf(error) });
-        update(id, { receipt: `Not sent yet: ${messageOf(error)}. It is tried again.` });
+        if (isOurs) return update(id, { state: 'refused', receipt: describeError(error) });
+        update(id, { receipt: `Not sent yet: ${describeError(error)}. It is tried again.` });
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
@@ -108,7 +110,7 @@ export function createOutbox(
   };
 }
 
-function receiptOf({ acceptedAs, position }: { readonly acceptedAs: string; readonly position: number }): string {
+function describeReceipt({ acceptedAs, position }: { readonly acceptedAs: string; readonly position: number }): string {
   if (acceptedAs === 'steer') return 'Joins the running turn at its next step';
   if (acceptedAs === 'interrupt') return 'Stops the running turn, and is answered next';
   if (position === 0) return 'Queued: it is answered next';
@@ -124,4 +126,17 @@ function readKept(name: string): Sent[] {
   } catch {
     return [];
   }
+}
+
+/** What was said before there was a conversation: it is taken along to the view of the new one. */
+const first = new Map<string, Message>();
+
+export function leaveFirst(id: string, message: Message): void {
+  first.set(id, message);
+}
+
+export function takeFirst(id: string): Message | undefined {
+  const found = first.get(id);
+  first.delete(id);
+  return found;
 }

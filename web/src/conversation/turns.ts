@@ -7,7 +7,17 @@
  */
 import type { TurnEvent } from '../../../src/records/feed-event.js';
 import { EMPTY_VIEW, withEvent as viewWithEvent, type CallPart, type TurnPart, type TurnView } from '../../../src/records/turn-view.js';
-import { textOf, type Entry, type Media, type NamedMedia } from '../api/entries.js';
+import type { components } from '../api/schema.js';
+
+export type Entry = components['schemas']['Entry'];
+export type Media = components['schemas']['Media'];
+/** Until it is sent a file has its name. */
+export type NamedMedia = Media & { readonly name?: string };
+
+/** Of a long text, its beginning. */
+export function shownText(text: string | components['schemas']['LongText']): string {
+  return typeof text === 'string' ? text : `${text.preview}…`;
+}
 
 export interface Words {
   readonly id: string | undefined;
@@ -23,7 +33,7 @@ export interface Turn extends TurnView {
   readonly session: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  readonly said: readonly Words[];
+  readonly messages: readonly Words[];
   readonly isRunning: boolean;
   readonly model?: string;
 }
@@ -42,19 +52,19 @@ export function toTurns(entries: readonly Entry[]): Turn[] {
 function toTurn(entries: readonly Entry[]): Turn {
   const [first] = entries;
   const results = new Map(entries.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message] as const] : [])));
-  const said: Words[] = [];
+  const messages: Words[] = [];
   const parts: TurnPart[] = [];
   let model: string | undefined;
   for (const { message, slot, messageId } of entries) {
     if (message.role === 'user' && message.from === undefined) {
       const { images = [], audio = [], video = [], documents = [] } = message;
-      said.push({ id: messageId, text: textOf(message.text), images, documents, others: audio.length + video.length });
-    } else if (message.role === 'user') parts.push({ kind: 'notice', id: `n${slot}`, text: textOf(message.text) });
+      messages.push({ id: messageId, text: shownText(message.text), images, documents, others: audio.length + video.length });
+    } else if (message.role === 'user') parts.push({ kind: 'notice', id: `n${slot}`, text: shownText(message.text) });
     else if (message.role === 'assistant') {
       model = message.model;
       for (const [at, block] of message.blocks.entries()) {
         const part = { id: `${slot}.${at}`, isOpen: false };
-        if (block.kind === 'text') parts.push({ kind: 'text', ...part, text: textOf(block.text) });
+        if (block.kind === 'text') parts.push({ kind: 'text', ...part, text: shownText(block.text) });
         else if (block.kind === 'thinking') parts.push({ kind: 'thinking', ...part, text: block.text });
         else if (block.kind === 'tool-call') {
           const result = results.get(block.callId);
@@ -62,9 +72,9 @@ function toTurn(entries: readonly Entry[]): Turn {
             kind: 'call',
             callId: block.callId,
             name: block.name,
-            input: block.inputRef === undefined ? JSON.stringify(block.input, null, 2) : textOf(block.inputRef),
+            input: block.inputRef === undefined ? JSON.stringify(block.input, null, 2) : shownText(block.inputRef),
             state: (result?.outcome ?? 'running') as CallPart['state'],
-            ...(result && { output: textOf(result.text) }),
+            ...(result && { output: shownText(result.text) }),
             attempts: 1,
           });
         }
@@ -73,14 +83,14 @@ function toTurn(entries: readonly Entry[]): Turn {
   }
   return {
     ...{ ...EMPTY_VIEW, parts, settled: parts.length },
-    ...{ id: first?.turn ?? '', session: first?.session ?? 1, at: (first?.ts ?? 0) * 1000, said },
+    ...{ id: first?.turn ?? '', session: first?.session ?? 1, at: (first?.ts ?? 0) * 1000, messages },
     isRunning: false,
     ...(model !== undefined && { model }),
   };
 }
 
 export function emptyTurn(id: string, at: number): Turn {
-  return { ...EMPTY_VIEW, id, session: 0, at, said: [], isRunning: true };
+  return { ...EMPTY_VIEW, id, session: 0, at, messages: [], isRunning: true };
 }
 
 /** A running turn after one of its live events. */
@@ -88,8 +98,8 @@ export function withEvent(turn: Turn, event: TurnEvent): Turn {
   const next: Turn = { ...turn, ...viewWithEvent(turn, event) };
   switch (event.kind) {
     case 'message':
-      if (turn.said.some(({ id }) => id === event.messageId)) return next;
-      return { ...next, said: [...turn.said, { id: event.messageId, text: event.preview, images: [], documents: [], others: 0 }] };
+      if (turn.messages.some(({ id }) => id === event.messageId)) return next;
+      return { ...next, messages: [...turn.messages, { id: event.messageId, text: event.preview, images: [], documents: [], others: 0 }] };
     case 'fallback':
       return withNotice(next, `f:${event.call}`, `${event.insteadOf} could not answer (${event.for}); ${event.model} answers instead.`);
     case 'compacted':

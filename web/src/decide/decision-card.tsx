@@ -1,17 +1,16 @@
 /** Something that waits for a person, and what that person can say to it. The same in a conversation and in the inbox. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { request, RequestError } from '../api/request.js';
-import type { components } from '../api/schema.js';
+import { request, RequestError, type Schema } from '../api/request.js';
 import { Code } from '../ui/code.js';
 import { Icon } from '../ui/icon.js';
 import { prettyJson } from '../ui/json.js';
 import { plainLines, plainText } from '../ui/plain-text.js';
-import { ago, messageOf, untilThen } from '../ui/words.js';
+import { ago, describeError, untilThen } from '../ui/words.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import './decide.css';
 
-type Decision = components['schemas']['Decision'];
+type Decision = Omit<Schema<'Decision'>, 'callId'>;
 
 export interface DecisionCardProps {
   readonly waiting: Waiting;
@@ -28,7 +27,7 @@ export function DecisionCard({ waiting, onDecided }: DecisionCardProps): JSX.Ele
     request('post', '/v1/conversations/{id}/decide', { path: { id: waiting.via }, body })
       .catch((error: unknown) => {
         const isLate = error instanceof RequestError && error.kind === 'not-waiting';
-        problem.value = isLate ? 'This no longer waits: somebody else has decided, or its time was over.' : messageOf(error);
+        problem.value = isLate ? 'This no longer waits: somebody else has decided, or its time was over.' : describeError(error);
       })
       .finally(() => {
         busy.value = false;
@@ -41,7 +40,7 @@ export function DecisionCard({ waiting, onDecided }: DecisionCardProps): JSX.Ele
     <section class="decision" aria-label={waiting.kind === 'question' ? 'A question waits' : `${waiting.tool} waits for approval`}>
       <header>
         <Icon name={waiting.kind === 'question' ? 'ask' : 'tool'} size={16} />
-        <h3>{titleOf(waiting)}</h3>
+        <h3>{describeWait(waiting)}</h3>
         <span class="small faint num">
           asked {ago(waiting.askedAt) === 'now' ? 'just now' : `${ago(waiting.askedAt)} ago`}, expires {untilThen(waiting.expiresAt)}
         </span>
@@ -73,7 +72,7 @@ interface PartProps {
   readonly decide: (what: Decision) => void;
 }
 
-function titleOf({ kind, tool }: Waiting): JSX.Element {
+function describeWait({ kind, tool }: Waiting): JSX.Element {
   if (kind === 'question') return <>The agent asks</>;
   return (
     <>
@@ -84,7 +83,7 @@ function titleOf({ kind, tool }: Waiting): JSX.Element {
 
 function Question({ waiting, busy, decide }: PartProps): JSX.Element {
   const answer = useSignal('');
-  const { question, options } = questionOf(waiting);
+  const { question, options } = readQuestion(waiting);
   return (
     <form
       onSubmit={(event) => {
@@ -224,7 +223,7 @@ function objectIn(text: string): Record<string, unknown> | undefined {
 }
 
 /** As `ask_user` asks; another tool that asks is shown by its target. */
-function questionOf({ arguments: given, target }: Waiting): { readonly question: string; readonly options: readonly string[] } {
+function readQuestion({ arguments: given, target }: Waiting): { readonly question: string; readonly options: readonly string[] } {
   const { question, options, choices } = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
   const list = [options, choices].find(Array.isArray) as unknown[] | undefined;
   return {

@@ -2,9 +2,9 @@
 import './shell.css';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { begin, session } from '../session.js';
+import { begin, session, signInAddress } from '../session.js';
+import { Mark } from '../ui/icon.js';
 import { Frame } from './frame.js';
-import { SignIn, Unreachable } from './sign-in.js';
 
 export function App(): JSX.Element {
   useEffect(() => void begin(), []);
@@ -18,4 +18,43 @@ export function App(): JSX.Element {
     case 'in':
       return <Frame />;
   }
+}
+
+function SignIn({ provider, problem }: { readonly provider: boolean; readonly problem?: string }): JSX.Element {
+  return (
+    <main class="sign-in">
+      <div>
+        <span class="mark">
+          <Mark size={36} />
+        </span>
+        <h1>Sign in to Perdura</h1>
+        {problem !== undefined && (
+          <p class="note warn" role="alert">
+            {problem}
+          </p>
+        )}
+        {provider && (
+          <a class="button main" href={signInAddress()}>
+            Sign in
+          </a>
+        )}
+        <p class="quiet">{provider ? 'Or open' : 'Open'} the link that this command prints. It opens once, within a minute:</p>
+        <pre>perdura token link</pre>
+      </div>
+    </main>
+  );
+}
+
+function Unreachable(): JSX.Element {
+  return (
+    <main class="sign-in">
+      <div>
+        <h1>The gateway does not answer</h1>
+        <p class="quiet">Conversations go on without it. Look whether `perdura serve` runs, then try again.</p>
+        <button type="button" class="button main" onClick={() => void begin()}>
+          Try again
+        </button>
+      </div>
+    </main>
+  );
 }

@@ -1,18 +1,18 @@
 /** The rail, the view, and what is said above all views: that one is offline. */
-import type { JSX } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { Component, type ComponentChildren, type JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { go, place } from '../address.js';
 import { connection, keepConnected } from '../api/connection.js';
 import { isReachable } from '../api/request.js';
 import { mayAct, session, signOut } from '../session.js';
 import { Icon, Mark } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
+import { Problem } from '../ui/problem.js';
 import { useKeys } from '../ui/use-keys.js';
-import { views, type View } from '../views/table.js';
+import { loadView, views, type View, type ViewModule } from '../views/table.js';
 import { keepWaiting, waiting } from '../waiting.js';
 import { OfConversation } from './of-conversation.js';
 import { useTitle } from './title.js';
-import { ViewSlot } from './view-slot.js';
 
 /** Where the way around ends: what is skipped to. */
 const CONTENT = { tabIndex: -1, 'data-content': '' } as const;
@@ -96,4 +96,44 @@ function Rail({ shown }: { readonly shown: View }): JSX.Element {
       </button>
     </nav>
   );
+}
+
+/** A view, loaded when it is first shown. What it throws stays in its place. */
+function ViewSlot({ name, of }: { readonly name: string; readonly of: string }): JSX.Element {
+  const [loaded, setLoaded] = useState<{ readonly name: string; readonly module?: ViewModule; readonly error?: unknown }>({ name });
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    let isLeft = false;
+    loadView(name).then(
+      (module) => !isLeft && setLoaded({ name, module }),
+      (error: unknown) => !isLeft && setLoaded({ name, error }),
+    );
+    return () => void (isLeft = true);
+  }, [name, tries]);
+  if (loaded.name !== name) return <div class="empty" aria-busy="true" />;
+  if (loaded.error !== undefined) return <Problem error={loaded.error} again={() => setTries(tries + 1)} />;
+  if (loaded.module === undefined) return <div class="empty" aria-busy="true" />;
+  const Shown = loaded.module.default;
+  return (
+    <Guard key={`${name} ${of}`}>
+      <Shown of={of} />
+    </Guard>
+  );
+}
+
+class Guard extends Component<{ readonly children: ComponentChildren }, { readonly error?: unknown }> {
+  override state: { readonly error?: unknown } = {};
+
+  override componentDidCatch(error: unknown): void {
+    this.setState({ error });
+  }
+
+  render(): ComponentChildren {
+    if (this.state.error === undefined) return this.props.children;
+    return (
+      <div class="view-pad">
+        <Problem error={this.state.error} again={() => this.setState({ error: undefined })} />
+      </div>
+    );
+  }
 }

@@ -3,8 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go } from '../address.js';
 import { request } from '../api/request.js';
-import { conversations, keepListed, refreshList, type Listed } from '../conversations.js';
-import { originOf } from '../conversation/origin.js';
+import { conversations, keepListed, nameConversation, readFork, refreshList, type Listed } from '../conversations.js';
 import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
@@ -26,7 +25,7 @@ export function OfConversation({ shown, of, children }: OfConversationProps): JS
   useEffect(() => {
     if (of !== '' && one === undefined) void refreshList();
   }, [of]);
-  const title = nameOf(of, one);
+  const title = nameConversation(of, one);
   useEffect(() => {
     heading.value = of === '' ? '' : title;
   }, [of, title]);
@@ -41,22 +40,17 @@ export function OfConversation({ shown, of, children }: OfConversationProps): JS
   );
 }
 
-/** What people call it: its title, else its id. */
-export function nameOf(id: string, listed: Pick<Listed, 'title'> | undefined): string {
-  return plainText(listed?.title ?? id, 120);
-}
-
 /** From which conversation's turns it went on. */
 function Origin({ of }: { readonly of: string }): JSX.Element | null {
   const { value } = useAnswer(`about ${of}`, (signal) => request('get', '/v1/conversations/{id}', { path: { id: of }, signal }));
-  const origin = originOf(value);
+  const origin = readFork(value);
   if (origin === undefined || origin.conversation === of) return null;
   const from = conversations.value.all.find(({ id }) => id === origin.conversation);
   return (
     <>
       fork of{' '}
       <Link view="chat" of={origin.conversation} more={{ turn: origin.turn }}>
-        {nameOf(origin.conversation, from)}
+        {nameConversation(origin.conversation, from)}
       </Link>
       {origin.turn !== undefined && ` at turn ${Number(origin.turn.replace(/^turn_/, ''))}`} ·{' '}
     </>

@@ -3,14 +3,13 @@ import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { go } from '../address.js';
 import { isReachable } from '../api/request.js';
-import { conversations, hasMore, listMore, refreshList, type Listed } from '../conversations.js';
+import { conversations, hasMore, listMore, nameConversation, refreshList, type Listed } from '../conversations.js';
 import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
 import { Link } from '../ui/link.js';
 import { plainText } from '../ui/plain-text.js';
 import { Problem } from '../ui/problem.js';
 import { ago, dollars } from '../ui/words.js';
-import { nameOf } from './of-conversation.js';
 
 export function SideList({ view, of }: { readonly view: string; readonly of: string }): JSX.Element {
   const wanted = useSignal('');
@@ -81,7 +80,7 @@ export function SideList({ view, of }: { readonly view: string; readonly of: str
 }
 
 function Row({ one, view, current }: { readonly one: Listed; readonly view: string; readonly current: boolean }): JSX.Element {
-  const [kind, words] = stateOf(one);
+  const [kind, words] = describeState(one);
   const facts = [
     one.agent === null ? '' : plainText(one.agent, 40),
     ago(one.startedAt),
@@ -89,14 +88,14 @@ function Row({ one, view, current }: { readonly one: Listed; readonly view: stri
   ];
   return (
     <Link view={view} of={one.id} class="side-link" current={current}>
-      <span class="one-line">{nameOf(one.id, one)}</span>
+      <span class="one-line">{nameConversation(one.id, one)}</span>
       {kind !== '' && <span class={`dot ${kind}`} title={words} role="img" aria-label={words} />}
       <span class="facts one-line num">{facts.filter((fact) => fact !== '').join(' · ')}</span>
     </Link>
   );
 }
 
-function stateOf({ running, status }: Listed): readonly [kind: string, words: string] {
+function describeState({ running, status }: Listed): readonly [kind: string, words: string] {
   if (status === 'waiting') return ['waiting', 'waits for a person'];
   if (status === 'failed') return ['failed', 'failed'];
   return ['', running ? 'idle' : 'ended'];

@@ -25,12 +25,12 @@ export function parsedJson(text: string): { readonly value: unknown } | undefine
 }
 
 /** The first words that it has, one after the other: a command, a path, a question. */
-export function gistOf(value: unknown, depth = 0): string {
+export function gatherWords(value: unknown, depth = 0): string {
   if (typeof value === 'string' || typeof value === 'number') return String(value);
   if (typeof value !== 'object' || value === null || depth > 3) return '';
   return Object.values(value)
     .slice(0, 30)
-    .map((one) => gistOf(one, depth + 1))
+    .map((one) => gatherWords(one, depth + 1))
     .filter((words) => words !== '')
     .join(' ');
 }

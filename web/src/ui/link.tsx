@@ -1,6 +1,6 @@
 /** A link within the page: an address that can be opened elsewhere, followed here without loading anew. */
 import type { ComponentChildren, JSX } from 'preact';
-import { hrefOf, show } from '../address.js';
+import { toHref, show } from '../address.js';
 
 export interface LinkProps {
   readonly view: string;
@@ -13,7 +13,7 @@ export interface LinkProps {
 }
 
 export function Link({ view, of, more, class: kind, current = false, label, children }: LinkProps): JSX.Element {
-  const href = hrefOf(view, of, more);
+  const href = toHref(view, of, more);
   return (
     <a
       href={href}

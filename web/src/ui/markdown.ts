@@ -65,7 +65,7 @@ export function renderMarkdown(text: string): DocumentFragment | undefined {
     ALLOWED_ATTR: [...ALLOWED.ALLOWED_ATTR],
   });
   for (const link of fragment.querySelectorAll('a')) tame(link);
-  for (const picture of fragment.querySelectorAll('img')) picture.replaceWith(inPlaceOf(picture));
+  for (const picture of fragment.querySelectorAll('img')) picture.replaceWith(linkPicture(picture));
   for (const box of fragment.querySelectorAll('input')) box.replaceWith(box.checked ? '☑ ' : '☐ ');
   for (const table of fragment.querySelectorAll('table')) {
     const wide = document.createElement('div');
@@ -102,7 +102,7 @@ function tame(link: HTMLAnchorElement): void {
   link.title = to.slice(0, 500);
 }
 
-function inPlaceOf(picture: HTMLImageElement): Node {
+function linkPicture(picture: HTMLImageElement): Node {
   const [from, words] = [picture.getAttribute('src') ?? '', picture.alt.trim() || 'picture'];
   if (!SAFE.test(from) || picture.closest('a') !== null) return document.createTextNode(`[${words}]`);
   const link = document.createElement('a');

@@ -10,7 +10,7 @@ import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 
 export interface VirtualListProps<Item> {
   readonly items: readonly Item[];
-  readonly keyOf: (item: Item) => string;
+  readonly toKey: (item: Item) => string;
   readonly render: (item: Item) => ComponentChildren;
   readonly label: string;
   /** Who looks comes near the beginning of what there is. */
@@ -27,62 +27,62 @@ const BEYOND = 900;
 const NEAR_TOP = 1_600;
 const AT_END = 48;
 
-export function VirtualList<Item>({ items, keyOf, render, label, onNearTop, foot, goTo }: VirtualListProps<Item>): JSX.Element {
+export function VirtualList<Item>({ items, toKey, render, label, onNearTop, foot, goTo }: VirtualListProps<Item>): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
-  const { current: kept } = useRef(createKept());
+  const { current: layout } = useRef(createLayout());
   const [, redraw] = useReducer((n: number) => n + 1, 0);
-  const keys = items.map(keyOf);
-  const offsets = offsetsOf(keys, kept.heights);
-  const view = { top: kept.top, height: kept.height };
+  const keys = items.map(toKey);
+  const offsets = computeOffsets(keys, layout.heights);
+  const view = { top: layout.top, height: layout.height };
   const from = Math.max(0, Math.min(items.length, firstBeyond(offsets, view.top - BEYOND)) - 1);
   const to = Math.min(items.length, firstBeyond(offsets, view.top + view.height + BEYOND) + 1);
 
   // Of each row that is in the page its height is known as soon as it changes.
   useLayoutEffect(() => {
-    kept.observer = new ResizeObserver((changes) => {
+    layout.observer = new ResizeObserver((changes) => {
       for (const { target } of changes) {
         const { key } = (target as HTMLElement).dataset;
-        if (key !== undefined) kept.heights.set(key, (target as HTMLElement).offsetHeight);
+        if (key !== undefined) layout.heights.set(key, (target as HTMLElement).offsetHeight);
       }
-      kept.height = frame.current?.clientHeight ?? kept.height;
+      layout.height = frame.current?.clientHeight ?? layout.height;
       redraw(0);
     });
-    if (frame.current !== null) kept.observer.observe(frame.current);
-    return () => kept.observer?.disconnect();
+    if (frame.current !== null) layout.observer.observe(frame.current);
+    return () => layout.observer?.disconnect();
   }, []);
 
   useLayoutEffect(() => {
     const element = frame.current;
     if (element === null) return;
     // Before anything is placed by them: a row that is far taller than the guess would otherwise come and go for ever.
-    if (measure(element, kept.heights)) return redraw(0);
-    if (goTo !== undefined && kept.wentTo !== goTo && keys.includes(goTo.key)) {
-      kept.wentTo = goTo;
-      kept.isAtEnd = false;
-      kept.anchor = { key: goTo.key, above: 16 };
+    if (measure(element, layout.heights)) return redraw(0);
+    if (goTo !== undefined && layout.wentTo !== goTo && keys.includes(goTo.key)) {
+      layout.wentTo = goTo;
+      layout.isAtEnd = false;
+      layout.anchor = { key: goTo.key, above: 16 };
       // Its neighbours are drawn only now, and then have another height than was guessed.
       requestAnimationFrame(() => redraw(0));
     }
-    const at = kept.anchor === undefined ? -1 : keys.indexOf(kept.anchor.key);
-    const wanted = kept.isAtEnd ? element.scrollHeight : at >= 0 ? (offsets[at] ?? 0) - (kept.anchor?.above ?? 0) : undefined;
+    const at = layout.anchor === undefined ? -1 : keys.indexOf(layout.anchor.key);
+    const wanted = layout.isAtEnd ? element.scrollHeight : at >= 0 ? (offsets[at] ?? 0) - (layout.anchor?.above ?? 0) : undefined;
     if (wanted !== undefined && Math.abs(wanted - element.scrollTop) >= 1) element.scrollTop = wanted;
-    if (element.scrollTop !== kept.top || element.clientHeight !== kept.height) {
-      kept.top = element.scrollTop;
-      kept.height = element.clientHeight;
+    if (element.scrollTop !== layout.top || element.clientHeight !== layout.height) {
+      layout.top = element.scrollTop;
+      layout.height = element.clientHeight;
       redraw(0);
     }
   });
 
   const onScroll = (): void => {
     const element = frame.current;
-    if (element === null || element.scrollTop === kept.top) return;
-    kept.top = element.scrollTop;
-    kept.height = element.clientHeight;
-    kept.isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END;
-    const first = Math.max(0, firstBeyond(offsets, kept.top) - 1);
+    if (element === null || element.scrollTop === layout.top) return;
+    layout.top = element.scrollTop;
+    layout.height = element.clientHeight;
+    layout.isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < AT_END;
+    const first = Math.max(0, firstBeyond(offsets, layout.top) - 1);
     const key = keys[first];
-    kept.anchor = key === undefined ? undefined : { key, above: (offsets[first] ?? 0) - kept.top };
-    if (kept.top < NEAR_TOP) onNearTop?.();
+    layout.anchor = key === undefined ? undefined : { key, above: (offsets[first] ?? 0) - layout.top };
+    if (layout.top < NEAR_TOP) onNearTop?.();
     redraw(0);
   };
 
@@ -90,7 +90,7 @@ export function VirtualList<Item>({ items, keyOf, render, label, onNearTop, foot
     <div class="virtual" ref={frame} onScroll={onScroll} tabIndex={0} role="log" aria-label={label} aria-live="off">
       <div style={{ height: `${offsets[from] ?? 0}px` }} />
       {items.slice(from, to).map((item) => (
-        <Row key={keyOf(item)} name={keyOf(item)} observer={() => kept.observer}>
+        <Row key={toKey(item)} name={toKey(item)} observer={() => layout.observer}>
           {render(item)}
         </Row>
       ))}
@@ -135,7 +135,7 @@ function Row({ name, observer, children }: RowProps): JSX.Element {
   );
 }
 
-interface Kept {
+interface Layout {
   readonly heights: Map<string, number>;
   observer?: ResizeObserver;
   top: number;
@@ -145,12 +145,12 @@ interface Kept {
   wentTo?: object;
 }
 
-function createKept(): Kept {
+function createLayout(): Layout {
   return { heights: new Map(), top: 0, height: 800, isAtEnd: true };
 }
 
 /** Where each row begins, and at last where all end. */
-function offsetsOf(keys: readonly string[], heights: ReadonlyMap<string, number>): number[] {
+function computeOffsets(keys: readonly string[], heights: ReadonlyMap<string, number>): number[] {
   let known = 0;
   for (const height of heights.values()) known += height;
   const guess = heights.size === 0 ? FIRST_GUESS : known / heights.size;

@@ -1,6 +1,7 @@
-/** Numbers, times and errors as people read them. */
+/** Numbers, times, turns and errors as people read them. */
+import { turnNumber } from '../../../src/records/identity.js';
 
-export function messageOf(error: unknown): string {
+export function describeError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -57,4 +58,17 @@ export function dollars(usd: number | null): string {
 export function bytes(n: number): string {
   if (n < 1024) return `${n} B`;
   return n < 1024 * 1024 ? `${(n / 1024).toFixed(n < 10_240 ? 1 : 0)} KB` : `${(n / 1024 / 1024).toFixed(1)} MB`;
+}
+
+/** "turns 1–4, 7". */
+export function turnSpans(turns: readonly string[]): string {
+  const numbers = [...new Set(turns.map(turnNumber))].sort((a, b) => a - b);
+  const found: [number, number][] = [];
+  for (const number of numbers) {
+    const last = found.at(-1);
+    if (last !== undefined && last[1] === number - 1) last[1] = number;
+    else found.push([number, number]);
+  }
+  const text = found.map(([first, last]) => (first === last ? String(first) : `${first}–${last}`)).join(', ');
+  return `${numbers.length === 1 ? 'turn' : 'turns'} ${text}`;
 }

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { mayAct } from '../../session.js';
 import { heading } from '../../shell/title.js';
 import { Code } from '../../ui/code.js';
@@ -12,37 +12,18 @@ import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { Parts } from '../../ui/tabs.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { messageOf, plural } from '../../ui/words.js';
+import { describeError, plural } from '../../ui/words.js';
 import '../../ui/parts.css';
 import './agents.css';
 
-interface Tool {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: Schema;
-  readonly from: string;
-}
-
-interface Schema {
+/** Of what a JSON Schema may say, what is shown. */
+interface Arguments {
   readonly type?: string | readonly string[];
   readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: Readonly<Record<string, Arguments>>;
   readonly required?: readonly string[];
   readonly enum?: readonly unknown[];
-  readonly items?: Schema;
-}
-
-interface Server {
-  readonly name: string;
-  readonly type: string;
-  readonly place: string;
-  readonly variables: readonly string[];
-  readonly pins: readonly {
-    readonly tool: string;
-    readonly hash: string;
-    readonly description: string | null;
-    readonly inputSchema: Schema | null;
-  }[];
+  readonly items?: Arguments;
 }
 
 export default function Agents({ of }: { readonly of: string }): JSX.Element {
@@ -124,13 +105,11 @@ function Described({ name, part }: { readonly name: string; readonly part: strin
     request('get', '/v1/agents/{agent}', { path: { agent: name }, signal }),
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
-  const tools = value.tools as unknown as readonly Tool[];
-  const servers = value.servers as unknown as readonly Server[];
   switch (part) {
     case 'tools':
-      return <Tools tools={tools} />;
+      return <Tools tools={value.tools} />;
     case 'servers':
-      return <Servers servers={servers} />;
+      return <Servers servers={value.servers} />;
     case 'settings':
       return <Code text={JSON.stringify(value.config, undefined, 2)} />;
     default:
@@ -142,7 +121,7 @@ function Described({ name, part }: { readonly name: string; readonly part: strin
   }
 }
 
-function Tools({ tools }: { readonly tools: readonly Tool[] }): JSX.Element {
+function Tools({ tools }: { readonly tools: Schema<'Agent'>['tools'] }): JSX.Element {
   return (
     <>
       <p class="small quiet">{plural(tools.length, 'tool')} of its own; those of MCP servers come beside them.</p>
@@ -161,7 +140,7 @@ function Tools({ tools }: { readonly tools: readonly Tool[] }): JSX.Element {
   );
 }
 
-function SchemaTable({ schema }: { readonly schema: Schema | null }): JSX.Element {
+function SchemaTable({ schema }: { readonly schema: Arguments | null }): JSX.Element {
   const fields = Object.entries(schema?.properties ?? {});
   if (fields.length === 0) return <p class="small faint">It takes no arguments.</p>;
   const required = new Set(schema?.required);
@@ -182,7 +161,7 @@ function SchemaTable({ schema }: { readonly schema: Schema | null }): JSX.Elemen
                 {plainText(name, 80)}
                 {!required.has(name) && <span class="faint"> optional</span>}
               </td>
-              <td class="mono">{plainText(typeOf(field), 80)}</td>
+              <td class="mono">{plainText(describeType(field), 80)}</td>
               <td>{plainText(field.description ?? '', 1_000)}</td>
             </tr>
           ))}
@@ -192,13 +171,13 @@ function SchemaTable({ schema }: { readonly schema: Schema | null }): JSX.Elemen
   );
 }
 
-function typeOf({ type, enum: values, items }: Schema): string {
+function describeType({ type, enum: values, items }: Arguments): string {
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ');
-  if (type === 'array') return `${items === undefined ? 'anything' : typeOf(items)}[]`;
+  if (type === 'array') return `${items === undefined ? 'anything' : describeType(items)}[]`;
   return Array.isArray(type) ? type.join(' | ') : typeof type === 'string' ? type : 'any';
 }
 
-function Servers({ servers }: { readonly servers: readonly Server[] }): JSX.Element {
+function Servers({ servers }: { readonly servers: readonly Schema<'McpServer'>[] }): JSX.Element {
   if (servers.length === 0) return <p class="note">It has none. They stand in mcp.json beside its agent.json.</p>;
   return (
     <>
@@ -312,7 +291,7 @@ function Playground({ agent }: { readonly agent: string }): JSX.Element {
           Begin
         </button>
       </div>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
     </form>
   );
 }

@@ -8,7 +8,7 @@ import type { Turn } from '../../conversation/turns.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon, type IconName } from '../../ui/icon.js';
 import { Code } from '../../ui/code.js';
-import { gistOf, parsedJson, prettyJson } from '../../ui/json.js';
+import { gatherWords, parsedJson, prettyJson } from '../../ui/json.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { useAnswer } from '../../ui/use-answer.js';
@@ -52,7 +52,7 @@ export function CallCard({ call, turn, opened, isBranch = false }: CallCardProps
       <summary>
         <Icon name={icon} size={15} class={state === 'running' ? 'spin' : ''} />
         <span class="name mono">{plainText(call.name, 80)}</span>
-        <span class="one-line faint small gist">{plainText(input === undefined ? call.input : gistOf(input.value), 160)}</span>
+        <span class="one-line faint small gist">{plainText(input === undefined ? call.input : gatherWords(input.value), 160)}</span>
         <span class="small faint num">{facts.filter((fact) => fact !== undefined).join(' · ')}</span>
         {(state === 'ok' || state === 'running') && <span class="unseen">{words}</span>}
       </summary>
@@ -83,10 +83,10 @@ function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Elem
   const { value } = useAnswer(`timeline ${of} ${turn} ${String(isOver)}`, (signal) =>
     request('get', '/v1/conversations/{id}/turns/{turn}/timeline', { path: { id: of, turn }, signal }),
   );
-  const own = value?.bars.filter(({ callId }) => callId === call.callId) ?? [];
-  const ran = own.findLast(({ lane }) => lane === 'tool' || lane === 'sub-agent');
-  const asked = own.find(({ lane }) => lane === 'person');
-  const waited = asked !== undefined && asked.to !== null ? duration(asked.to - asked.from) : undefined;
+  const bars = value?.bars.filter(({ callId }) => callId === call.callId) ?? [];
+  const ran = bars.findLast(({ lane }) => lane === 'tool' || lane === 'sub-agent');
+  const wait = bars.find(({ lane }) => lane === 'person');
+  const waited = wait !== undefined && wait.to !== null ? duration(wait.to - wait.from) : undefined;
   if (ran === undefined && waited === undefined) return null;
   return (
     <div class="call-facts small num">
@@ -96,7 +96,7 @@ function Circumstances({ of, turn, call, isOver }: CircumstancesProps): JSX.Elem
         {ran !== undefined && <Fact name="Attempts">{ran.attempt}</Fact>}
         {ran !== undefined && ran.usage !== null && <Fact name="Cost">{dollars(ran.usage.costUsd)}</Fact>}
       </dl>
-      <Link view="timeline" of={of} more={{ turn, bar: (ran ?? asked)?.id }}>
+      <Link view="timeline" of={of} more={{ turn, bar: (ran ?? wait)?.id }}>
         Timeline
       </Link>
       {ran !== undefined && ran.conversation !== null && (

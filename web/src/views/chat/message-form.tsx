@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Media, NamedMedia } from '../../api/entries.js';
+import { toAddress, ask } from '../../api/request.js';
 import type { Delivery } from '../../conversation/outbox.js';
+import type { Media, NamedMedia } from '../../conversation/turns.js';
 import { Icon } from '../../ui/icon.js';
-import { messageOf } from '../../ui/words.js';
-import { fromFiles, isPicture, OFFERED, type Attachment } from './attachments.js';
+import { bytes, describeError } from '../../ui/words.js';
 
 export interface Message {
   readonly text: string;
@@ -57,10 +57,10 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
   };
   const add = async (list: readonly File[]): Promise<void> => {
     try {
-      attached.value = await fromFiles(list, attached.value);
+      attached.value = await sendFiles(list, attached.value);
       problem.value = '';
     } catch (error) {
-      problem.value = messageOf(error);
+      problem.value = describeError(error);
     }
   };
   return (
@@ -176,4 +176,46 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
       )}
     </form>
   );
+}
+
+/** Files go before the message, so that it only names them. What a file is the gateway says, by its content. */
+
+interface Attachment {
+  readonly key: string;
+  readonly name: string;
+  readonly media: NamedMedia;
+  /** Of a picture: an address of the browser's own. */
+  readonly shown?: string;
+}
+
+const PICTURES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+/** What a browser offers first; the gateway takes any text in UTF-8. */
+const OFFERED = [...PICTURES, 'application/pdf', 'text/*', '.md', '.json', '.csv', '.yaml', '.log'].join(',');
+/** The gateway may take less, and then says so. */
+const MAX_BYTES = 10 * 1024 * 1024;
+const MAX_FILES = 8;
+
+async function sendFiles(files: readonly File[], known: readonly Attachment[]): Promise<Attachment[]> {
+  for (const { name, type, size } of files) {
+    const shown = name.slice(0, 80);
+    if (type.startsWith('image/') && !PICTURES.includes(type)) {
+      throw new Error(`${shown} cannot be sent: pictures are PNG, JPEG, GIF or WebP`);
+    }
+    if (size > MAX_BYTES) throw new Error(`${shown} (${bytes(size)}) is too large: a file may have ${bytes(MAX_BYTES)}`);
+  }
+  if (known.length + files.length > MAX_FILES) throw new Error(`a message takes ${MAX_FILES} files here`);
+  const sent = await Promise.all(files.map(sendFile));
+  return [...known, ...sent];
+}
+
+function isPicture({ mediaType }: Media): boolean {
+  return mediaType.startsWith('image/');
+}
+
+async function sendFile(file: File): Promise<Attachment> {
+  const answer = await ask(toAddress('/v1/attachments'), { method: 'POST', body: file });
+  const { ref, mediaType } = (await answer.json()) as { readonly ref: string; readonly mediaType: string };
+  const name = file.name.slice(0, 80);
+  const media = mediaType.startsWith('image/') ? { mediaType, ref } : { mediaType, ref, name };
+  return { key: crypto.randomUUID(), name, media, ...(isPicture(media) && { shown: URL.createObjectURL(file) }) };
 }

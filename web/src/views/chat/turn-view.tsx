@@ -2,8 +2,8 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { go, keep } from '../../address.js';
-import { addressOf, request } from '../../api/request.js';
-import type { Media, NamedMedia } from '../../api/entries.js';
+import { toAddress, request } from '../../api/request.js';
+import type { Media, NamedMedia } from '../../conversation/turns.js';
 import type { Opened } from '../../conversation/open.js';
 import type { TurnResult } from '../../../../src/records/feed-event.js';
 import type { TurnPart } from '../../../../src/records/turn-view.js';
@@ -11,9 +11,8 @@ import type { Turn, Words } from '../../conversation/turns.js';
 import { Icon } from '../../ui/icon.js';
 import { Markdown } from '../../ui/markdown-view.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
-import { count, dollars, messageOf, untilThen } from '../../ui/words.js';
+import { count, dollars, describeError, untilThen } from '../../ui/words.js';
 import { CallCard } from './call-card.js';
-import { EditWords } from './edit-words.js';
 
 export interface TurnViewProps {
   readonly turn: Turn;
@@ -33,7 +32,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
     problem.value = '';
     busy.value = true;
     what()
-      .catch((error: unknown) => (problem.value = messageOf(error)))
+      .catch((error: unknown) => (problem.value = describeError(error)))
       .finally(() => (busy.value = false));
   };
   const path = { id: opened.id };
@@ -48,7 +47,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
       const { id } = await request('post', '/v1/conversations/{id}/fork', { path, body: { at: turn.id } });
       go('chat', id);
     });
-  const text = turn.said.map((words) => words.text).join('\n\n');
+  const text = turn.messages.map((words) => words.text).join('\n\n');
   return (
     <article
       class={`turn${isLast ? ' is-last' : ''}${isSought ? ' is-sought' : ''}${turn.isRunning ? ' is-running' : ''}`}
@@ -58,7 +57,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
       {isEditing.value ? (
         <EditWords text={text} onSave={edit} onLeave={() => (isEditing.value = false)} />
       ) : (
-        turn.said.map((words, at) => <SaidWords key={words.id ?? at} words={words} />)
+        turn.messages.map((words, at) => <SaidWords key={words.id ?? at} words={words} />)
       )}
       <div class="answer">
         {turn.parts.map((part) => (
@@ -108,7 +107,7 @@ export function TurnView({ turn, opened, isLast, isSought = false, isBranch = fa
               Fork
             </button>
             <Copy turn={turn} />
-            <span class="facts faint small num">{factsOf(turn)}</span>
+            <span class="facts faint small num">{listFacts(turn)}</span>
           </footer>
         )}
       </div>
@@ -134,7 +133,7 @@ function SaidWords({ words }: { readonly words: Words }): JSX.Element {
 }
 
 /** What is recorded has no name any more. */
-function nameOf({ name, mediaType }: NamedMedia): string {
+function nameDocument({ name, mediaType }: NamedMedia): string {
   return plainText(name ?? (mediaType === 'application/pdf' ? 'PDF' : mediaType), 80);
 }
 
@@ -148,13 +147,13 @@ export function Documents({ of }: { readonly of: readonly NamedMedia[] }): JSX.E
           <Icon name="attach" size={14} />
           {'ref' in document && document.ref.startsWith('att_') ? (
             <a
-              href={addressOf('/v1/attachments/{ref}/content', { ref: document.ref }).href}
+              href={toAddress('/v1/attachments/{ref}/content', { ref: document.ref }).href}
               download={plainText(document.name ?? 'file', 80)}
             >
-              {nameOf(document)}
+              {nameDocument(document)}
             </a>
           ) : (
-            nameOf(document)
+            nameDocument(document)
           )}
         </li>
       ))}
@@ -168,7 +167,7 @@ function Shown({ image }: { readonly image: Media }): JSX.Element {
     return <img src={`data:${image.mediaType};base64,${image.base64}`} alt="attached picture" />;
   }
   if ('ref' in image && image.ref.startsWith('att_')) {
-    return <img src={addressOf('/v1/attachments/{ref}/content', { ref: image.ref }).href} alt="attached picture" />;
+    return <img src={toAddress('/v1/attachments/{ref}/content', { ref: image.ref }).href} alt="attached picture" />;
   }
   return (
     <span class="note">
@@ -296,7 +295,7 @@ function Copy({ turn }: { readonly turn: Turn }): JSX.Element | null {
   );
 }
 
-function factsOf({ at, model, result }: Turn): string {
+function listFacts({ at, model, result }: Turn): string {
   const usage = result?.usage;
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
@@ -306,4 +305,45 @@ function factsOf({ at, model, result }: Turn): string {
       ? []
       : [`${count(usage.inputTokens + usage.outputTokens)} tokens`, ...(usage.costUsd === null ? [] : [dollars(usage.costUsd)])];
   return [time, ...(model === undefined ? [] : [plainText(model, 60)]), ...used].join(' · ');
+}
+
+interface EditWordsProps {
+  readonly text: string;
+  readonly onSave: (text: string) => void;
+  readonly onLeave: () => void;
+}
+
+function EditWords({ text, onSave, onLeave }: EditWordsProps): JSX.Element {
+  const words = useSignal(text);
+  return (
+    <form
+      class="edit-words"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (words.value.trim() !== '') onSave(words.value);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') onLeave();
+      }}
+    >
+      <textarea
+        class="field"
+        aria-label="Say this instead"
+        rows={Math.min(12, words.value.split('\n').length + 1)}
+        value={words.value}
+        dir="auto"
+        ref={(element) => element?.focus()}
+        onInput={(event) => (words.value = event.currentTarget.value)}
+      />
+      <p class="small faint">This turn and all after it become a branch, which can be looked at and forked.</p>
+      <div class="row">
+        <button type="submit" class="button main">
+          Say this instead
+        </button>
+        <button type="button" class="button" onClick={onLeave}>
+          Leave it
+        </button>
+      </div>
+    </form>
+  );
 }

@@ -1,15 +1,17 @@
 /** Compactions side by side: what stood before the messages, what stands there now, and what left. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
+import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
-import { textOf, type Entry } from '../../api/entries.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
+import { shownText } from '../../conversation/turns.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, dateTime, messageOf, plural } from '../../ui/words.js';
+import { ago, count, dateTime, describeError, plural, turnSpans } from '../../ui/words.js';
 import { Reader } from './reader.js';
-import { numberOf, spans, type Change } from './shapes.js';
+
+type Change = Schema<'ContextChange'>;
 
 const KINDS: Readonly<Record<Change['kind'], string>> = {
   compacted: 'Compaction',
@@ -38,7 +40,7 @@ export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
   );
   const doing = useSignal('');
   const failure = useSignal<unknown>(undefined);
-  const changes = (value?.changes ?? []) as unknown as readonly Change[];
+  const changes = value?.changes ?? [];
   const shown = changes.find(({ number }) => String(number) === place.value.more['change']) ?? changes.at(-1);
   const act = async (name: string, work: () => Promise<unknown>): Promise<void> => {
     doing.value = name;
@@ -78,7 +80,7 @@ export function Changes({ of, canUndo, onChanged }: ChangesProps): JSX.Element {
           </button>
         )}
       </div>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       {error !== undefined && value === undefined && <Problem error={error} again={again} />}
       {changes.length > 0 && (
         <ol class="change-list">
@@ -141,7 +143,7 @@ function OneChange({ of, change }: { readonly of: string; readonly change: Chang
           <>
             <dt>Became memory</dt>
             <dd>
-              {spans(turns)}
+              {turnSpans(turns)}
               {episode !== null && `, as ${episode}`}
             </dd>
           </>
@@ -208,7 +210,7 @@ function Messages({ of, slots }: { readonly of: string; readonly slots: readonly
   );
   if (slots.length === 0) return null;
   if (error !== undefined) return <Problem error={error} again={again} />;
-  const known = new Map(((value?.entries ?? []) as unknown as readonly Entry[]).map((entry) => [entry.slot, entry]));
+  const known = new Map((value?.entries ?? []).map((entry) => [entry.slot, entry]));
   return (
     <ol class="left-messages small" aria-label={plural(slots.length, 'message')} aria-busy={value === undefined}>
       {slots.slice(0, SHOWN).map((slot) => (
@@ -222,15 +224,23 @@ function Messages({ of, slots }: { readonly of: string; readonly slots: readonly
 const SHOWN = 200;
 const ROLES = { user: 'person', assistant: 'model', tool: 'tool' } as const;
 
-function Message({ of, slot, entry }: { readonly of: string; readonly slot: number; readonly entry: Entry | undefined }): JSX.Element {
+function Message({
+  of,
+  slot,
+  entry,
+}: {
+  readonly of: string;
+  readonly slot: number;
+  readonly entry: Schema<'Entry'> | undefined;
+}): JSX.Element {
   const isOpen = useSignal(false);
-  const words = entry === undefined ? `message ${slot}` : beginningOf(entry);
+  const words = entry === undefined ? `message ${slot}` : describeMessage(entry);
   return (
     <li>
       <details onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
         <summary>
           <i class={`key ${entry?.message.role ?? ''}`} />
-          <span class="faint">{entry === undefined ? '' : `${numberOf(entry.turn)} ${ROLES[entry.message.role]}`}</span>
+          <span class="faint">{entry === undefined ? '' : `${turnNumber(entry.turn)} ${ROLES[entry.message.role]}`}</span>
           <span class="one-line">{plainText(words, 160)}</span>
         </summary>
         {isOpen.value && <Reader of={of} chunk={`chunk_${slot}`} />}
@@ -239,10 +249,10 @@ function Message({ of, slot, entry }: { readonly of: string; readonly slot: numb
   );
 }
 
-function beginningOf({ message }: Entry): string {
-  if (message.role !== 'assistant') return textOf(message.text);
+function describeMessage({ message }: Schema<'Entry'>): string {
+  if (message.role !== 'assistant') return shownText(message.text);
   return message.blocks
-    .map((block) => (block.kind === 'text' ? textOf(block.text) : block.kind === 'tool-call' ? `calls ${block.name}` : ''))
+    .map((block) => (block.kind === 'text' ? shownText(block.text) : block.kind === 'tool-call' ? `calls ${block.name}` : ''))
     .filter((words) => words !== '')
     .join(' · ');
 }

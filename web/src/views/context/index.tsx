@@ -1,24 +1,28 @@
 /** What the next call sees, what it stands on, and where the rest has gone. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { Parts } from '../../ui/tabs.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, plural } from '../../ui/words.js';
+import { ago, count, plural, turnSpans } from '../../ui/words.js';
 import type { Branch } from '../../conversation/open.js';
 import { conversations } from '../../conversations.js';
 import { Changes } from './changes.js';
 import { Meter } from './meter.js';
 import { Reader } from './reader.js';
-import { numberOf, spans, type Chunk, type ContextView, type Index, type KnownTurns } from './shapes.js';
 import { WhyStory } from './why-story.js';
 import '../../ui/parts.css';
 import './context.css';
+
+type Chunk = Schema<'Chunk'>;
+type ContextView = Schema<'ContextView'>;
+type KnownTurns = Schema<'KnownTurns'>;
 
 const PARTS = [
   { name: 'now', title: 'In the next call' },
@@ -41,7 +45,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
   const part = PARTS.find(({ name }) => name === more['part'])?.name ?? (more['why'] === undefined ? 'now' : 'turns');
   const selected = more['chunk'];
   const select = (chunk: string | undefined): void => keep({ chunk: chunk === selected ? undefined : chunk, part: undefined });
-  const index = value?.index as unknown as Index | undefined;
+  const index = value?.index;
   return (
     <div class="pane">
       <div class="view-pad context">
@@ -80,7 +84,7 @@ export default function Context({ of }: { readonly of: string }): JSX.Element {
           onShow={(name) => keep({ part: name === 'now' ? undefined : name, why: undefined, before: undefined })}
         />
         {part === 'now' && value !== undefined && <Now of={of} view={value} selected={selected} onSelect={select} />}
-        {part === 'turns' && <Turns of={of} known={value?.turns as unknown as KnownTurns | undefined} why={more['why']} />}
+        {part === 'turns' && <Turns of={of} known={value?.turns} why={more['why']} />}
         {part === 'changes' && <Changes of={of} canUndo={index?.canUndo === true} onChanged={again} />}
       </div>
     </div>
@@ -108,13 +112,13 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
     <li key={chunk.id}>
       <button
         type="button"
-        class={`chunk ${classOf(chunk)}`}
+        class={`chunk ${toClass(chunk)}`}
         aria-current={chunk.id === selected ? 'true' : undefined}
         onClick={() => onSelect(chunk.id)}
       >
-        <i class={`key ${classOf(chunk)}`} />
-        <span class="chunk-name small">{nameOf(chunk)}</span>
-        <span class="chunk-words one-line">{wordsOf(chunk)}</span>
+        <i class={`key ${toClass(chunk)}`} />
+        <span class="chunk-name small">{nameChunk(chunk)}</span>
+        <span class="chunk-words one-line">{describeChunk(chunk)}</span>
         {chunk.drops && <span class="pill warn">drops next</span>}
         <span class="chunk-size" aria-hidden="true">
           <span style={{ width: `${Math.max(2, (chunk.tokens / largest) * 100)}%` }} />
@@ -137,9 +141,9 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
         {flow.slice(from).map(row)}
       </ol>
       {one !== undefined && (
-        <aside class="chunk-open" aria-label={nameOf(one)}>
+        <aside class="chunk-open" aria-label={nameChunk(one)}>
           <header class="row">
-            <h2 class="grow">{nameOf(one)}</h2>
+            <h2 class="grow">{nameChunk(one)}</h2>
             <button type="button" class="button bare square tight" aria-label="Close" onClick={() => onSelect(undefined)}>
               <Icon name="close" size={15} />
             </button>
@@ -149,7 +153,7 @@ function Now({ of, view, selected, onSelect }: NowProps): JSX.Element {
           {one.turn !== '' && (
             <p class="small">
               <Link view="timeline" of={of} more={{ turn: one.turn }}>
-                Timeline of turn {numberOf(one.turn)}
+                Timeline of turn {turnNumber(one.turn)}
               </Link>
             </p>
           )}
@@ -179,21 +183,21 @@ function SystemPrompt({ of }: { readonly of: string }): JSX.Element {
   );
 }
 
-function classOf({ kind, role }: Chunk): string {
+function toClass({ kind, role }: Chunk): string {
   return kind === 'SYSTEM' ? 'system' : kind === 'MEMORY' ? 'memory' : role;
 }
 
 /** Of what is no message the gateway names the version, which says nothing here. */
-function wordsOf({ kind, words }: Chunk): string {
+function describeChunk({ kind, words }: Chunk): string {
   if (kind === 'SYSTEM') return 'Identity, schemas of its tools, MEMORY.md';
   return kind === 'MEMORY' ? 'Summaries of older turns, and what was learned' : plainText(words, 200);
 }
 
 const ROLES: Readonly<Record<string, string>> = { user: 'person', assistant: 'model', tool: 'tool' };
 
-function nameOf({ kind, turn, role }: Chunk): string {
+function nameChunk({ kind, turn, role }: Chunk): string {
   if (kind === 'SYSTEM') return 'System and tools';
-  return kind === 'MEMORY' ? 'Memory' : `Turn ${numberOf(turn)}, ${ROLES[role] ?? role}`;
+  return kind === 'MEMORY' ? 'Memory' : `Turn ${turnNumber(turn)}, ${ROLES[role] ?? role}`;
 }
 
 interface TurnsProps {
@@ -209,7 +213,7 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
   );
   const turns = list.value?.turns ?? [];
   const cut = useAnswer(`branches ${of}`, (signal) => request('get', '/v1/conversations/{id}/branches', { path: { id: of }, signal }));
-  const branches = (cut.value?.branches ?? []) as unknown as readonly Branch[];
+  const branches = cut.value?.branches ?? [];
   const cutAfter = (turn: string): readonly Branch[] => branches.filter(({ after }) => after === turn);
   const page = (first: string | undefined): void => keep({ before: first, part: 'turns' }, { push: true });
   return (
@@ -234,7 +238,7 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
         <ol class="turn-list" aria-busy={list.isAsking}>
           {list.value?.more === false && cutAfter('turn_0000').map((branch) => <CutOut key={branch.branch} of={of} branch={branch} />)}
           {turns.map(({ turn, question }) => {
-            const [kind, words] = known === undefined ? (['', ''] as const) : standingOf(turn, known);
+            const [kind, words] = known === undefined ? (['', ''] as const) : findStanding(turn, known);
             return (
               <li key={turn}>
                 <button
@@ -243,7 +247,7 @@ function Turns({ of, known, why }: TurnsProps): JSX.Element {
                   aria-current={turn === why ? 'true' : undefined}
                   onClick={() => keep({ why: turn === why ? undefined : turn, part: 'turns' })}
                 >
-                  <span class="num turn-number">{numberOf(turn)}</span>
+                  <span class="num turn-number">{turnNumber(turn)}</span>
                   <span class="one-line">{plainText(question, 160)}</span>
                   {words !== '' && <span class={`pill ${kind}`}>{words}</span>}
                 </button>
@@ -270,7 +274,7 @@ function CutOut({ of, branch: { branch, turns, at } }: { readonly of: string; re
     <p class="cut-out small quiet">
       <Icon name="branch" size={14} />
       <span>
-        {spans(turns).replace(/^t/, 'T')} {turns.length === 1 ? 'was' : 'were'} taken back,{' '}
+        {turnSpans(turns).replace(/^t/, 'T')} {turns.length === 1 ? 'was' : 'were'} taken back,{' '}
         {ago(at) === 'now' ? 'just now' : `${ago(at)} ago`}
       </span>
       <button type="button" class="button bare tight" onClick={() => keep({ why: turns[0], part: 'turns' })}>
@@ -283,7 +287,7 @@ function CutOut({ of, branch: { branch, turns, at } }: { readonly of: string; re
   );
 }
 
-function standingOf(turn: string, known: KnownTurns): readonly [kind: string, words: string] {
+function findStanding(turn: string, known: KnownTurns): readonly [kind: string, words: string] {
   if (known.shortened.some((one) => one.turn === turn)) return ['warn', 'shortened'];
   if (known.whole.includes(turn)) return ['', 'word for word'];
   if (known.inPart.includes(turn)) return ['warn', 'in part'];
@@ -294,13 +298,13 @@ function standingOf(turn: string, known: KnownTurns): readonly [kind: string, wo
 
 function Known({ known }: { readonly known: KnownTurns }): JSX.Element {
   const facts: [string, string][] = [];
-  if (known.whole.length > 0) facts.push(['Word for word', spans(known.whole)]);
-  if (known.inPart.length > 0) facts.push(['In part', spans(known.inPart)]);
-  for (const { episode, turns } of known.summarized.slice(-SUMMARIES)) facts.push(['As a summary', `${spans(turns)}, in ${episode}`]);
+  if (known.whole.length > 0) facts.push(['Word for word', turnSpans(known.whole)]);
+  if (known.inPart.length > 0) facts.push(['In part', turnSpans(known.inPart)]);
+  for (const { episode, turns } of known.summarized.slice(-SUMMARIES)) facts.push(['As a summary', `${turnSpans(turns)}, in ${episode}`]);
   if (known.summarized.length > SUMMARIES)
     facts.push(['', `and ${plural(known.summarized.length - SUMMARIES, 'earlier summary', 'earlier summaries')}`]);
-  if (known.leftOut.length > 0) facts.push(['Left out', spans(known.leftOut)]);
-  if (known.earlierSessions.length > 0) facts.push(['Before /new', spans(known.earlierSessions)]);
+  if (known.leftOut.length > 0) facts.push(['Left out', turnSpans(known.leftOut)]);
+  if (known.earlierSessions.length > 0) facts.push(['Before /new', turnSpans(known.earlierSessions)]);
   return (
     <dl class="facts-list known">
       {facts.map(([name, words], at) => (

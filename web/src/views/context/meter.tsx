@@ -1,8 +1,11 @@
 /** What the next call takes, as one bar against the four lines: soft, hard, truncation, and all that fits. */
 import type { JSX } from 'preact';
+import { turnNumber } from '../../../../src/records/identity.js';
+import type { Schema } from '../../api/request.js';
 import { useWidth } from '../../ui/use-width.js';
 import { count } from '../../ui/words.js';
-import { numberOf, type Chunk, type ContextView, type Index } from './shapes.js';
+
+type Chunk = Schema<'Chunk'>;
 
 const BAR_TOP = 34;
 const BAR = 38;
@@ -22,16 +25,15 @@ const MAX_SEGMENTS = 160;
 const MAX_PARTS = 400;
 
 export interface MeterProps {
-  readonly view: ContextView;
+  readonly view: Schema<'ContextView'>;
   readonly selected: string | undefined;
   readonly onSelect: (chunk: string) => void;
 }
 
 export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   const [frame, width] = useWidth<HTMLDivElement>();
-  const { chunks, thresholds } = view;
-  const index = view.index as unknown as Index;
-  const parts = partsOf(chunks);
+  const { chunks, index, thresholds } = view;
+  const parts = toParts(chunks);
   const lines = [
     ...(thresholds === null
       ? []
@@ -112,17 +114,17 @@ export function Meter({ view, selected, onSelect }: MeterProps): JSX.Element {
   );
 }
 
-function partsOf(chunks: readonly Chunk[]): Part[] {
+function toParts(chunks: readonly Chunk[]): Part[] {
   const toPart = (chunk: Chunk): Part => ({
     key: chunk.id,
-    kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : kindOf(chunk.role),
+    kind: chunk.kind === 'SYSTEM' ? 'system' : chunk.kind === 'MEMORY' ? 'memory' : toKind(chunk.role),
     tokens: chunk.tokens,
     words:
       chunk.kind === 'SYSTEM'
         ? 'System prompt and tools'
         : chunk.kind === 'MEMORY'
           ? 'Memory of earlier turns'
-          : `Turn ${numberOf(chunk.turn)}, ${chunk.role}`,
+          : `Turn ${turnNumber(chunk.turn)}, ${chunk.role}`,
     chunk: chunk.id,
     drops: chunk.drops,
   });
@@ -130,10 +132,10 @@ function partsOf(chunks: readonly Chunk[]): Part[] {
   const parts: Part[] = [];
   for (const chunk of chunks) {
     const last = parts.at(-1);
-    const words = `Turn ${numberOf(chunk.turn)}`;
+    const words = `Turn ${turnNumber(chunk.turn)}`;
     if (chunk.kind !== 'WORKING_FLOW') parts.push(toPart(chunk));
     else if (last?.words === words) parts[parts.length - 1] = { ...last, tokens: last.tokens + chunk.tokens };
-    else parts.push({ ...toPart(chunk), kind: numberOf(chunk.turn) % 2 === 0 ? 'assistant' : 'user', words });
+    else parts.push({ ...toPart(chunk), kind: turnNumber(chunk.turn) % 2 === 0 ? 'assistant' : 'user', words });
   }
   if (parts.length <= MAX_PARTS) return parts;
   const isFixed = ({ kind }: Part): boolean => kind === 'system' || kind === 'memory';
@@ -163,7 +165,7 @@ function together(parts: readonly Part[], many: number): Part[] {
   return joined;
 }
 
-function kindOf(role: string): Part['kind'] {
+function toKind(role: string): Part['kind'] {
   return role === 'user' || role === 'assistant' || role === 'tool' ? role : 'mixed';
 }
 

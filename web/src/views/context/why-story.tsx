@@ -1,15 +1,16 @@
 /** "Why was this forgotten?": what happened to a turn, told in its order. */
 import type { JSX } from 'preact';
-import { request } from '../../api/request.js';
-import { originOf, type Origin } from '../../conversation/origin.js';
-import { conversations } from '../../conversations.js';
-import { nameOf } from '../../shell/of-conversation.js';
+import { turnNumber } from '../../../../src/records/identity.js';
+import { request, type Schema } from '../../api/request.js';
+import { conversations, nameConversation, readFork, type Origin } from '../../conversations.js';
 import { Link } from '../../ui/link.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { count, plural } from '../../ui/words.js';
-import { numberOf, spans, type Cause, type Change, type WhyAnswer } from './shapes.js';
+import { count, plural, turnSpans } from '../../ui/words.js';
+
+type Cause = Schema<'WhyCause'>;
+type Why = Schema<'Why'>;
 
 export function WhyStory({ of, turn }: { readonly of: string; readonly turn: string }): JSX.Element {
   const { value, error, again } = useAnswer(`why ${of} ${turn}`, async (signal) => {
@@ -19,10 +20,8 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
       request('get', '/v1/conversations/{id}/context/changes', { path: { id: of }, signal }),
       request('get', '/v1/conversations/{id}', { path: { id: of }, signal }),
     ]);
-    const causes = new Map(
-      (changes as unknown as readonly Change[]).flatMap(({ episode, cause }) => (cause === null ? [] : [[episode, cause] as const])),
-    );
-    return { why: why as unknown as WhyAnswer, said: turns.find((one) => one.turn === turn), causes, origin: originOf(about) };
+    const causes = new Map(changes.flatMap(({ episode, cause }) => (cause === null ? [] : [[episode, cause] as const])));
+    return { why, said: turns.find((one) => one.turn === turn), causes, origin: readFork(about) };
   });
   if (value === undefined) {
     return error === undefined ? (
@@ -35,11 +34,11 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
   }
   const { why, said, causes, origin } = value;
   // What was forgotten before the fork was forgotten elsewhere.
-  const elsewhere = origin?.turn !== undefined && numberOf(turn) <= numberOf(origin.turn) ? origin : undefined;
+  const elsewhere = origin?.turn !== undefined && turnNumber(turn) <= turnNumber(origin.turn) ? origin : undefined;
   const last = why.causes.findLast(({ kind }) => kind !== 'returned');
   return (
     <div class="story">
-      <p class="story-head">{headOf(why)}</p>
+      <p class="story-head">{summarizeWhy(why)}</p>
       <ol>
         {said !== undefined && (
           <li class="said">
@@ -64,7 +63,7 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
         )}
         <li class="now">
           <p class="when">Now</p>
-          <p>{nowOf(why, last)}</p>
+          <p>{describeNow(why, last)}</p>
           {last !== undefined && last.summary !== null && why.inPrompt < why.entries && last.kind !== 'session-ended' && (
             <blockquote class="summary">{plainLines(last.summary)}</blockquote>
           )}
@@ -89,11 +88,11 @@ export function WhyStory({ of, turn }: { readonly of: string; readonly turn: str
 }
 
 function turnAfter(turn: string): string {
-  return `turn_${String(numberOf(turn) + 1).padStart(4, '0')}`;
+  return `turn_${String(turnNumber(turn) + 1).padStart(4, '0')}`;
 }
 
-function headOf({ turn, entries, inPrompt, shortened }: WhyAnswer): string {
-  const name = `Turn ${numberOf(turn)}`;
+function summarizeWhy({ turn, entries, inPrompt, shortened }: Why): string {
+  const name = `Turn ${turnNumber(turn)}`;
   if (inPrompt === 0) return `${name} is no longer in the prompt.`;
   if (inPrompt < entries) return `${name} is partly in the prompt: ${inPrompt} of its ${plural(entries, 'message')}.`;
   return shortened.length > 0
@@ -124,13 +123,13 @@ function Step({ cause, turn, since, elsewhere }: StepProps): JSX.Element {
     <li class={kind === 'returned' ? 'is-back' : 'is-gone'}>
       <Moment at={at} />
       <p>
-        <strong>{TITLES[kind]}.</strong> {sentenceOf(cause, turn, since)}
+        <strong>{TITLES[kind]}.</strong> {describeCause(cause, turn, since)}
       </p>
       {from === 'store' && elsewhere !== undefined && (
         <p class="small quiet">
           That was before the fork, in{' '}
           <Link view="context" of={elsewhere.conversation} more={{ part: 'turns', why: turn }}>
-            {nameOf(
+            {nameConversation(
               elsewhere.conversation,
               conversations.value.all.find(({ id }) => id === elsewhere.conversation),
             )}
@@ -157,9 +156,9 @@ const SINCE: Readonly<Record<string, string>> = {
   hard: 'The context had passed the hard line',
 };
 
-function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string, since: string | null): string {
+function describeCause({ kind, turns, model, method, episode }: Cause, turn: string, since: string | null): string {
   const others = turns.filter((one) => one !== turn);
-  const together = others.length === 0 ? '' : ` together with ${spans(others)}`;
+  const together = others.length === 0 ? '' : ` together with ${turnSpans(others)}`;
   const by =
     method === 'rules'
       ? 'by rules, since no model gave a usable summary'
@@ -184,7 +183,7 @@ function sentenceOf({ kind, turns, model, method, episode }: Cause, turn: string
   }
 }
 
-function nowOf({ inPrompt, entries, shortened, hasEnded }: WhyAnswer, last: Cause | undefined): string {
+function describeNow({ inPrompt, entries, shortened, hasEnded }: Why, last: Cause | undefined): string {
   if (inPrompt === entries && shortened.length === 0) return 'The model sees all of it, word for word.';
   if (inPrompt === entries) return 'The model sees it with long parts shortened, and can read the rest with a tool.';
   if (hasEnded) return 'The model has what MEMORY.md kept of it, and what it finds in HISTORY.';

@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
+import { nameConversation } from '../../conversations.js';
 import { request } from '../../api/request.js';
 import type { Listed } from '../../conversations.js';
 import { session } from '../../session.js';
-import { nameOf } from '../../shell/of-conversation.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
@@ -153,7 +153,7 @@ export function Conversations({ agents }: { readonly agents: readonly string[] }
                 <td>
                   <div class="fleet-name">
                     <Link view="chat" of={one.id} class="row-link one-line">
-                      {nameOf(one.id, one)}
+                      {nameConversation(one.id, one)}
                     </Link>
                     {one.title !== null && <span class="faint mono one-line">{plainText(one.publicId ?? one.id, 60)}</span>}
                   </div>

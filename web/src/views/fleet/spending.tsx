@@ -1,30 +1,14 @@
 /** What was spent: by day as a picture, and by agent, model and kind as lists. */
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { useWidth } from '../../ui/use-width.js';
 import { count, dollars, plural } from '../../ui/words.js';
 
-interface Sum {
-  readonly of: string;
-  readonly calls: number;
-  readonly failed: number;
-  readonly unpriced: number;
-  readonly usage: {
-    readonly inputTokens: number;
-    readonly cachedTokens: number;
-    readonly outputTokens: number;
-    readonly costUsd: number | null;
-  };
-}
-
-interface Report {
-  readonly sums: readonly Sum[];
-  readonly total: Sum;
-}
+type Sum = Schema<'SpendingSum'>;
 
 const DAYS = [7, 30, 90] as const;
 const DAY_MS = 86_400_000;
@@ -33,8 +17,7 @@ export function Spending(): JSX.Element {
   const days = DAYS.find((one) => String(one) === place.value.more['days']) ?? 30;
   const { value, error, again } = useAnswer(`usage ${days}`, async (signal) => {
     const since = new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - (days - 1) * DAY_MS).toISOString();
-    const by = async (name: 'day' | 'agent' | 'model' | 'kind'): Promise<Report> =>
-      (await request('get', '/v1/usage', { query: { by: name, since }, signal })) as unknown as Report;
+    const by = (name: 'day' | 'agent' | 'model' | 'kind') => request('get', '/v1/usage', { query: { by: name, since }, signal });
     const [day, agent, model, kind] = await Promise.all([by('day'), by('agent'), by('model'), by('kind')]);
     return { day, agent, model, kind };
   });
@@ -85,10 +68,10 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
     sum: byDay.get(of),
   }));
   const isPriced = sums.some(({ usage }) => (usage.costUsd ?? 0) > 0);
-  const valueOf = (sum: Sum | undefined): number =>
+  const readValue = (sum: Sum | undefined): number =>
     sum === undefined ? 0 : isPriced ? (sum.usage.costUsd ?? 0) : sum.usage.inputTokens + sum.usage.outputTokens;
-  const wordsOf = (sum: Sum | undefined): string => (isPriced ? dollars(valueOf(sum)) : `${count(valueOf(sum))} tokens`);
-  const most = Math.max(...all.map(({ sum }) => valueOf(sum)), 1e-9);
+  const describeValue = (sum: Sum | undefined): string => (isPriced ? dollars(readValue(sum)) : `${count(readValue(sum))} tokens`);
+  const most = Math.max(...all.map(({ sum }) => readValue(sum)), 1e-9);
   const step = width / days;
   const every = Math.ceil(56 / Math.max(1, step));
   return (
@@ -98,14 +81,14 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
           width={width}
           height={HEIGHT + 24}
           role="img"
-          aria-label={`Spent by day, at most ${wordsOf(all.reduce((a, b) => (valueOf(b.sum) > valueOf(a.sum) ? b : a)).sum)} on a day`}
+          aria-label={`Spent by day, at most ${describeValue(all.reduce((a, b) => (readValue(b.sum) > readValue(a.sum) ? b : a)).sum)} on a day`}
         >
           <line x1={0} x2={width} y1={HEIGHT + 0.5} y2={HEIGHT + 0.5} class="grid-line" />
           {all.map(({ of, sum }, at) => {
-            const height = valueOf(sum) === 0 ? 0 : Math.max(2, (valueOf(sum) / most) * (HEIGHT - 18));
+            const height = readValue(sum) === 0 ? 0 : Math.max(2, (readValue(sum) / most) * (HEIGHT - 18));
             return (
               <g key={of} class="day">
-                <title>{`${of}: ${wordsOf(sum)}${sum === undefined ? '' : `, ${plural(sum.calls, 'call')}`}`}</title>
+                <title>{`${of}: ${describeValue(sum)}${sum === undefined ? '' : `, ${plural(sum.calls, 'call')}`}`}</title>
                 <rect x={at * step} y={0} width={step} height={HEIGHT} class="day-reach" />
                 <rect
                   x={at * step + step * 0.15}
@@ -115,14 +98,14 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
                   rx={2}
                   class="day-bar"
                 />
-                {valueOf(sum) === most && most > 1e-6 && (
+                {readValue(sum) === most && most > 1e-6 && (
                   <text
                     x={at > days * 0.9 ? (at + 0.85) * step : at < days * 0.1 ? (at + 0.15) * step : (at + 0.5) * step}
                     y={HEIGHT - height - 5}
                     text-anchor={at > days * 0.9 ? 'end' : at < days * 0.1 ? 'start' : 'middle'}
                     class="tick"
                   >
-                    {wordsOf(sum)}
+                    {describeValue(sum)}
                   </text>
                 )}
                 {(days - 1 - at) % every === 0 && (
@@ -168,8 +151,8 @@ function ByDay({ sums, days }: { readonly sums: readonly Sum[]; readonly days: n
 }
 
 function Ranked({ title, sums }: { readonly title: string; readonly sums: readonly Sum[] }): JSX.Element {
-  const valueOf = ({ usage }: Sum): number => usage.costUsd ?? 0;
-  const most = Math.max(...sums.map(valueOf), 1e-9);
+  const readValue = ({ usage }: Sum): number => usage.costUsd ?? 0;
+  const most = Math.max(...sums.map(readValue), 1e-9);
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
@@ -180,7 +163,7 @@ function Ranked({ title, sums }: { readonly title: string; readonly sums: readon
             <span class="one-line">{plainText(sum.of, 60)}</span>
             <span class="num">{dollars(sum.usage.costUsd)}</span>
             <span class="ranked-bar" aria-hidden="true">
-              <span style={{ width: `${Math.max(1, (valueOf(sum) / most) * 100)}%` }} />
+              <span style={{ width: `${Math.max(1, (readValue(sum) / most) * 100)}%` }} />
             </span>
             <span class="small faint num">
               {plural(sum.calls, 'call')}, {count(sum.usage.inputTokens)} → {count(sum.usage.outputTokens)} tokens

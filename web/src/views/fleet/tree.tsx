@@ -1,22 +1,14 @@
 /** A conversation with its sub-agents, as a tree that is drawn; each is a link. */
 import type { JSX } from 'preact';
-import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import { hrefOf, show } from '../../address.js';
+import { toHref, keep, place, show } from '../../address.js';
+import { request, type Answer } from '../../api/request.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { plural } from '../../ui/words.js';
 
-interface Node {
-  readonly id: string;
-  readonly running: boolean;
-  readonly state: string;
-  readonly status?: string | null;
-  readonly agent: string | null;
-  readonly title: string | null;
-}
+type Node = Answer<'get', '/v1/conversations/{id}/tree'>['conversations'][number];
 
 const ROW = 34;
 const INDENT = 30;
@@ -84,10 +76,10 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
     5_000,
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
-  const nodes = [...(value.conversations as unknown as readonly Node[])].sort(byPlace);
+  const nodes = [...value.conversations].sort(byPlace);
   const rows = new Map(nodes.map(({ id }, at) => [id, at]));
-  const depthOf = (id: string): number => (id.length - of.length === 0 ? 0 : id.slice(of.length).split(':turn_').length - 1);
-  const deepest = Math.max(0, ...nodes.map(({ id }) => depthOf(id)));
+  const countLevels = (id: string): number => (id.length - of.length === 0 ? 0 : id.slice(of.length).split(':turn_').length - 1);
+  const deepest = Math.max(0, ...nodes.map(({ id }) => countLevels(id)));
   const width = deepest * INDENT + 560;
   return (
     <div class="scroll tree">
@@ -100,21 +92,21 @@ function Drawn({ of }: { readonly of: string }): JSX.Element {
           const parent = id.replace(/:turn_\d+:\d+$/, '');
           const above = parent === id ? undefined : rows.get(parent);
           if (above === undefined) return null;
-          const x = (depthOf(id) - 1) * INDENT + 10;
+          const x = (countLevels(id) - 1) * INDENT + 10;
           return <path key={id} class="tree-line" d={`M${x} ${above * ROW + 24} V${at * ROW + 11} q0 6 6 6 H${x + INDENT - 8}`} />;
         })}
         {nodes.map(({ id, running, state, status, agent, title }, at) => {
-          const x = depthOf(id) * INDENT;
+          const x = countLevels(id) * INDENT;
           const words = running ? (status ?? 'running') : state;
           const kind = words === 'failed' || words === 'timed-out' ? 'failed' : words === 'waiting' ? 'waiting' : running ? 'busy' : '';
           return (
             <a
               key={id}
-              href={hrefOf('timeline', id)}
+              href={toHref('timeline', id)}
               onClick={(event) => {
                 if (event.metaKey || event.ctrlKey || event.shiftKey) return;
                 event.preventDefault();
-                show(hrefOf('timeline', id));
+                show(toHref('timeline', id));
               }}
             >
               <circle cx={x + 10} cy={at * ROW + 17} r={5.5} class={`tree-dot ${kind}`} />

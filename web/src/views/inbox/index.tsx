@@ -3,16 +3,14 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { isReachable } from '../../api/request.js';
-import { conversations, keepListed } from '../../conversations.js';
+import { conversations, keepListed, nameConversation } from '../../conversations.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { heading } from '../../shell/title.js';
-import { nameOf } from '../../shell/of-conversation.js';
 import { Link } from '../../ui/link.js';
-import { mayNotify } from '../../ui/notices.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { plural } from '../../ui/words.js';
-import { refreshWaiting, waiting } from '../../waiting.js';
+import { mayNotify, refreshWaiting, waiting } from '../../waiting.js';
 import '../../ui/parts.css';
 import './inbox.css';
 
@@ -77,7 +75,7 @@ export default function Inbox(): JSX.Element {
           <li key={`${one.conversation} ${one.callId}`} class="inbox-item" tabIndex={-1}>
             <p class="small">
               <Link view="chat" of={one.via} more={{ turn: one.conversation === one.via ? one.turnId : undefined }}>
-                {nameOf(
+                {nameConversation(
                   one.via,
                   conversations.value.all.find(({ id }) => id === one.via),
                 )}

@@ -1,19 +1,20 @@
 /** MEMORY.md with who brought each line in its margin. Lines that came together share one note. */
 import type { JSX } from 'preact';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { plainLines } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { ago } from '../../ui/words.js';
-import { Origin } from './origin.js';
-import { causeInWords, type BlamedLine } from './shapes.js';
+import { describeCause, Origin } from './origin.js';
+
+type BlamedLine = Schema<'BlamedLine'>;
 
 export function Document({ scope }: { readonly scope: string }): JSX.Element {
   const { value, error, again } = useAnswer(`blame ${scope}`, (signal) =>
     request('get', '/v1/memory/{scope}/blame', { path: { scope }, signal }),
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
-  const lines = value.lines as unknown as readonly BlamedLine[];
+  const { lines } = value;
   if (lines.length === 0)
     return (
       <div class="empty">
@@ -24,7 +25,7 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
   const groups: BlamedLine[][] = [];
   for (const line of lines) {
     const last = groups.at(-1);
-    if (last !== undefined && keyOf(last[0]!) === keyOf(line)) last.push(line);
+    if (last !== undefined && toKey(last[0]!) === toKey(line)) last.push(line);
     else groups.push([line]);
   }
   return (
@@ -47,7 +48,7 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
               <Origin source={source} />
               {change !== undefined && (
                 <span class="faint">
-                  {causeInWords(change.cause)} {ago(change.ts * 1000)}
+                  {describeCause(change.cause)} {ago(change.ts * 1000)}
                 </span>
               )}
             </div>
@@ -58,6 +59,6 @@ export function Document({ scope }: { readonly scope: string }): JSX.Element {
   );
 }
 
-function keyOf({ source, change }: BlamedLine): string {
+function toKey({ source, change }: BlamedLine): string {
   return JSON.stringify([source, change?.id]);
 }

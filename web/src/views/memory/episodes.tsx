@@ -1,16 +1,13 @@
 /** What compactions made of a conversation's older turns, the latest first, and which of them another stands for. */
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import { conversations, type Listed } from '../../conversations.js';
-import { nameOf } from '../../shell/of-conversation.js';
+import { request, type Schema } from '../../api/request.js';
+import { conversations, nameConversation, type Listed } from '../../conversations.js';
 import { Link } from '../../ui/link.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { count, dateTime, plural } from '../../ui/words.js';
-import { spans } from '../context/shapes.js';
-import type { Episode } from './shapes.js';
+import { count, dateTime, plural, turnSpans } from '../../ui/words.js';
 
 const OFFERED = 200;
 
@@ -31,7 +28,7 @@ export function Episodes({ scope }: { readonly scope: string }): JSX.Element {
           {!isOffered && <option value={wanted}>{plainText(wanted, 100)}</option>}
           {offered.map((one) => (
             <option key={one.id} value={one.id}>
-              {optionOf(one)}
+              {nameOption(one)}
             </option>
           ))}
         </select>
@@ -41,8 +38,8 @@ export function Episodes({ scope }: { readonly scope: string }): JSX.Element {
   );
 }
 
-function optionOf(one: Listed): string {
-  return one.title === null ? plainText(one.id, 60) : `${nameOf(one.id, one)} · ${plainText(one.id, 40)}`;
+function nameOption(one: Listed): string {
+  return one.title === null ? plainText(one.id, 60) : `${nameConversation(one.id, one)} · ${plainText(one.id, 40)}`;
 }
 
 function OfConversation({ id }: { readonly id: string }): JSX.Element {
@@ -50,7 +47,7 @@ function OfConversation({ id }: { readonly id: string }): JSX.Element {
     request('get', '/v1/conversations/{id}/memory', { path: { id }, signal }),
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
-  const episodes = value.episodes as unknown as readonly Episode[];
+  const { episodes } = value;
   const replacedBy = new Map(episodes.flatMap(({ id: by, supersedes = [] }) => supersedes.map((gone) => [gone, by] as const)));
   return (
     <>
@@ -67,7 +64,7 @@ function OfConversation({ id }: { readonly id: string }): JSX.Element {
 
 interface OneProps {
   readonly of: string;
-  readonly episode: Episode;
+  readonly episode: Schema<'Episode'>;
   readonly by: string | undefined;
 }
 
@@ -91,7 +88,7 @@ function One({ of, episode, by }: OneProps): JSX.Element {
         <span class="mono">{plainText(id, 40)}</span>
         {turns[0] !== undefined && (
           <Link view="context" of={of} more={{ part: 'turns', why: turns[0] }}>
-            {spans(turns)}
+            {turnSpans(turns)}
           </Link>
         )}
         <span class="faint num">

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { request, type Answer } from '../../api/request.js';
 import { plainText } from '../../ui/plain-text.js';
-import { messageOf, plural } from '../../ui/words.js';
+import { describeError, plural } from '../../ui/words.js';
 
 type Preview = Answer<'post', '/v1/memory/{scope}/forget/preview'>;
 
@@ -40,8 +40,7 @@ export function Forget({ scope, onForgotten }: { readonly scope: string; readonl
       onForgotten();
     });
   const found = preview.value?.found;
-  const facts = (found?.facts ?? []) as unknown as readonly { id: string; fact: string }[];
-  const proposals = (found?.proposals ?? []) as unknown as readonly { id: string; line: string }[];
+  const { facts = [], proposals = [] } = found ?? {};
   const all = found === undefined ? 0 : found.lines.length + facts.length + proposals.length + found.historyLines;
   return (
     <>
@@ -72,7 +71,7 @@ export function Forget({ scope, onForgotten }: { readonly scope: string; readonl
           Show what would go
         </button>
       </form>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       {done.value !== '' && (
         <p class="note" role="status">
           {done.value}

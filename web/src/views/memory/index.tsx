@@ -14,7 +14,6 @@ import { Episodes } from './episodes.js';
 import { Forget } from './forget.js';
 import { Facts, History, Proposals } from './lists.js';
 import { Search } from './search.js';
-import type { Proposal } from './shapes.js';
 import { Versions } from './versions.js';
 import '../../ui/parts.css';
 import './memory.css';
@@ -74,7 +73,7 @@ function OfScope({ scope }: { readonly scope: string }): JSX.Element {
   const { value, error, again } = useAnswer(`memory ${scope}`, (signal) =>
     request('get', '/v1/memory/{scope}', { path: { scope }, signal }),
   );
-  const proposals = (value?.proposals ?? []) as unknown as readonly Proposal[];
+  const proposals = value?.proposals ?? [];
   const open = proposals.filter(({ state }) => state === 'open').length;
   const parts = [
     { name: 'document', title: 'MEMORY.md' },

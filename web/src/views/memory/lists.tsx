@@ -2,18 +2,17 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { Link } from '../../ui/link.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, dateTime, messageOf, plural } from '../../ui/words.js';
+import { ago, dateTime, describeError, plural } from '../../ui/words.js';
 import { Origin } from './origin.js';
-import type { Fact, HistoryEntry, Proposal } from './shapes.js';
 
 export interface ProposalsProps {
   readonly scope: string;
-  readonly proposals: readonly Proposal[];
+  readonly proposals: readonly Schema<'Proposal'>[];
   readonly onDecided: () => void;
 }
 
@@ -39,7 +38,7 @@ export function Proposals({ scope, proposals, onDecided }: ProposalsProps): JSX.
       <p class="quiet small">
         A line that only a tool’s word stands behind waits here. Accepted, it stands in MEMORY.md, and in every prompt.
       </p>
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       {open.length === 0 && <p class="note">Nothing waits for review.</p>}
       <ol class="memory-list">
         {open.map(({ id, line, source, ts }) => (
@@ -85,7 +84,7 @@ export function Facts({ scope }: { readonly scope: string }): JSX.Element {
     request('get', '/v1/memory/{scope}/facts', { path: { scope }, query: { all: 'true' }, signal }),
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
-  const facts = value.facts as unknown as readonly Fact[];
+  const { facts } = value;
   const byId = new Map(facts.map((fact) => [fact.id, fact]));
   const shown = all.value ? facts : facts.filter(({ replaced }) => replaced === undefined);
   const gone = facts.filter(({ replaced }) => replaced !== undefined).length;
@@ -144,7 +143,7 @@ export function History({ scope }: { readonly scope: string }): JSX.Element {
       signal,
     }),
   );
-  const entries = (value?.entries ?? []) as unknown as readonly HistoryEntry[];
+  const entries = value?.entries ?? [];
   return (
     <>
       {error !== undefined && <Problem error={error} again={again} />}

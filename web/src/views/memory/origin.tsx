@@ -1,18 +1,16 @@
 import type { JSX } from 'preact';
-import { conversations } from '../../conversations.js';
-import { nameOf } from '../../shell/of-conversation.js';
+import type { Schema } from '../../api/request.js';
+import { conversations, nameConversation } from '../../conversations.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
-import type { Source } from './shapes.js';
-import { trustInWords } from './shapes.js';
 
 /** Where it was learnt: the conversation's turn, opened where it was said. */
-export function Origin({ source }: { readonly source: Source | null }): JSX.Element {
+export function Origin({ source }: { readonly source: Schema<'LineSource'> | Schema<'Fact'>['source'] }): JSX.Element {
   if (source === null) return <span class="faint">written by hand</span>;
   const { conversation, turn_ids: turns } = source;
   return (
     <>
-      {(source.trust as string | undefined) !== undefined && <span>{plainText(trustInWords(source), 80)}</span>}
+      {'trust' in source && <span>{plainText(describeTrust(source), 80)}</span>}
       {conversation !== undefined && <SaidIn conversation={conversation} turn={turns?.[0]} />}
     </>
   );
@@ -22,8 +20,27 @@ export function SaidIn({ conversation, turn }: { readonly conversation: string; 
   const listed = conversations.value.all.find(({ id }) => id === conversation);
   return (
     <Link view="chat" of={conversation} more={{ turn }} class="said-in">
-      <span class="one-line">{nameOf(conversation, listed)}</span>
+      <span class="one-line">{nameConversation(conversation, listed)}</span>
       {turn !== undefined && <span class="num">· turn {Number(turn.replace(/^turn_/, ''))}</span>}
     </Link>
   );
+}
+
+const CAUSES: Readonly<Record<Schema<'MemoryChange'>['cause'], string>> = {
+  consolidation: 'consolidated',
+  hand: 'written by hand',
+  accepted: 'accepted by a person',
+  forgotten: 'forgotten',
+  care: 'tidied up',
+};
+
+export function describeCause(cause: Schema<'MemoryChange'>['cause']): string {
+  return CAUSES[cause];
+}
+
+/** Who stands behind a line. */
+function describeTrust({ trust, tools }: Schema<'LineSource'>): string {
+  if (trust.startsWith('tool:')) return `from the tool ${trust.slice(5)}`;
+  const who = { user: 'a user said it', person: 'a person wrote it', model: 'the model concluded it' }[trust] ?? trust;
+  return tools === undefined ? who : `${who} after ${tools.join(', ')}`;
 }

@@ -2,8 +2,7 @@
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import type { components } from '../../api/schema.js';
+import { request, type Schema } from '../../api/request.js';
 import { conversations } from '../../conversations.js';
 import { plainLines, plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
@@ -12,7 +11,7 @@ import { useKeys } from '../../ui/use-keys.js';
 import { dateTime, plural } from '../../ui/words.js';
 import { SaidIn } from './origin.js';
 
-type Recalled = components['schemas']['Recalled'];
+type Recalled = Schema<'Recalled'>;
 type Kind = (typeof KINDS)[number][0];
 
 const KINDS = [
@@ -186,7 +185,7 @@ function HitView({ scope, hit, isOpen }: { readonly scope: string; readonly hit:
     <li class="hit" tabIndex={-1}>
       <Said one={hit} />
       <p class={`hit-text ${isOpen ? 'is-open' : ''}`} dir="auto" onClick={() => getSelection()?.isCollapsed !== false && toggle()}>
-        <Marked {...excerptOf(hit)} />
+        <Marked {...cutExcerpt(hit)} />
       </p>
       <p>
         <button type="button" class="button bare tight hit-more" aria-expanded={isOpen} onClick={toggle}>
@@ -240,7 +239,7 @@ function Around({ scope, address }: { readonly scope: string; readonly address: 
           <li key={one.address} class={one.address === address ? 'is-hit' : ''}>
             <Said one={one} />
             <p class="hit-text is-open" dir="auto">
-              <Marked {...excerptOf(one)} />
+              <Marked {...cutExcerpt(one)} />
             </p>
           </li>
         ))}
@@ -262,7 +261,7 @@ interface Excerpt {
 }
 
 /** About the first word that was asked for, where the text is long. */
-function excerptOf({ text, marks, isPart }: Recalled): Excerpt {
+function cutExcerpt({ text, marks, isPart }: Recalled): Excerpt {
   const from = text.length <= MAX_SHOWN ? 0 : Math.max(0, Math.min((marks[0]?.[0] ?? 0) - LEAD, text.length - MAX_SHOWN));
   const shown = text.slice(from, from + MAX_SHOWN);
   const within = marks

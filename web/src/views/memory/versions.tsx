@@ -6,7 +6,7 @@ import { plainLines } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { ago, dateTime, plural } from '../../ui/words.js';
-import { causeInWords, type Version } from './shapes.js';
+import { describeCause } from './origin.js';
 
 export function Versions({ scope }: { readonly scope: string }): JSX.Element {
   const { value, error, again } = useAnswer(`versions ${scope}`, (signal) =>
@@ -14,14 +14,14 @@ export function Versions({ scope }: { readonly scope: string }): JSX.Element {
   );
   if (value === undefined) return error === undefined ? <div class="empty" aria-busy="true" /> : <Problem error={error} again={again} />;
   // Oldest first, as time goes.
-  const versions = (value.changes as unknown as readonly Version[]).toReversed();
+  const versions = value.changes.toReversed();
   if (versions.length === 0) return <div class="empty">Nothing was ever written here.</div>;
   const wanted = place.value.more['version'];
   const found = versions.findIndex(({ version }) => version === wanted);
   const at = found === -1 ? versions.length - 1 : found;
   const shown = versions[at]!;
   const most = Math.max(1, ...versions.map(({ added, removed }) => added + removed));
-  const words = `Version ${at + 1} of ${versions.length}, ${causeInWords(shown.cause)} ${ago(shown.ts * 1000)}: ${shown.added} lines came, ${shown.removed} went`;
+  const words = `Version ${at + 1} of ${versions.length}, ${describeCause(shown.cause)} ${ago(shown.ts * 1000)}: ${shown.added} lines came, ${shown.removed} went`;
   return (
     <>
       <div class="version-slider">
@@ -48,7 +48,7 @@ export function Versions({ scope }: { readonly scope: string }): JSX.Element {
           Version {at + 1} of {versions.length}
         </strong>{' '}
         <span class="quiet">
-          {causeInWords(shown.cause)}, <time dateTime={new Date(shown.ts * 1000).toISOString()}>{dateTime(shown.ts)}</time>
+          {describeCause(shown.cause)}, <time dateTime={new Date(shown.ts * 1000).toISOString()}>{dateTime(shown.ts)}</time>
         </span>{' '}
         {shown.added > 0 && <span class="came-words num">+{shown.added}</span>}{' '}
         {shown.removed > 0 && <span class="went-words num">−{shown.removed}</span>}

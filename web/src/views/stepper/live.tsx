@@ -1,14 +1,13 @@
 /** The present of a conversation that runs: its mode, one step, breakpoints, and the queue by hand. */
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
-import { ago, bytes, messageOf } from '../../ui/words.js';
-import type { Breakpoints, Control, Queued } from './shapes.js';
+import { ago, bytes, describeError } from '../../ui/words.js';
 
 const REFRESH_MS = 3_000;
 
@@ -20,7 +19,7 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
         request('get', '/v1/conversations/{id}/control', { path: { id: of }, signal }),
         request('get', '/v1/conversations/{id}/queue', { path: { id: of }, signal }),
       ]);
-      return { control: control as unknown as Control, queue: queue as unknown as readonly Queued[] };
+      return { control, queue };
     },
     REFRESH_MS,
   );
@@ -112,7 +111,7 @@ export function Live({ of, onStepped }: { readonly of: string; readonly onSteppe
         {control.pausedBy !== null && <span class="pill warn">stopped by {plainText(control.pausedBy, 100)}</span>}
       </p>
       {did.value !== '' && <p class="small quiet">Did: {did.value}</p>}
-      {failure.value !== undefined && <p class="note bad">{messageOf(failure.value)}</p>}
+      {failure.value !== undefined && <p class="note bad">{describeError(failure.value)}</p>}
       <div class="live-sides">
         <Queue of={of} queue={queue} act={act} isBusy={busy.value !== ''} />
         <BreakpointsForm
@@ -149,7 +148,7 @@ interface PartProps {
 
 type Edit = { op: 'drop'; id: string } | { op: 'move'; id: string; before: string | null } | { op: 'clear' };
 
-function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonly Queued[] }): JSX.Element {
+function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonly Schema<'QueuedEvent'>[] }): JSX.Element {
   const edit = (body: Edit): void => void act('queue', () => request('post', '/v1/conversations/{id}/queue', { path: { id: of }, body }));
   return (
     <div>
@@ -168,12 +167,12 @@ function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonl
           return (
             <li key={item.id}>
               <span class="one-line">
-                {queuedInWords(item)} <span class="faint small">{ago(item.queuedAt)}</span>
+                {describeQueued(item)} <span class="faint small">{ago(item.queuedAt)}</span>
               </span>
               <button
                 type="button"
                 class="button bare square tight"
-                aria-label={`Move ${queuedInWords(item)} up`}
+                aria-label={`Move ${describeQueued(item)} up`}
                 disabled={isBusy || before === undefined || item.event.kind === 'more'}
                 onClick={() => before !== undefined && edit({ op: 'move', id: item.id, before: before.id })}
               >
@@ -182,7 +181,7 @@ function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonl
               <button
                 type="button"
                 class="button bare square tight"
-                aria-label={`Drop ${queuedInWords(item)}`}
+                aria-label={`Drop ${describeQueued(item)}`}
                 disabled={isBusy || item.event.kind === 'more'}
                 onClick={() => edit({ op: 'drop', id: item.id })}
               >
@@ -196,7 +195,7 @@ function Queue({ of, queue, act, isBusy }: PartProps & { readonly queue: readonl
   );
 }
 
-export function queuedInWords({ event }: Queued): string {
+export function describeQueued({ event }: Schema<'QueuedEvent'>): string {
   switch (event.kind) {
     case 'message':
       return `${event.preview ? `“${plainText(event.preview, 100)}”` : `message of ${bytes(event.bytes)}`}${event.delivery === 'queue' ? '' : `, ${event.delivery}`}`;
@@ -209,7 +208,7 @@ export function queuedInWords({ event }: Queued): string {
   }
 }
 
-function BreakpointsForm({ of, breakpoints, act, isBusy }: PartProps & { readonly breakpoints: Breakpoints }): JSX.Element {
+function BreakpointsForm({ of, breakpoints, act, isBusy }: PartProps & { readonly breakpoints: Schema<'Breakpoints'> }): JSX.Element {
   const onSubmit = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
     const given = new FormData(event.currentTarget);

@@ -2,13 +2,15 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
+import { request, type Schema } from '../../api/request.js';
 import { plainText } from '../../ui/plain-text.js';
 import { Problem } from '../../ui/problem.js';
 import { useAnswer } from '../../ui/use-answer.js';
 import { useKeys } from '../../ui/use-keys.js';
-import { count, plural } from '../../ui/words.js';
-import { factsOf, type Moment, type Moments, type MomentView, type Scene, type SceneChunk } from './shapes.js';
+import { count, dollars, plural } from '../../ui/words.js';
+
+type Scene = Schema<'Scene'>;
+type SceneChunk = Schema<'Chunk'>;
 
 const PAGE = 200;
 
@@ -17,7 +19,7 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
   // The page of events around the one that is looked at; the latest, where none is named.
   const first = Number.isNaN(wanted) ? undefined : Math.floor(wanted / PAGE) * PAGE;
   const { value, error, again } = useAnswer(`moments ${of} ${first ?? 'latest'}`, async (signal) => {
-    const ask = (from: number): Promise<Moments> =>
+    const ask = (from: number): Promise<Schema<'Moments'>> =>
       request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from, limit: PAGE }, signal });
     if (first !== undefined) return ask(first);
     const { last } = await request('get', '/v1/conversations/{id}/moments', { path: { id: of }, query: { from: 0, limit: 1 }, signal });
@@ -93,7 +95,7 @@ export function Past({ of, marker }: { readonly of: string; readonly marker: num
 }
 
 interface EventsProps {
-  readonly moments: readonly Moment[];
+  readonly moments: readonly Schema<'Moment'>[];
   readonly at: number;
   readonly onGo: (position: number) => void;
 }
@@ -123,10 +125,9 @@ function Events({ moments, at, onGo }: EventsProps): JSX.Element {
 }
 
 function OneMoment({ of, position }: { readonly of: string; readonly position: number }): JSX.Element {
-  const { value, error, again } = useAnswer(`moment ${of} ${position}`, async (signal) => {
-    const found = await request('get', '/v1/conversations/{id}/moments/{position}', { path: { id: of, position }, signal });
-    return found as unknown as MomentView;
-  });
+  const { value, error, again } = useAnswer(`moment ${of} ${position}`, (signal) =>
+    request('get', '/v1/conversations/{id}/moments/{position}', { path: { id: of, position }, signal }),
+  );
   if (value === undefined) return error === undefined ? <div class="moment" aria-busy="true" /> : <Problem error={error} again={again} />;
   const { before, after, changes, more, words, event, at } = value;
   return (
@@ -180,10 +181,10 @@ function shortIds(words: string): string {
 }
 
 function Facts({ before, after }: { readonly before: Scene | null; readonly after: Scene }): JSX.Element {
-  const was = before === null ? undefined : new Map(factsOf(before));
+  const was = before === null ? undefined : new Map(listFacts(before));
   return (
     <dl class="facts-list state-facts">
-      {factsOf(after).map(([name, value]) => {
+      {listFacts(after).map(([name, value]) => {
         const old = was?.get(name);
         const isChanged = old !== undefined && old !== value;
         return (
@@ -227,4 +228,20 @@ function Flow({ before, after }: { readonly before: readonly SceneChunk[]; reado
       {came.length + went.length > 40 && <li class="faint">and {came.length + went.length - 40} more</li>}
     </ul>
   );
+}
+
+/** Of a state, what a person compares first. */
+function listFacts({ status, index, control, queue }: Scene): readonly (readonly [name: string, value: string])[] {
+  return [
+    ['Phase', status.phase],
+    ['Turn', `${status.turn} (${status.turns} ended)`],
+    ['Session', String(status.session)],
+    ['Epoch', String(status.epoch)],
+    ['Mode', status.mode],
+    ['Context', `${count(index.total)} tokens`],
+    ['Queue', String(queue.length)],
+    ['Waits for people', String(status.pendingApprovals)],
+    ['Cost', dollars(status.usage.costUsd)],
+    ['Next', control?.next ?? '—'],
+  ];
 }

@@ -1,9 +1,9 @@
 /** One turn over time. ← and → move between bars, [ and ] between turns. */
 import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
-import { request } from '../../api/request.js';
-import type { components } from '../../api/schema.js';
+import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
 import { Link } from '../../ui/link.js';
 import { plainText } from '../../ui/plain-text.js';
@@ -12,11 +12,11 @@ import { useAnswer } from '../../ui/use-answer.js';
 import { useKeys } from '../../ui/use-keys.js';
 import { ago, duration } from '../../ui/words.js';
 import { Picture } from './picture.js';
-import { costOf, labelOf, LANES, MARKS, outcomeOf, tokensOf, type Bar, type Timeline } from './words.js';
+import { describeCost, labelBar, LANES, MARKS, describeOutcome, describeTokens, type Bar, type Timeline } from './words.js';
 import '../../ui/parts.css';
 import './timeline.css';
 
-type Turn = components['schemas']['Turn'];
+type Turn = Schema<'Turn'>;
 
 const REFRESH_MS = 2_500;
 
@@ -80,12 +80,12 @@ function TurnStrip({ turns, shown, hasEarlier, onShow }: TurnStripProps): JSX.El
             type="button"
             class={`turn-column${problem === undefined ? '' : ' is-bad'}`}
             aria-current={turn === shown ? 'true' : undefined}
-            aria-label={`Turn ${numberOf(turn)}, ${duration(durationMs)}: ${plainText(question, 80)}`}
+            aria-label={`Turn ${turnNumber(turn)}, ${duration(durationMs)}: ${plainText(question, 80)}`}
             title={plainText(question, 120)}
             onClick={() => onShow(turn)}
           >
             <span class="turn-height" style={{ height: `${Math.max(6, Math.round(30 * Math.sqrt(durationMs / longest)))}px` }} />
-            <span class="num">{numberOf(turn)}</span>
+            <span class="num">{turnNumber(turn)}</span>
           </button>
         ))}
         {place.value.more['before'] !== undefined && (
@@ -96,17 +96,13 @@ function TurnStrip({ turns, shown, hasEarlier, onShow }: TurnStripProps): JSX.El
       </div>
       {one !== undefined && (
         <p class="turn-asked">
-          <strong class="num">Turn {numberOf(one.turn)}</strong> <span class="quiet">{plainText(one.question, 200)}</span>
+          <strong class="num">Turn {turnNumber(one.turn)}</strong> <span class="quiet">{plainText(one.question, 200)}</span>
           <span class="faint small"> · {ago(one.startedAt)}</span>
         </p>
       )}
       {one?.problem !== undefined && <p class="note bad">{plainText(one.problem, 600)}</p>}
     </section>
   );
-}
-
-function numberOf(turn: string): number {
-  return Number(turn.replace(/^turn_/, ''));
 }
 
 function OneTurn({ of, turn }: { readonly of: string; readonly turn: string }): JSX.Element {
@@ -147,8 +143,8 @@ function Drawn({ of, timeline, begin, now }: DrawnProps): JSX.Element {
         <Sum name="Took">{timeline.to === null ? `${duration(now - begin)}, goes on` : duration(timeline.to - begin)}</Sum>
         <Sum name="Model calls">{bars.filter(({ lane }) => lane === 'model').length}</Sum>
         <Sum name="Tools">{tools}</Sum>
-        {usage !== null && <Sum name="Tokens">{tokensOf({ usage })}</Sum>}
-        {usage !== null && <Sum name="Cost">{costOf({ usage })}</Sum>}
+        {usage !== null && <Sum name="Tokens">{describeTokens({ usage })}</Sum>}
+        {usage !== null && <Sum name="Cost">{describeCost({ usage })}</Sum>}
         {workers.length > 1 && <Sum name="Workers">{workers.length}</Sum>}
       </dl>
       {deaths.map((mark) => (
@@ -221,10 +217,10 @@ function Detail({
       </>
     );
   return (
-    <section class="bar-detail" aria-label={labelOf(bar)} aria-live="polite">
+    <section class="bar-detail" aria-label={labelBar(bar)} aria-live="polite">
       <header class="row">
-        <h2 class="grow">{labelOf(bar)}</h2>
-        <span class={`pill ${bar.outcome === 'ok' ? '' : bar.outcome === 'running' ? 'busy' : 'bad'}`}>{outcomeOf(bar)}</span>
+        <h2 class="grow">{labelBar(bar)}</h2>
+        <span class={`pill ${bar.outcome === 'ok' ? '' : bar.outcome === 'running' ? 'busy' : 'bad'}`}>{describeOutcome(bar)}</span>
         <TemporalLink link={bar.link} event={bar.event} />
         <button type="button" class="button bare square tight" aria-label="Close" onClick={() => keep({ bar: undefined })}>
           <Icon name="close" size={15} />
@@ -244,8 +240,8 @@ function Detail({
           ? fact('Attempt', `${bar.attempt}; ${duration(waited ?? 0)} were lost before it`)
           : waited !== undefined && waited > 20 && bar.lane !== 'person' && fact('Waited for a worker', duration(waited))}
         {fact('Model', bar.model === null ? '' : plainText(bar.model, 120))}
-        {fact('Tokens', tokensOf(bar))}
-        {fact('Cost', costOf(bar))}
+        {fact('Tokens', describeTokens(bar))}
+        {fact('Cost', describeCost(bar))}
         {fact('Worker', bar.worker === null ? '' : plainText(bar.worker, 160))}
         {fact('Call', bar.callId === null ? '' : plainText(bar.callId, 64))}
         {fact('Temporal', `event ${bar.event}${bar.endEvent === null ? '' : ` to ${bar.endEvent}`} of run ${bar.run}`)}
@@ -311,13 +307,13 @@ function Table({ timeline, begin, now }: { readonly timeline: Timeline; readonly
               <td class="end num">{duration(bar.from - begin)}</td>
               <td class="lane">{LANES.find(([lane]) => lane === bar.lane)?.[1]}</td>
               <td>
-                {labelOf(bar)} <span class="faint">{plainText(bar.detail, 120)}</span>
+                {labelBar(bar)} <span class="faint">{plainText(bar.detail, 120)}</span>
               </td>
               <td class="end num">{duration((bar.to ?? now) - bar.from)}</td>
-              <td>{outcomeOf(bar)}</td>
+              <td>{describeOutcome(bar)}</td>
               <td class="end num less">{bar.attempt}</td>
-              <td class="end num less">{tokensOf(bar)}</td>
-              <td class="end num less">{costOf(bar)}</td>
+              <td class="end num less">{describeTokens(bar)}</td>
+              <td class="end num less">{describeCost(bar)}</td>
               <td class="less">
                 <TemporalLink link={bar.link} event={bar.event} isShort />
               </td>

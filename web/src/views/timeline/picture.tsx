@@ -3,8 +3,8 @@ import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { useWidth } from '../../ui/use-width.js';
 import { duration } from '../../ui/words.js';
-import { rowsOf, scaleOf } from './scale.js';
-import { labelOf, LANES, MARKS, sentenceOf, tokensOf, type Bar, type Timeline } from './words.js';
+import { arrangeRows, createScale } from './scale.js';
+import { labelBar, LANES, MARKS, describeBar, describeTokens, type Bar, type Timeline } from './words.js';
 
 const ROW = 24;
 const BAR = 17;
@@ -32,11 +32,11 @@ export function Picture({ timeline, now, selected, onSelect }: PictureProps): JS
   const left = isNarrow ? 0 : 92;
   const room = Math.max(80, width - left - 8);
   const busy = bars.filter(({ lane }) => !IDLE.has(lane)).map((bar) => ({ from: bar.from, to: bar.to ?? now }));
-  const scale = scaleOf({ from, to }, busy, room);
+  const scale = createScale({ from, to }, busy, room);
   const lanes = LANES.flatMap(([lane, title]) => {
     const own = bars.filter((bar) => bar.lane === lane);
     if (own.length === 0) return [];
-    const rows = rowsOf(
+    const rows = arrangeRows(
       own.map((bar) => ({ from: scale.x(bar.from), to: Math.max(scale.x(bar.to ?? now), scale.x(bar.from) + MIN_BAR) + 1 })),
     );
     return [{ lane, title, bars: own, rows, count: Math.max(...rows) + 1 }];
@@ -104,7 +104,7 @@ export function Picture({ timeline, now, selected, onSelect }: PictureProps): JS
               x={left + scale.x(bar.from)}
               started={bar.started === null ? undefined : left + scale.x(bar.started)}
               end={left + scale.x(bar.to ?? now)}
-              words={sentenceOf(bar, from, now)}
+              words={describeBar(bar, from, now)}
               isSelected={bar.id === selected}
               isCurrent={bar.id === current}
               onSelect={onSelect}
@@ -182,7 +182,7 @@ function BarShape({ bar, x, y, started, end, words, isSelected, isCurrent, onSel
 /** What there is room for; beside the bar and not in it, since the bar's name says all of it. */
 function BarWords({ bar, x, y, started, end }: Omit<BarShapeProps, 'words' | 'isSelected' | 'isCurrent' | 'onSelect'>): JSX.Element | null {
   const lost = bar.attempt > 1 ? Math.min(end - x, (started ?? end) - x) : 0;
-  const inside = bar.lane === 'model' ? tokensOf(bar) : labelOf(bar);
+  const inside = bar.lane === 'model' ? describeTokens(bar) : labelBar(bar);
   if (inside === '' || (end - x - lost) / 6.3 <= inside.length + 1) return null;
   return (
     <text x={x + lost + 6} y={y + 12.5} class={`bar-words lane-${bar.lane} is-${bar.outcome}`}>

@@ -25,11 +25,11 @@ const CUT_FROM = 0.6;
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5];
 
 /** `busy`: spans in which something is done. */
-export function scaleOf(whole: Span, busy: readonly Span[], width: number): Scale {
+export function createScale(whole: Span, busy: readonly Span[], width: number): Scale {
   const all = Math.max(1, whole.to - whole.from);
   const merged = merge(busy.filter(({ to, from }) => to >= from));
   const worked = merged.reduce((sum, { from, to }) => sum + to - from, 0);
-  const gaps = gapsOf(whole, merged).filter(({ from, to }) => to - from > Math.max(1_500, CUT_FROM * Math.max(worked, all * 0.1)));
+  const gaps = findGaps(whole, merged).filter(({ from, to }) => to - from > Math.max(1_500, CUT_FROM * Math.max(worked, all * 0.1)));
   const cutMs = gaps.reduce((sum, { from, to }) => sum + to - from, 0);
   const cutWidth = Math.max(28, CUT_WIDTH * width);
   const rest = Math.max(1, width - gaps.length * cutWidth);
@@ -66,7 +66,7 @@ function merge(spans: readonly Span[]): Span[] {
     }, []);
 }
 
-function gapsOf(whole: Span, merged: readonly Span[]): Span[] {
+function findGaps(whole: Span, merged: readonly Span[]): Span[] {
   const gaps: Span[] = [];
   let at = whole.from;
   for (const { from, to } of merged) {
@@ -78,7 +78,7 @@ function gapsOf(whole: Span, merged: readonly Span[]): Span[] {
 }
 
 /** In which row of its lane each bar stands, so that none covers another. */
-export function rowsOf(bars: readonly Span[]): readonly number[] {
+export function arrangeRows(bars: readonly Span[]): readonly number[] {
   const ends: number[] = [];
   return bars.map(({ from, to }) => {
     const free = ends.findIndex((end) => end <= from);

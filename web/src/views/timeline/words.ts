@@ -1,10 +1,10 @@
 /** Bars and marks of a timeline, in words. */
-import type { components } from '../../api/schema.js';
+import type { Schema } from '../../api/request.js';
 import { plainText } from '../../ui/plain-text.js';
 import { count, dollars, duration } from '../../ui/words.js';
 
-export type Timeline = components['schemas']['Timeline'];
-export type Bar = components['schemas']['TimelineBar'];
+export type Timeline = Schema<'Timeline'>;
+export type Bar = Schema<'TimelineBar'>;
 export type Mark = Timeline['marks'][number];
 export type Lane = Bar['lane'];
 
@@ -29,30 +29,30 @@ const OUTCOMES: Readonly<Record<Bar['outcome'], string>> = {
   running: 'goes on',
 };
 
-export function outcomeOf({ outcome }: Bar): string {
+export function describeOutcome({ outcome }: Bar): string {
   return OUTCOMES[outcome];
 }
 
-export function labelOf(bar: Bar): string {
+export function labelBar(bar: Bar): string {
   return plainText(bar.lane === 'model' ? `Model ${bar.label}` : bar.label, 80);
 }
 
-export function tokensOf({ usage }: Pick<Bar, 'usage'>): string {
+export function describeTokens({ usage }: Pick<Bar, 'usage'>): string {
   if (usage === null) return '';
   const cached = usage.cachedTokens > 0 ? ` (${count(usage.cachedTokens)} cached)` : '';
   return `${count(usage.inputTokens)}${cached} → ${count(usage.outputTokens)}`;
 }
 
-export function costOf({ usage }: Pick<Bar, 'usage'>): string {
+export function describeCost({ usage }: Pick<Bar, 'usage'>): string {
   return usage === null ? '' : dollars(usage.costUsd);
 }
 
 /** All of it, for who does not see the picture. */
-export function sentenceOf(bar: Bar, begin: number, now: number): string {
+export function describeBar(bar: Bar, begin: number, now: number): string {
   const took = duration((bar.to ?? now) - bar.from);
   const again = bar.attempt > 1 ? `, attempt ${bar.attempt}` : '';
   const tokens = bar.usage === null ? '' : `, ${count(bar.usage.inputTokens)} tokens in, ${count(bar.usage.outputTokens)} out`;
-  return `${labelOf(bar)}, ${took}, ${outcomeOf(bar)}${again}${tokens}, after ${duration(bar.from - begin)}`;
+  return `${labelBar(bar)}, ${took}, ${describeOutcome(bar)}${again}${tokens}, after ${duration(bar.from - begin)}`;
 }
 
 export const MARKS: Readonly<Record<Mark['kind'], string>> = {

@@ -1,0 +1,82 @@
+/**
+ * What activities work with, put together once: a connection, a store and settings become models' budgets, agents, tools, searches and the
+ * ways to workflows. The product's worker, the engine in memory and tests begin with it, and say what theirs has in another place.
+ */
+import type { ConnectionLike } from '@temporalio/client';
+import type { ActivityDependencies } from './activities/dependencies.js';
+import { createActivities, type Activities } from './activities/index.js';
+import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
+import { createPublicIdOf, createStatusOf } from './client/describe.js';
+import { createAskMemory } from './client/memory-workflow.js';
+import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
+import { sharedServers, type Extensions } from './extensions/user-config.js';
+import { heal } from './heal/heal.js';
+import { createRememberedBy } from './heal/restore-memory.js';
+import { createCompactorRegistry } from './memory/compaction/compactor.js';
+import { openRecall } from './memory/recall/open-recall.js';
+import type { Embedder } from './models/embedder.js';
+import type { KnownSecrets } from './platform/known-secrets.js';
+import { packageVersion } from './platform/version.js';
+import { createServerTools } from './tools/mcp/server-tools.js';
+import { createToolRegistry } from './tools/registry.js';
+import type { Tool } from './tools/tool.js';
+
+export interface Assembly extends Pick<ActivityDependencies, 'store' | 'models' | 'workspace' | 'defaultModel'> {
+  readonly connection: ConnectionLike;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  readonly agentsDir: string;
+  readonly tools: readonly Tool[];
+  readonly extensions?: Pick<Extensions, 'processors' | 'hooks' | 'compactors' | 'compactionPlugins' | 'mcpServers'>;
+  /** From which paths in settings of MCP servers begin. */
+  readonly cwd?: string;
+  readonly embedder?: Embedder | undefined;
+  readonly searchCacheBytes?: number;
+  /** Of MCP servers. */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
+  readonly secrets?: KnownSecrets;
+  readonly trust?: AgentTrust | undefined;
+  readonly log?: (line: string) => void;
+}
+
+export interface Assembled {
+  readonly activities: Activities;
+  close(): Promise<void>;
+}
+
+/** `overrides`: dependencies that this caller has in place of these, or beside them. */
+export function assemble(assembly: Assembly, overrides: Partial<ActivityDependencies> = {}): Assembled {
+  const { connection, namespace, taskQueue, store, agentsDir, extensions = {}, secrets, trust, log = () => undefined } = assembly;
+  const { models, workspace, defaultModel, cwd = agentsDir, searchCacheBytes: cacheBytes, embedder, variables = {} } = assembly;
+  const { workflowService: service } = connection;
+  const place = { connection, namespace, taskQueue };
+  const tools = createToolRegistry(assembly.tools);
+  const agents = createAgentLoader(agentsDir, overrides.now, sharedServers(extensions, cwd), trust?.mayUse);
+  const rememberedBy = createRememberedBy(service, place);
+  const whyNotStart = trust?.whyNotStart;
+  const serverTools = createServerTools({ pins: store.pins, variables, secrets, version: packageVersion(), log, whyNotStart });
+  const { recall, embedding } = openRecall({ store, embedder, log, ...(cacheBytes !== undefined && { cacheBytes }) });
+  const activities = createActivities({
+    ...{ store, models, workspace, defaultModel, agents, tools, serverTools, recall, rememberedBy },
+    ...(embedding && { embedding }),
+    ...(secrets && { secrets }),
+    processors: extensions.processors,
+    hooks: extensions.hooks,
+    compactors: createCompactorRegistry(extensions.compactors),
+    compactionPlugins: extensions.compactionPlugins,
+    statusOf: createStatusOf(connection, namespace),
+    publicIdOf: createPublicIdOf(connection, namespace),
+    askMemory: createAskMemory(place),
+    startDelivery: createStartDelivery(place),
+    isWaiting: createIsWaiting(place),
+    heal: (key, run) => heal({ service, store, processors: extensions.processors?.input, rememberedBy }, key, run),
+    ...overrides,
+  });
+  return {
+    activities,
+    async close() {
+      await serverTools.close();
+      await embedding?.close();
+    },
+  };
+}
