@@ -10,7 +10,7 @@ import type { Pending } from '../../client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { isBodyRef, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
+import { describeClientWait } from '../core/client-calls.js';
 import { invalid, readAs } from '../core/read-body.js';
 
 const CODE_LENGTH = 12;
@@ -57,7 +57,7 @@ export function decisionsOf({ text, data }: Answering, waiting: readonly Pending
     if (text.trim() === '') throw invalid('the answer is empty');
     return [decide(question, { decision: 'approve', note: text })];
   }
-  const client = approvals.length === 0 ? clientWaitInWords(waiting[0]?.via ?? '', waiting) : undefined;
+  const client = approvals.length === 0 ? describeClientWait(waiting[0]?.via ?? '', waiting) : undefined;
   if (client !== undefined) throw invalid(`${client} Here a data part does: { "output", "callId" }`);
   throw invalid(
     `this task waits for a decision: answer ${approvals.map((one) => `"approve ${codeOf(one)}" or "deny ${codeOf(one)}"`).join(', ')}`,

@@ -11,12 +11,11 @@ import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, 
 };
 import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-mode': 'import' };
 import type { Principal } from '../access/principal.js';
-import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
+import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
-import { END_PATIENCE_MS, stopTurn } from '../core/turns/one-turn.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { invalid } from '../core/read-body.js';
+import { END_PATIENCE_MS, stopTurn } from '../core/turn-status.js';
+import { toConversationId, invalid } from '../core/read-body.js';
 import { shortHash } from '../core/supplied-history.js';
 import { decisionsOf, wasTaken } from './answers.js';
 import { cardOf, type CardOf } from './card.js';
@@ -107,7 +106,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const following = (name: TaskName, untilAsked: boolean): Begun => ({ name, updates: followTask(core, { name, signal, untilAsked }) });
 
   const submit = async (context: string, said: Said, how: Parameters<Conversations['submit']>[2], untilAsked: boolean): Promise<Begun> => {
-    const submitted = await core.submit(workflowIdOf(context), said.message, { ...how, signal });
+    const submitted = await core.submit(toConversationId(context), said.message, { ...how, signal });
     const { turn, acceptedAs, messageId } = submitted;
     if (turn === null) {
       return { message: { messageId: `${messageId}-reset`, contextId: context, role: 'ROLE_AGENT', parts: [{ text: CLEARED.text }] } };
@@ -122,7 +121,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const beginTask = async (said: Said, untilAsked: boolean): Promise<Begun> => {
     const agent = await agentOf(said);
     const own = [principal.name, agent, said.messageId, said.text, JSON.stringify(said.data)];
-    if (said.context !== '') await refuseWhileClientRuns(core, workflowIdOf(said.context), said.messageId);
+    if (said.context !== '') await refuseWhileClientRuns(core, toConversationId(said.context), said.messageId);
     return submit(said.context === '' ? `a2a-${shortHash(own)}` : said.context, said, { start: { agent } }, untilAsked);
   };
 

@@ -4,10 +4,8 @@ import type { PerduraClient } from '../../client.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { byTurn } from '../../records/turn-end.js';
 import type { Conversations } from '../core/conversations.js';
-import { isOver } from '../core/turns/one-turn.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { invalid, readAs } from '../core/read-body.js';
-import { isRunning, statusOf as statusOfConversation } from '../core/status-of.js';
+import { isOver, isRunning, readStatus } from '../core/turn-status.js';
+import { toConversationId, invalid, readAs } from '../core/read-body.js';
 import { lastTime, stateOf, taskOf, type TaskFacts } from './task.js';
 import { MAX_CONTEXT, readTaskId, taskName } from './task-id.js';
 import type { State, Task } from './wire.js';
@@ -74,7 +72,7 @@ function timeOf({ entries }: TaskFacts): number {
 }
 
 async function tasksOf(core: Conversations, context: string): Promise<readonly TaskFacts[]> {
-  const id = workflowIdOf(context);
+  const id = toConversationId(context);
   const { client } = core;
   if ((await isRunning(client, id)) === undefined) return [];
   const [entries, ends, status] = await Promise.all([client.history(id), client.turnEnds(id), runningStatus(client, id)]);
@@ -92,5 +90,5 @@ async function tasksOf(core: Conversations, context: string): Promise<readonly T
 
 /** Undefined where it has ended; null where no worker says what it does. */
 async function runningStatus(client: PerduraClient, id: string) {
-  return (await isRunning(client, id)) === true ? statusOfConversation(client, id) : undefined;
+  return (await isRunning(client, id)) === true ? readStatus(client, id) : undefined;
 }

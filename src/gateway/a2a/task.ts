@@ -3,8 +3,8 @@ import type { Pending } from '../../client.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { isFromPerson, shownText, type Entry, type JsonObject, type JsonValue } from '../../records/message.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
-import { textsOf } from '../core/turns/turn-texts.js';
+import { describeClientWait } from '../core/client-calls.js';
+import { textsIn } from '../core/answer.js';
 import { codeOf } from './answers.js';
 import type { TaskName } from './task-id.js';
 import type { Artifact, Message, Part, State, Status, Task } from './wire.js';
@@ -87,7 +87,7 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
 
 /** Each text that the model has said is one, as it said it; an answer that had to be of a schema is data. */
 export function artifactsOf({ name, entries, end }: TaskFacts): readonly Artifact[] {
-  const said = textsOf(entries.filter(({ turn }) => turn === name.turn));
+  const said = textsIn(entries.filter(({ turn }) => turn === name.turn));
   const texts = said.length === 0 && end !== undefined && end.text !== '' ? [end.text] : said;
   const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
   return texts.map((text, at) => {
@@ -127,7 +127,7 @@ export function askingParts(waiting: readonly Pending[]): readonly Part[] {
     ...(input !== undefined && { arguments: input }),
     ...(conversation !== via && { conversation }),
   }));
-  const client = clientWaitInWords(waiting[0]?.via ?? '', waiting);
+  const client = describeClientWait(waiting[0]?.via ?? '', waiting);
   return [{ text: [...words, ...(client === undefined ? [] : [client])].join('\n\n') }, { data: { asks } }];
 }
 

@@ -2,9 +2,9 @@
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
-import type { Answer } from '../core/calls/answered-calls.js';
-import { checkedTools } from '../core/calls/client-tools.js';
-import { mediaOf, type SuppliedFile } from '../core/media-source.js';
+import type { CallAnswer } from '../core/answer-calls.js';
+import { checkTools } from '../core/client-calls.js';
+import { toMedia, type SuppliedFile } from '../core/attachments.js';
 import { invalid, optional } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
@@ -40,7 +40,7 @@ export type Wish =
   | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
   /** In place of what was answered before to the message of this id, and of all after it. */
   | { readonly kind: 'again'; readonly message: Message & { readonly id: string } }
-  | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly Answer[] };
+  | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly CallAnswer[] };
 
 /** Throws a refusal. */
 export function wishOf({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
@@ -65,7 +65,7 @@ export function wishOf({ messages, trigger, messageId, tools: brought = [] }: Ch
 
 function toolsOf(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[] {
   const named = Array.isArray(given) ? given : Object.entries(given).map(([name, one]) => ({ ...one, name }));
-  return checkedTools(
+  return checkTools(
     named.map(({ name, description, inputSchema, parameters = {} }) => ({
       name,
       ...(description !== undefined && { description }),
@@ -89,7 +89,7 @@ const filePart = z.looseObject({
 function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } {
   const texts = parts.flatMap((one) => textPart.safeParse(one).data?.text ?? []);
   const files = parts.filter(({ type }) => type === 'file').map(fileOf);
-  return { id, text: texts.join('\n\n'), ...mediaOf(files) };
+  return { id, text: texts.join('\n\n'), ...toMedia(files) };
 }
 
 function fileOf(given: unknown): SuppliedFile {
@@ -111,8 +111,8 @@ const toolPart = z.looseObject({
   approval: z.looseObject({ approved: z.boolean().optional(), reason: z.string().optional() }).optional(),
 });
 
-function answersIn({ parts }: UiMessage): Answer[] {
-  return parts.flatMap((one): Answer[] => {
+function answersIn({ parts }: UiMessage): CallAnswer[] {
+  return parts.flatMap((one): CallAnswer[] => {
     const tool = toolPart.safeParse(one).data;
     if (!tool) return [];
     const { toolCallId: callId, state, approval, output, errorText } = tool;
@@ -131,7 +131,7 @@ function answersIn({ parts }: UiMessage): Answer[] {
   });
 }
 
-function shownCall({ type, toolName, input }: z.output<typeof toolPart>): Pick<Answer, 'shown'> {
+function shownCall({ type, toolName, input }: z.output<typeof toolPart>): Pick<CallAnswer, 'shown'> {
   if (typeof input !== 'object' || input === null) return {};
   return { shown: { name: toolName ?? type.slice('tool-'.length), input: input as JsonValue } };
 }

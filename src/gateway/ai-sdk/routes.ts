@@ -2,26 +2,21 @@
 import type { Context } from 'hono';
 import { z } from '@hono/zod-openapi';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { answerCalls, toAnswered } from '../core/calls/answered-calls.js';
-import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
+import { answerCalls, refuseWhileClientRuns } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { readAs, readBody } from '../core/read-body.js';
-import { runningTurn } from '../core/turns/running-turn.js';
-import { shownTurn, viewAgain, viewOf, type ShownTurn } from '../core/turns/shown-turn.js';
-import type { AnsweredCall } from '../core/calls/waiting-calls.js';
+import { toConversationId, readAs, readBody } from '../core/read-body.js';
+import { findRunningTurn, findTurn } from '../core/turn-status.js';
+import { interactiveTurn, openTurn, openSubmitted, type TurnSource, type AnsweredCall } from '../core/interactive-turn.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { createChunks, type Chunk, type Metadata } from './chunks.js';
+import { createChunks, toOutput, type Chunk, type Metadata } from './chunks.js';
 import { chatRequest, startOf, wishOf, type Wish } from './request.js';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
-import { toOutput } from './output.js';
 import type { PerduraClient } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
-import { joinedTurn } from '../core/turns/joined-turn.js';
 
 export const CHAT_PATH = '/api/chat';
 const MAX_HISTORY = 200;
@@ -30,29 +25,29 @@ export function addAiSdkRoutes(app: GatewayApp): void {
   app.post(CHAT_PATH, async (context) => {
     const core = context.get('conversations');
     const request = await readBody(context, chatRequest);
-    const id = workflowIdOf(request.id);
+    const id = toConversationId(request.id);
     const wish = wishOf(request);
     return streamed(context, (gone) => fulfil(core, { id, wish, start: startOf(request), gone }));
   });
 
   app.get(`${CHAT_PATH}/:id/stream`, async (context) => {
     const core = context.get('conversations');
-    const id = workflowIdOf(context.req.param('id'));
-    const turn = await runningTurn(core.client, id, signalOf(context));
+    const id = toConversationId(context.req.param('id'));
+    const turn = await findRunningTurn(core.client, id, signalOf(context));
     if (turn === undefined) return context.body(null, 204);
     return streamed(context, async function* (gone) {
-      yield* shown(core, await viewAgain(core, id, turn), { gone });
+      yield* shown(core, await openTurn(core, id, turn), { gone });
     });
   });
 
   app.post(`${CHAT_PATH}/:id/stop`, async (context) => {
-    await context.get('conversations').client.interrupt(workflowIdOf(context.req.param('id')));
+    await context.get('conversations').client.interrupt(toConversationId(context.req.param('id')));
     return context.body(null, 204);
   });
 
   app.get(`${CHAT_PATH}/:id/messages`, async (context) => {
     const { client } = context.get('conversations');
-    const id = workflowIdOf(context.req.param('id'));
+    const id = toConversationId(context.req.param('id'));
     const limit = readAs(z.coerce.number().int().min(1).max(1_000).default(MAX_HISTORY), context.req.query('limit'));
     const [entries, ends] = await Promise.all([client.history(id), client.turnEnds(id)]);
     return context.json(toUiMessages(entries, ends).slice(-limit));
@@ -75,9 +70,9 @@ interface Fulfilling {
 async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfilling): AsyncGenerator<Chunk, void> {
   if (wish.kind === 'answer') {
     const { turn, decided } = await answerCalls(core.client, id, wish.answers);
-    const answered = toAnswered(wish.answers.map(({ callId, to: kind }) => ({ callId, kind })));
+    const answered = wish.answers.map(({ callId, to }) => ({ callId, isApproval: to === 'approval' }));
     const given = new Set(decided.flatMap(({ callId, kind }) => (kind === 'client-tool' ? [callId] : [])));
-    return yield* shown(core, await viewAgain(core, id, turn), { gone, messageId: wish.messageId, answered, given });
+    return yield* shown(core, await openTurn(core, id, turn), { gone, messageId: wish.messageId, answered, given });
   }
   if (wish.kind === 'again') {
     const again = await answerAgain(core, id, wish.message, gone);
@@ -85,7 +80,7 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
   }
   await refuseWhileClientRuns(core, id, wish.message.id);
   const taken = await core.submit(id, wish.message, { start, signal: gone });
-  yield* shown(core, await viewOf(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
+  yield* shown(core, await openSubmitted(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
 }
 
 interface Shown {
@@ -98,11 +93,11 @@ interface Shown {
   readonly given?: ReadonlySet<string>;
 }
 
-async function* shown(core: Conversations, view: ShownTurn, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
+async function* shown(core: Conversations, view: TurnSource, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
   const chunks = createChunks({ turn: view.turn, messageId: messageId ?? view.turn ?? view.id, ...(given && { given }) });
   yield* chunks.start();
-  for await (const one of shownTurn(core, view, showing)) {
-    const made = one.kind === 'pause' ? chunks.pause(one.waiting) : chunks.take(one.event);
+  for await (const one of interactiveTurn(core, view, showing)) {
+    const made = one.kind === 'pause' ? chunks.pause(one.waiting) : chunks.take(one.change);
     if (one.kind === 'pause' || !one.isKnown) yield* made;
   }
 }
@@ -229,7 +224,7 @@ async function answerAgain(
       ? client.retry(id, options)
       : client.edit(id, message.text, { ...options, turn: known.turn });
   const answered = again.then(({ turnId }) => turnId ?? '');
-  return { turn: await joinedTurn(client, id, { messageId, after, signal, answered }), after };
+  return { turn: await findTurn(client, id, { messageId, after, signal, answered }), after };
 }
 
 async function saidIn(client: PerduraClient, id: string): Promise<readonly Entry[]> {

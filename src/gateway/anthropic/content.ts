@@ -1,11 +1,9 @@
 /** What clients of Anthropic's API say: texts, and pictures and documents in the newest message. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
-import { attachmentNamed, type NamedSource } from '../core/attachments.js';
-import { fileOf } from '../core/media-source.js';
+import { attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';
 import { invalid, unsupported } from '../core/read-body.js';
-import type { ToolAnswer } from '../core/calls/client-calls.js';
-import { checkedTools, type MustCall } from '../core/calls/client-tools.js';
+import { type ToolAnswer, checkTools, type MustCall } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const source = z.looseObject({
@@ -66,7 +64,7 @@ export function readPrompt({ messages, system, tools = [], tool_choice: choice }
   return {
     ...turns,
     tools: readTools(tools, choice),
-    media: mediaOf(messages.at(-1)?.content ?? '', `messages.${messages.length - 1}`),
+    media: toMedia(messages.at(-1)?.content ?? '', `messages.${messages.length - 1}`),
     ...(instructions !== '' && { instructions }),
   };
 }
@@ -84,7 +82,7 @@ function readTools(
   if (choice !== 'auto' && !mustCall) throw unsupported(`a tool_choice of the type ${JSON.stringify(choice.slice(0, 40))}`, 'tool_choice');
   if (tools.length === 0 && !mustCall) return [];
   if (isSingle) throw unsupported('a model that calls one tool at a time', 'tool_choice.disable_parallel_tool_use');
-  return checkedTools(
+  return checkTools(
     tools.map(({ type, name, description, input_schema: schema = {} }, at) => {
       if (type !== undefined && type !== null && type !== 'custom')
         throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
@@ -125,7 +123,7 @@ function textOf(given: Content, where: string): string {
 /** They are no text, or stand elsewhere. */
 const SILENT: ReadonlySet<string> = new Set(['image', 'document', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result']);
 
-function mediaOf(given: Content, where: string): Media {
+function toMedia(given: Content, where: string): Media {
   const media: Partial<Record<MediaKind, MediaSource[]>> = {};
   if (typeof given === 'string') return media;
   for (const [at, one] of given.entries()) {
@@ -146,7 +144,7 @@ function pictureOf({ source: from }: Block, param: string): MediaSource {
 function documentOf({ source: from, title }: Block, param: string): NamedSource {
   const name = title ?? undefined;
   const { type, media_type: mediaType = 'application/pdf', data, url, file_id: id } = from ?? { type: '' };
-  if (type === 'base64' && data !== undefined) return { ...fileOf({ mediaType, url: `data:;base64,${data}` }, param).source, name };
+  if (type === 'base64' && data !== undefined) return { ...toFile({ mediaType, url: `data:;base64,${data}` }, param).source, name };
   if (type === 'text' && data !== undefined && data !== '') {
     return { mediaType: 'text/plain', base64: Buffer.from(data, 'utf8').toString('base64'), name };
   }

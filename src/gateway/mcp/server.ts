@@ -8,8 +8,8 @@ import { mayAct, type Principal } from '../access/principal.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
 import { isBodyRef, shownText, type Entry, type MediaSource, type JsonValue } from '../../records/message.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
+import { refuseWhileClientRuns } from '../core/answer-calls.js';
+import { describeClientWait } from '../core/client-calls.js';
 import { addMemory } from './memory.js';
 import { conversation, json } from './tool-shapes.js';
 
@@ -210,7 +210,7 @@ async function send(client: PerduraClient, { id, text, documents, messageId, wai
   } finally {
     stopProgress();
   }
-  const waiting = clientWaitInWords(id, await client.approvals(id).catch(() => []));
+  const waiting = describeClientWait(id, await client.approvals(id).catch(() => []));
   return { conversation: id, message_id: messageId, state: 'running', ...(waiting !== undefined && { waits_for: waiting }) };
 }
 

@@ -1,6 +1,6 @@
 /** A response as an object. Pure. */
-import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
-import type { Whole } from '../core/turns/turn-texts.js';
+import { publicCallId, type ClientCall } from '../core/client-calls.js';
+import type { FinalAnswer } from '../core/answer.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 
 export interface ResponseHead {
@@ -61,7 +61,7 @@ export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in
   return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
 }
 
-export function endedResponse(head: ResponseHead, { result, texts, calls }: Whole, retakes: readonly number[] = []): object {
+export function endedResponse(head: ResponseHead, { result, texts, calls }: FinalAnswer, retakes: readonly number[] = []): object {
   const status = statusOf(result);
   const { usage, error } = result;
   return {

@@ -1,7 +1,7 @@
 /** Tools that a request of OpenAI's clients brings. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject } from '../../records/message.js';
-import { checkedTools, type MustCall } from '../core/calls/client-tools.js';
+import { checkTools, type MustCall } from '../core/client-calls.js';
 import { optional, unsupported } from '../core/read-body.js';
 
 const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };
@@ -32,7 +32,7 @@ export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_too
   const mustCall = mustCallOf(choice);
   if (tools.length === 0 && mustCall === undefined) return [];
   if (!parallel) throw unsupported('a model that calls one tool at a time', 'parallel_tool_calls');
-  return checkedTools(
+  return checkTools(
     tools.map(({ type, function: nested, ...own }, at) => {
       if (type !== 'function') throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
       const { name = '', description, parameters } = nested ?? own;
