@@ -9,7 +9,7 @@ import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js'
 import { mayAct, type Principal } from '../access/principal.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
-import { createClientOfNoTenant, createTenantClient } from './client.js';
+import { createClientOfNoTenant, createTenantClient } from '../../client/tenants/client.js';
 
 export interface TenantOptions {
   readonly client: PerduraClient;
@@ -21,7 +21,7 @@ export interface TenantOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Of those that asked last: readers of one tenant share what they wait for (core/turns/turn-ends.ts). */
+/** Of those that asked last: readers of one tenant share what they wait for (core/follow-turn.ts). */
 const MAX_TENANTS = 1_000;
 
 /** After it is known who asks. */
