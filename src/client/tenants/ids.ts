@@ -28,15 +28,15 @@ export function createTenantIds(tenant: string, key: string): TenantIds {
       .digest('hex')
       .slice(0, digits);
   const prefix = `t-${hash('tenant', '', 12)}-`;
-  const familyOf = (publicId: string): string => hash('family', FAMILY.exec(publicId)?.[0] ?? publicId, 16);
+  const hashFamily = (publicId: string): string => hash('family', FAMILY.exec(publicId)?.[0] ?? publicId, 16);
   return {
     prefix,
     toWorkflowId(publicId) {
       if (!ID_PATTERN.test(publicId) && !CHILD_PATTERN.test(publicId)) throw noId(publicId);
       const [own = '', ...below] = publicId.split(':');
-      return [`${prefix}${familyOf(own)}${hash('id', own, 32)}`, ...below].join(':');
+      return [`${prefix}${hashFamily(own)}${hash('id', own, 32)}`, ...below].join(':');
     },
-    toPrefix: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${familyOf(publicPrefix)}` : undefined),
+    toPrefix: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${hashFamily(publicPrefix)}` : undefined),
   };
 }
 

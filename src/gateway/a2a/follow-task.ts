@@ -3,7 +3,7 @@ import type { Conversations, Submitted } from '../core/conversations.js';
 import { turnStream, withLooks, type TurnDelta } from '../core/turn-stream.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { endedTask, readTask, waitingIn } from './read-task.js';
-import { isTerminal, stateOf, taskOf } from './task.js';
+import { isTerminal, decideState, renderTask } from './task.js';
 import { createTaskEvents, type TaskEvents } from './task-events.js';
 import type { TaskName } from './task-id.js';
 import type { Message, Update } from './wire.js';
@@ -50,8 +50,8 @@ export async function* followTask(core: Conversations, wanted: FollowingTask): A
     const { value: first } = await deltas.next();
     if (first) events.show(first.view);
     const facts = await readTask(core, name, signal);
-    yield { task: isTerminal(facts) ? taskOf(facts) : taskOf(facts, { artifacts: events.artifacts() }) };
-    if (isTerminal(facts) || (untilAsked && stateOf(facts) === 'TASK_STATE_INPUT_REQUIRED')) return;
+    yield { task: isTerminal(facts) ? renderTask(facts) : renderTask(facts, { artifacts: events.artifacts() }) };
+    if (isTerminal(facts) || (untilAsked && decideState(facts) === 'TASK_STATE_INPUT_REQUIRED')) return;
     const ended = first && { ...first, changes: first.changes.filter(({ kind }) => kind === 'finished') };
     yield* toUpdates(core, wanted, ended ? after(ended, deltas) : deltas, events);
   } finally {

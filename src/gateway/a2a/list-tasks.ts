@@ -6,7 +6,7 @@ import { byTurn } from '../../records/turn-end.js';
 import type { Conversations } from '../core/conversations.js';
 import { isOver, isRunning, readStatus } from '../core/turn-status.js';
 import { toConversationId, invalid, readAs } from '../core/read-body.js';
-import { lastTime, stateOf, taskOf, type TaskFacts } from './task.js';
+import { lastTime, decideState, renderTask, type TaskFacts } from './task.js';
 import { MAX_CONTEXT, readTaskId, taskName } from './task-id.js';
 import type { State, Task } from './wire.js';
 
@@ -39,16 +39,16 @@ export async function listTasks(core: Conversations, wanted: Listing, signal: Ab
   const found: TaskFacts[] = [];
   for (let at = 0; at < contexts.length; at += AT_ONCE) {
     signal.throwIfAborted();
-    found.push(...(await Promise.all(contexts.slice(at, at + AT_ONCE).map((context) => tasksOf(core, context)))).flat());
+    found.push(...(await Promise.all(contexts.slice(at, at + AT_ONCE).map((context) => readTasks(core, context)))).flat());
   }
   const since = statusTimestampAfter === undefined ? -Infinity : Date.parse(statusTimestampAfter);
   const fit = found
-    .filter((facts) => (wanted.state === undefined || stateOf(facts) === wanted.state) && timeOf(facts) >= since)
-    .sort((a, b) => timeOf(b) - timeOf(a) || byTurn(b.name, a.name));
+    .filter((facts) => (wanted.state === undefined || decideState(facts) === wanted.state) && readTime(facts) >= since)
+    .sort((a, b) => readTime(b) - readTime(a) || byTurn(b.name, a.name));
   const begin = wanted.pageToken === '' ? 0 : afterToken(fit, wanted.pageToken);
   const page = fit.slice(begin, begin + pageSize);
   return {
-    tasks: page.map((facts) => listed(taskOf(facts, { historyLength }), wanted.includeArtifacts === true)),
+    tasks: page.map((facts) => listed(renderTask(facts, { historyLength }), wanted.includeArtifacts === true)),
     nextPageToken: begin + page.length < fit.length ? (page.at(-1)?.name.task ?? '') : '',
     pageSize,
     totalSize: fit.length,
@@ -67,11 +67,11 @@ function afterToken(fit: readonly TaskFacts[], token: string): number {
   throw invalid('pageToken is none of this gateway', 'pageToken');
 }
 
-function timeOf({ entries }: TaskFacts): number {
+function readTime({ entries }: TaskFacts): number {
   return lastTime(entries) ?? 0;
 }
 
-async function tasksOf(core: Conversations, context: string): Promise<readonly TaskFacts[]> {
+async function readTasks(core: Conversations, context: string): Promise<readonly TaskFacts[]> {
   const id = toConversationId(context);
   const { client } = core;
   if ((await isRunning(client, id)) === undefined) return [];

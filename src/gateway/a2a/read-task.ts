@@ -21,17 +21,17 @@ export async function readTask(core: Conversations, name: TaskName, signal: Abor
   const waiting = isLatest && status.pendingApprovals > 0 ? await core.client.approvals(name.conversation) : [];
   return {
     name,
-    entries: await entriesOf(core, name),
+    entries: await readEntries(core, name),
     waiting,
     isQueued: status !== null && turnNumber(name.turn) > status.turn,
   };
 }
 
 export async function endedTask(core: Conversations, name: TaskName, { stopReason, error, text }: TurnResult): Promise<TaskFacts> {
-  return { name, entries: await entriesOf(core, name), waiting: [], end: { stopReason, text, ...(error && { error }) } };
+  return { name, entries: await readEntries(core, name), waiting: [], end: { stopReason, text, ...(error && { error }) } };
 }
 
-async function entriesOf({ client }: Conversations, { conversation, turn }: TaskName): Promise<readonly Entry[]> {
+async function readEntries({ client }: Conversations, { conversation, turn }: TaskName): Promise<readonly Entry[]> {
   return (await client.history(conversation)).filter((entry) => entry.turn === turn);
 }
 

@@ -7,7 +7,7 @@
  */
 import { callTexts, type TurnView } from '../../records/turn-view.js';
 import type { Change } from '../core/turn-stream.js';
-import { artifactsOf, artifact, byAgent, statusOf, type TaskFacts } from './task.js';
+import { renderArtifacts, artifact, byAgent, renderStatus, type TaskFacts } from './task.js';
 import type { TaskName } from './task-id.js';
 import type { Artifact, Part, Status, Update } from './wire.js';
 
@@ -87,12 +87,12 @@ export function createTaskEvents(name: TaskName): TaskEvents {
           return [];
       }
     },
-    ask: (facts) => [{ statusUpdate: { ...ids, status: statusOf(facts) } }],
+    ask: (facts) => [{ statusUpdate: { ...ids, status: renderStatus(facts) } }],
     end(facts) {
-      const texts = artifactsOf(facts).map(({ parts: [part = { text: '' }] }) => ({ part, isOpen: false }));
+      const texts = renderArtifacts(facts).map(({ parts: [part = { text: '' }] }) => ({ part, isOpen: false }));
       const stopReason = facts.end?.stopReason;
       const metadata = stopReason !== undefined && { metadata: { stopReason } };
-      return [...turnInto(texts, true), { statusUpdate: { ...ids, status: statusOf(facts), ...metadata } }];
+      return [...turnInto(texts, true), { statusUpdate: { ...ids, status: renderStatus(facts), ...metadata } }];
     },
     artifacts: () => shown.flatMap(({ text }, at) => (text === '' ? [] : [artifact(name, at, { text })])),
   };

@@ -12,7 +12,7 @@ import type { Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
 import { toMedia, type SuppliedFile } from '../core/attachments.js';
 import { invalid } from '../core/read-body.js';
-import { createUpdates, promptStopOf, replayOf } from './updates.js';
+import { createUpdates, toPromptStop, toReplay } from './updates.js';
 
 export interface AcpOptions {
   readonly conversations: Conversations;
@@ -102,10 +102,10 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
       const question = (await client.approvals(sessionId)).find(({ kind }) => kind === 'question');
       // The prompt would wait behind a call that this client cannot answer; `refusal` is the protocol's word for a prompt that was not taken.
       if (!question && (await tellsClientWait())) return { stopReason: 'refusal' };
-      const text = textOf(blocks);
+      const text = readText(blocks);
       const { turn, live } = question
         ? await answerTo(sessionId, question, text, signal)
-        : await sent(sessionId, messageOf(blocks, text), signal);
+        : await sent(sessionId, toMessage(blocks, text), signal);
       if (cancelled.has(sessionId)) await client.interrupt(sessionId, 'by its client');
       await askWhatWaits();
       const updates = createUpdates(turn ?? 'reset');
@@ -121,7 +121,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
           }
           if (change.kind === 'asked' && change.what === 'client-tool' && (await tellsClientWait())) return { stopReason: 'end_turn' };
           if (change.kind !== 'finished') continue;
-          const stopReason = promptStopOf(change.result.stopReason);
+          const stopReason = toPromptStop(change.result.stopReason);
           if (stopReason !== undefined) return { stopReason };
           throw RequestError.internalError(undefined, change.result.error?.message ?? 'the turn failed');
         }
@@ -158,7 +158,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     .onRequest(methods.agent.session.load, ({ params: { sessionId }, client: peer }) =>
       asked(sessionId, async () => {
         for (const entry of await client.history(sessionId)) {
-          for (const update of replayOf(entry)) await peer.notify(methods.client.session.update, { sessionId, update });
+          for (const update of toReplay(entry)) await peer.notify(methods.client.session.update, { sessionId, update });
         }
         return {};
       }),
@@ -172,24 +172,24 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     });
 }
 
-function messageOf(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {
+function toMessage(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {
   const files = blocks.flatMap((block): SuppliedFile[] => {
     if (block.type === 'image') return [{ mediaType: block.mimeType, url: `data:;base64,${block.data}` }];
     if (block.type === 'audio') throw invalid('sound is not taken here: send words, pictures, PDF or text files');
-    return block.type === 'resource' ? [resourceOf(block.resource)] : [];
+    return block.type === 'resource' ? [readResource(block.resource)] : [];
   });
   return { id: randomUUID(), text, ...toMedia(files) };
 }
 
 /** What of the editor's files stands in the prompt itself. */
-function resourceOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
+function readResource(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
   const base64 = 'blob' in resource ? resource.blob : Buffer.from(resource.text, 'utf8').toString('base64');
   return { mediaType: '', url: `data:;base64,${base64}`, name: resource.uri.slice(0, MAX_NAME) };
 }
 
 const MAX_NAME = 500;
 
-function textOf(blocks: readonly ContentBlock[]): string {
+function readText(blocks: readonly ContentBlock[]): string {
   return blocks
     .flatMap((block) => {
       if (block.type === 'text') return [block.text];

@@ -64,7 +64,7 @@ export function createUpdates(turn: string): Updates {
 }
 
 /** What was said before, for a client that loads the session. */
-export function replayOf({ message, slot }: Entry): readonly SessionUpdate[] {
+export function toReplay({ message, slot }: Entry): readonly SessionUpdate[] {
   const messageId = `entry.${slot}`;
   switch (message.role) {
     case 'user':
@@ -93,7 +93,7 @@ function finishedCall(toolCallId: string, outcome: string, text: string): Sessio
 }
 
 /** Undefined where the turn failed: that is an error of the request. */
-export function promptStopOf(reason: StopReason): PromptStop | undefined {
+export function toPromptStop(reason: StopReason): PromptStop | undefined {
   switch (reason) {
     case 'end':
     case 'continues':

@@ -10,7 +10,7 @@ import { interactiveTurn, openTurn, openSubmitted, type Reader, type TurnSource 
 import { readStatus } from '../core/turn-status.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createFrames, PROTOCOL, type Frame } from './frames.js';
-import { runRequest, startOf, wishOf, type RunRequest, type Wish } from './request.js';
+import { runRequest, readStart, readWish, type RunRequest, type Wish } from './request.js';
 
 const PATH = '/agui';
 
@@ -18,7 +18,7 @@ export function addAguiRoutes(app: GatewayApp): void {
   app.post(PATH, async (context) => {
     const core = context.get('conversations');
     const request = await readBody(context, runRequest);
-    const [wish, start] = [wishOf(request), startOf(request)];
+    const [wish, start] = [readWish(request), readStart(request)];
     return streamed(context, (gone) => fulfil(core, { request, wish, start, gone }));
   });
 
@@ -36,7 +36,7 @@ export function answerAguiProblem(context: Context, { status, type, message }: P
 interface Fulfilling {
   readonly request: RunRequest;
   readonly wish: Wish;
-  readonly start: ReturnType<typeof startOf>;
+  readonly start: ReturnType<typeof readStart>;
   readonly gone: AbortSignal;
 }
 

@@ -43,8 +43,8 @@ export type Wish =
   | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly CallAnswer[] };
 
 /** Throws a refusal. */
-export function wishOf({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
-  const tools = toolsOf(brought);
+export function readWish({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
+  const tools = readTools(brought);
   const named = messages.find(({ id }) => id === messageId);
   const last = messages.at(-1);
   if (trigger === 'submit-message') {
@@ -59,11 +59,11 @@ export function wishOf({ messages, trigger, messageId, tools: brought = [] }: Ch
   const user = messages.findLast(({ role }) => role === 'user');
   if (!user) throw invalid('there is no message of the user to answer');
   const isEdit = messageId === user.id;
-  const message = { ...messageOf(user), ...(tools.length > 0 && { tools }) };
+  const message = { ...toMessage(user), ...(tools.length > 0 && { tools }) };
   return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message };
 }
 
-function toolsOf(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[] {
+function readTools(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[] {
   const named = Array.isArray(given) ? given : Object.entries(given).map(([name, one]) => ({ ...one, name }));
   return checkTools(
     named.map(({ name, description, inputSchema, parameters = {} }) => ({
@@ -74,7 +74,7 @@ function toolsOf(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[
   );
 }
 
-export function startOf({ agent, scope, title, model }: ChatRequest): StartOptions {
+export function readStart({ agent, scope, title, model }: ChatRequest): StartOptions {
   return Object.fromEntries(Object.entries({ agent, scope, title, model }).filter(([, value]) => value !== undefined));
 }
 
@@ -86,13 +86,13 @@ const filePart = z.looseObject({
   filename: optional(z.string().max(500)),
 });
 
-function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } {
+function toMessage({ id, parts }: UiMessage): Message & { readonly id: string } {
   const texts = parts.flatMap((one) => textPart.safeParse(one).data?.text ?? []);
-  const files = parts.filter(({ type }) => type === 'file').map(fileOf);
+  const files = parts.filter(({ type }) => type === 'file').map(readFile);
   return { id, text: texts.join('\n\n'), ...toMedia(files) };
 }
 
-function fileOf(given: unknown): SuppliedFile {
+function readFile(given: unknown): SuppliedFile {
   const file = filePart.safeParse(given);
   if (!file.success) throw invalid('a file needs a mediaType and a url');
   const { mediaType, url, filename: name } = file.data;

@@ -10,7 +10,7 @@ import { findRunningTurn, findTurn } from '../core/turn-status.js';
 import { interactiveTurn, openTurn, openSubmitted, type TurnSource, type AnsweredCall } from '../core/interactive-turn.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createChunks, toOutput, type Chunk, type Metadata } from './chunks.js';
-import { chatRequest, startOf, wishOf, type Wish } from './request.js';
+import { chatRequest, readStart, readWish, type Wish } from './request.js';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
@@ -26,8 +26,8 @@ export function addAiSdkRoutes(app: GatewayApp): void {
     const core = context.get('conversations');
     const request = await readBody(context, chatRequest);
     const id = toConversationId(request.id);
-    const wish = wishOf(request);
-    return streamed(context, (gone) => fulfil(core, { id, wish, start: startOf(request), gone }));
+    const wish = readWish(request);
+    return streamed(context, (gone) => fulfil(core, { id, wish, start: readStart(request), gone }));
   });
 
   app.get(`${CHAT_PATH}/:id/stream`, async (context) => {
@@ -63,7 +63,7 @@ export function answerChatProblem(context: Context, { status, message, retryAfte
 interface Fulfilling {
   readonly id: string;
   readonly wish: Wish;
-  readonly start: ReturnType<typeof startOf>;
+  readonly start: ReturnType<typeof readStart>;
   readonly gone: AbortSignal;
 }
 
@@ -153,7 +153,7 @@ function userMessage({ message, messageId, turn, slot }: Entry): ShownMessage {
   const text = message.role === 'user' ? partSchema(shownText(message.text)).text : '';
   const media = message.role === 'user' ? sourcesIn(message).flatMap(({ source }) => filePart(source)) : [];
   const parts: ShownPart[] = [...media, ...(text === '' ? [] : [{ type: 'text', text, state: 'done' } as const])];
-  return { id: messageId === undefined ? `${turn}-${slot}` : pageIdOf(messageId), role: 'user', parts, metadata: { turn } };
+  return { id: messageId === undefined ? `${turn}-${slot}` : toPageId(messageId), role: 'user', parts, metadata: { turn } };
 }
 
 function filePart(source: MediaSource): ShownPart[] {
@@ -195,7 +195,7 @@ function toolPart(
 
 const AGAIN = /~again-(\d{1,6})$/;
 
-function pageIdOf(messageId: string): string {
+function toPageId(messageId: string): string {
   return messageId.replace(AGAIN, '');
 }
 
@@ -213,14 +213,14 @@ async function answerAgain(
   signal: AbortSignal,
 ): Promise<Again | undefined> {
   const said = await saidIn(client, id);
-  const known = said.findLast(({ messageId }) => pageIdOf(messageId ?? '') === message.id);
+  const known = said.findLast(({ messageId }) => toPageId(messageId ?? '') === message.id);
   if (known === undefined) return undefined;
   const times = Number(AGAIN.exec(known.messageId ?? '')?.[1] ?? 0);
   const messageId = `${message.id}~again-${times + 1}`;
   const after = await client.newestCursor(id);
   const options = { messageId, signal };
   const again =
-    known.turn === said.at(-1)?.turn && textOf(known) === message.text
+    known.turn === said.at(-1)?.turn && textIn(known) === message.text
       ? client.retry(id, options)
       : client.edit(id, message.text, { ...options, turn: known.turn });
   const answered = again.then(({ turnId }) => turnId ?? '');
@@ -235,6 +235,6 @@ async function saidIn(client: PerduraClient, id: string): Promise<readonly Entry
   return entries.filter(({ message }) => isFromPerson(message));
 }
 
-function textOf({ message }: Entry): string | undefined {
+function textIn({ message }: Entry): string | undefined {
   return message.role === 'user' && typeof message.text === 'string' ? message.text : undefined;
 }

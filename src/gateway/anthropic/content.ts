@@ -60,7 +60,7 @@ export interface Conversed extends Supplied {
 export function readPrompt({ messages, system, tools = [], tool_choice: choice }: z.output<z.ZodObject<typeof prompt>>): Conversed {
   const turns = inTurns(messages.flatMap(({ role, content: given }, at) => spokenIn(role, given, `messages.${at}`)));
   if (messages.at(-1)?.role !== 'user') throw invalid('messages: the last one must be of the user', 'messages');
-  const instructions = system === undefined ? '' : textOf(system, 'system');
+  const instructions = system === undefined ? '' : readText(system, 'system');
   return {
     ...turns,
     tools: readTools(tools, choice),
@@ -94,7 +94,7 @@ function readTools(
 
 /** Answers of tools come before the words beside them. */
 function spokenIn(role: 'user' | 'assistant', given: Content, where: string): readonly Spoken[] {
-  const text = textOf(given, where);
+  const text = readText(given, where);
   const blocks = typeof given === 'string' ? [] : given;
   if (role === 'assistant') {
     const calls = blocks.flatMap(({ type, id = '', name = '', input = {} }): SuppliedCall[] =>
@@ -103,13 +103,13 @@ function spokenIn(role: 'user' | 'assistant', given: Content, where: string): re
     return [{ role, text, ...(calls.length > 0 && { calls }) }];
   }
   const answers = blocks.flatMap(({ type, tool_use_id: id = '', content: said = '', is_error: isError }): ToolAnswer[] =>
-    type === 'tool_result' ? [{ id, output: textOf(said, where), isError: isError === true }] : [],
+    type === 'tool_result' ? [{ id, output: readText(said, where), isError: isError === true }] : [],
   );
   if (answers.length === 0) return [{ role, text }];
   return [{ role: 'tool', answers }, ...(text === '' ? [] : [{ role, text }])];
 }
 
-function textOf(given: Content, where: string): string {
+function readText(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap(({ type, text }, at) => {
@@ -128,20 +128,20 @@ function toMedia(given: Content, where: string): Media {
   if (typeof given === 'string') return media;
   for (const [at, one] of given.entries()) {
     const param = `${where}.content.${at}`;
-    if (one.type === 'image') (media.images ??= []).push(pictureOf(one, param));
-    if (one.type === 'document') (media.documents ??= []).push(documentOf(one, param));
+    if (one.type === 'image') (media.images ??= []).push(readPicture(one, param));
+    if (one.type === 'document') (media.documents ??= []).push(readDocument(one, param));
   }
   return media;
 }
 
-function pictureOf({ source: from }: Block, param: string): MediaSource {
+function readPicture({ source: from }: Block, param: string): MediaSource {
   if (from?.type === 'base64' && from.media_type !== undefined && from.data !== undefined)
     return { mediaType: from.media_type, base64: from.data };
   if (from?.type === 'file' && from.file_id !== undefined) return attachmentNamed(from.file_id, `${param}.source.file_id`);
   throw invalid(`${param}: a picture must be sent as base64, with its media_type, or as a file, with its file_id`, param);
 }
 
-function documentOf({ source: from, title }: Block, param: string): NamedSource {
+function readDocument({ source: from, title }: Block, param: string): NamedSource {
   const name = title ?? undefined;
   const { type, media_type: mediaType = 'application/pdf', data, url, file_id: id } = from ?? { type: '' };
   if (type === 'base64' && data !== undefined) return { ...toFile({ mediaType, url: `data:;base64,${data}` }, param).source, name };

@@ -16,7 +16,7 @@ function stopReason({ result, calls }: FinalAnswer): string {
   return STOP[result.stopReason] ?? 'end_turn';
 }
 
-function usageOf({ usage }: TurnResult): object {
+function toUsage({ usage }: TurnResult): object {
   return {
     input_tokens: usage.inputTokens - usage.cachedTokens,
     cache_creation_input_tokens: 0,
@@ -39,7 +39,7 @@ export function message(head: MessageHead, answer: FinalAnswer): object {
     ],
     stop_reason: stopReason(answer),
     stop_sequence: null,
-    usage: usageOf(answer.result),
+    usage: toUsage(answer.result),
   };
 }
 
@@ -87,7 +87,7 @@ export function messageEnd(head: MessageHead, answer: FinalAnswer, hasText: bool
   const delta = { stop_reason: stopReason(answer), stop_sequence: null };
   return [
     ...callBlocks(head, answer, hasText ? 1 : 0),
-    { type: 'message_delta', ...{ delta, usage: usageOf(answer.result) } },
+    { type: 'message_delta', ...{ delta, usage: toUsage(answer.result) } },
     { type: 'message_stop' },
   ];
 }

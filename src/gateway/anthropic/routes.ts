@@ -6,7 +6,7 @@ import { signalOf, type GatewayApp } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed } from '../core/errors.js';
 import { submitSupplied, answerNamed } from '../core/go-on.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
-import { agentOf, idempotencyKey, optional, readBody, unsupported } from '../core/read-body.js';
+import { readAgent, idempotencyKey, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './content.js';
@@ -95,7 +95,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
       (await submitSupplied(core, {
         principal: context.get('principal').name,
         user: body.metadata?.user_id ?? '',
-        agent: await agentOf(context, body.model),
+        agent: await readAgent(context, body.model),
         supplied,
         key,
         beside,

@@ -68,22 +68,22 @@ async function look(client: Client, kind: MediaKind, source: MediaSource): Promi
   if (isUpload(source)) {
     const { mediaType } = await client.uploaded(source.ref).catch(refuse);
     if (mediaType === TEXT_TYPE) return { bytes: await client.uploadedBytes(source.ref).catch(refuse) };
-    return { kind: kindOf(mediaType), source: { mediaType, ref: source.ref } };
+    return { kind: toKind(mediaType), source: { mediaType, ref: source.ref } };
   }
   if (kind !== 'documents') return { kind, source };
   if (!('base64' in source)) return { kind, source: 'url' in source ? { mediaType: source.mediaType, url: source.url } : source };
   const { base64 } = source;
   const bytes = Buffer.from(base64, 'base64');
   const mediaType = fileTypeOf(bytes);
-  if (mediaType === undefined) throw notTaken(`by its content the file ${nameOf(source)} is no ${TAKEN_FILES}`);
-  return mediaType === TEXT_TYPE ? { bytes } : { kind: kindOf(mediaType), source: { mediaType, base64 } };
+  if (mediaType === undefined) throw notTaken(`by its content the file ${quoteName(source)} is no ${TAKEN_FILES}`);
+  return mediaType === TEXT_TYPE ? { bytes } : { kind: toKind(mediaType), source: { mediaType, base64 } };
 }
 
-function kindOf(mediaType: string): MediaKind {
+function toKind(mediaType: string): MediaKind {
   return mediaType.startsWith('image/') ? 'images' : 'documents';
 }
 
-function nameOf({ name, mediaType }: NamedSource): string {
+function quoteName({ name, mediaType }: NamedSource): string {
   return JSON.stringify((name ?? mediaType).slice(0, 80));
 }
 

@@ -60,7 +60,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
   };
 
   /** The turn that a message joined, when it has. */
-  const turnOf = (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
+  const waitForTurn = (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
     const answered = client.send(id, message, { signal }).then(({ turnId }) => {
       if (turnId === null)
         throw new ClientError('closed', `${message.id} has no turn in ${id}: it was taken back, or the session was cleared`);
@@ -85,7 +85,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
       }
       const { messageId, turnId, acceptedAs, position } = await client.enqueue(id, message);
       const after = acceptedAs === 'duplicate' ? OLDEST : before;
-      const turn = turnId ?? (await turnOf(id, message, after, signal));
+      const turn = turnId ?? (await waitForTurn(id, message, after, signal));
       return { conversation: id, messageId, turn, acceptedAs, position, after };
     },
 

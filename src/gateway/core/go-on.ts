@@ -7,7 +7,7 @@ import { answerClientCalls, readCallIds, fromSubmitted, type AnswerSource } from
 import { GatewayError } from './errors.js';
 import { invalid } from './read-body.js';
 import { callsIn, refuseLateChoice } from './client-calls.js';
-import { familyOf, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
+import { toFamily, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
 
 export type Beside = Omit<Message, 'id' | 'text'>;
 
@@ -25,7 +25,7 @@ export interface Stateless extends Asking {
 /** The request's history decides (supplied-history.ts). */
 export async function submitSupplied(core: Conversations, stateless: Stateless): Promise<AnswerSource> {
   const { supplied, key, beside, signal, ...asking } = stateless;
-  const family = familyOf(asking, supplied);
+  const family = toFamily(asking, supplied);
   const start = { agent: asking.agent };
   if (supplied.answers) {
     const goes = await answerWaiting(core, family, stateless);
@@ -34,7 +34,7 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
   const id = key ?? randomUUID();
   const newest = supplied.said.at(-1)?.text ?? '';
   if (supplied.said.length > 1 && !supplied.answers) {
-    for (const member of await membersOf(core, family)) {
+    for (const member of await listMembers(core, family)) {
       const entries = await core.client.history(member);
       if (entries.some(({ messageId }) => messageId === id))
         return fromSubmitted(await core.submit(member, { ...beside, id, text: newest }, { signal }));
@@ -101,7 +101,7 @@ function wordsBeside(
 }
 
 /** Latest first. */
-async function membersOf({ client }: Conversations, family: string): Promise<readonly string[]> {
+async function listMembers({ client }: Conversations, family: string): Promise<readonly string[]> {
   const listed = await client.list({ limit: MAX_FAMILY, idPrefix: `${family}-` });
   return listed.map(({ id }) => id);
 }

@@ -44,7 +44,7 @@ export function idempotencyKey(context: GatewayContext): string | undefined {
 }
 
 /** The agent of a `model`: its name, also as `agent:NAME`. Where agents are not listed, the worker knows. */
-export async function agentOf(context: GatewayContext, model: string): Promise<string> {
+export async function readAgent(context: GatewayContext, model: string): Promise<string> {
   const name = model.replace(/^agent:/, '');
   const agents = await context.get('agents')();
   if (agents.length === 0 || agents.includes(name)) return name;

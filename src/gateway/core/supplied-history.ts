@@ -56,7 +56,7 @@ export interface Asking {
 }
 
 /** The beginning of its conversations' ids (core/family-in-the-id). */
-export function familyOf({ principal, user, agent }: Asking, { instructions = '', said }: Supplied): string {
+export function toFamily({ principal, user, agent }: Asking, { instructions = '', said }: Supplied): string {
   return `api-${shortHash([principal, user, agent, instructions, said[0]?.text ?? ''])}`;
 }
 
@@ -121,12 +121,12 @@ export function firstMessage({ instructions, said, answers, beside = '' }: Suppl
   const newest = answers === undefined ? (said.at(-1)?.text ?? '') : joinTexts([ANSWERED, beside]);
   return [
     ...(instructions === undefined ? [] : [INSTRUCTIONS, instructions, '']),
-    ...(before.length === 0 ? [] : [MARK, ...before.map(lineOf), '']),
+    ...(before.length === 0 ? [] : [MARK, ...before.map(toLine), '']),
     newest,
   ].join('\n');
 }
 
-function lineOf({ role, text, joined: words, calls }: Said): string {
+function toLine({ role, text, joined: words, calls }: Said): string {
   const made = calls?.map(({ name, arguments: given, answer }) => ({ name, arguments: given, ...(answer && { answer: answer.output }) }));
   return JSON.stringify({ role, text: joinTexts([text, ...(words ?? [])]), ...(made && { calls: made }) });
 }

@@ -77,7 +77,7 @@ export async function createMcpServer(client: PerduraClient, version: string, pr
     async (uri) => {
       const id = URI.exec(uri.href)?.[1] ?? '';
       const entries = await client.history(id);
-      return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text: transcriptOf(entries) }] };
+      return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text: renderTranscript(entries) }] };
     },
   );
   return server;
@@ -164,7 +164,7 @@ function addReading(server: McpServer, client: PerduraClient): void {
         left_out: entries.length - shown.length,
         next_after: entries.at(-1)?.slot ?? after,
       };
-      return { content: [...json(about).content, { type: 'text' as const, text: transcriptOf(shown) }] };
+      return { content: [...json(about).content, { type: 'text' as const, text: renderTranscript(shown) }] };
     },
   );
   server.registerTool(
@@ -232,16 +232,16 @@ function reportProgress({ _meta, sendNotification }: Calling): () => void {
 /** Of one tool result or argument; the conversation has the whole. */
 const MAX_LENGTH = 4_000;
 
-function transcriptOf(entries: readonly Entry[]): string {
+function renderTranscript(entries: readonly Entry[]): string {
   const parts: string[] = [];
   for (const [at, entry] of entries.entries()) {
     if (entry.turn !== entries[at - 1]?.turn) parts.push(`## ${entry.turn} · ${new Date(entry.ts * 1000).toISOString()}`);
-    parts.push(...partsOf(entry));
+    parts.push(...renderParts(entry));
   }
   return parts.join('\n\n');
 }
 
-function partsOf({ message }: Entry): string[] {
+function renderParts({ message }: Entry): string[] {
   switch (message.role) {
     case 'user':
       return [`**user**\n\n${shownText(message.text)}`];

@@ -32,7 +32,7 @@ export function completion(of: Completion, answer: FinalAnswer): object {
     created,
     model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer) }],
-    usage: usageOf(result),
+    usage: toUsage(result),
   };
 }
 
@@ -70,10 +70,10 @@ export function chunk(of: Completion, delta: object, finish: FinishReason | null
 }
 
 export function usageChunk(of: Completion, result: TurnResult): object {
-  return { ...chunk(of, {}), choices: [], usage: usageOf(result) };
+  return { ...chunk(of, {}), choices: [], usage: toUsage(result) };
 }
 
-function usageOf({ usage }: TurnResult): object {
+function toUsage({ usage }: TurnResult): object {
   return {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,

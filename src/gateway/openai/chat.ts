@@ -7,14 +7,14 @@ import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSo
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, submitSupplied, type Beside } from '../core/go-on.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
-import { toConversationId, agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { toConversationId, readAgent, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
 import { refuseFailed } from '../core/errors.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion } from './chat-frames.js';
-import { argumentsOf, content, readMessages } from './content.js';
-import { openaiErrorOf } from './errors.js';
-import { toolFields, toolsOf } from './tools.js';
+import { parseArguments, content, readMessages } from './content.js';
+import { explainError } from './errors.js';
+import { toolFields, readTools } from './tools.js';
 
 /** Names the conversation: then only the newest message of a request counts. */
 export const CONVERSATION_HEADER = 'x-perdura-conversation';
@@ -63,7 +63,7 @@ export function addChatCompletions(app: GatewayApp): void {
       return sendEvents(
         context,
         (gone) => chunks(of, withUsage, snapshots(gone)),
-        (error) => ({ data: JSON.stringify({ error: openaiErrorOf(error) }) }),
+        (error) => ({ data: JSON.stringify({ error: explainError(error) }) }),
       );
     }
     for await (const snapshot of snapshots(signal)) {
@@ -78,17 +78,17 @@ export function addChatCompletions(app: GatewayApp): void {
 async function submit(context: GatewayContext, body: z.output<typeof request>, signal: AbortSignal): Promise<AnswerSource> {
   const core: Conversations = context.get('conversations');
   if ((body.functions ?? []).length > 0) throw unsupported('functions (send them as tools)', 'functions');
-  const tools = toolsOf(body);
+  const tools = readTools(body);
   if ((body.n ?? 1) !== 1) throw unsupported('more than one answer', 'n');
   const messages = body.messages.map(({ role, content: given, tool_calls: calls = [], tool_call_id: callId }) => ({
     role,
     content: given ?? '',
-    calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: argumentsOf(made?.arguments ?? '') })),
+    calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: parseArguments(made?.arguments ?? '') })),
     ...(callId !== undefined && { callId }),
   }));
   const { media, ...supplied } = readMessages(messages, 'messages');
-  const agent = await agentOf(context, body.model);
-  const output = outputOf(body.response_format);
+  const agent = await readAgent(context, body.model);
+  const output = readOutput(body.response_format);
   const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const named = context.req.header(CONVERSATION_HEADER);
@@ -105,7 +105,7 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   return fromSubmitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
 }
 
-function outputOf(format: z.output<typeof request>['response_format']): JsonObject | undefined {
+function readOutput(format: z.output<typeof request>['response_format']): JsonObject | undefined {
   if (format === undefined || format.type === 'text') return undefined;
   const schema = format.json_schema?.schema;
   if (format.type === 'json_schema' && schema !== undefined) return schema as JsonObject;

@@ -58,12 +58,12 @@ export function readMessages(messages: readonly Message[], param: string): Conve
   let media: Media = {};
   for (const [at, message] of messages.entries()) {
     const where = `${param}.${at}`;
-    const text = textOf(message.content, where);
+    const text = readText(message.content, where);
     if (message.role === 'system' || message.role === 'developer') instructions.push(text);
     else if (message.role === 'user') spoken.push({ role: message.role, text });
     else if (message.role === 'assistant')
       spoken.push({ role: message.role, text, ...(message.calls?.length && { calls: message.calls }) });
-    else if (message.role === 'tool') spoken.push({ role: 'tool', answers: [answerOf(message, text, where)] });
+    else if (message.role === 'tool') spoken.push({ role: 'tool', answers: [readAnswer(message, text, where)] });
     else throw unsupported(`a message of the role ${JSON.stringify(message.role.slice(0, 40))}`, `${where}.role`);
     if (at === messages.length - 1) media = toMedia(message.content, where);
   }
@@ -73,13 +73,13 @@ export function readMessages(messages: readonly Message[], param: string): Conve
   return { ...turns, media, ...(joined !== '' && { instructions: joined }) };
 }
 
-function answerOf({ callId }: Message, output: string, where: string): ToolAnswer {
+function readAnswer({ callId }: Message, output: string, where: string): ToolAnswer {
   if (callId === undefined) throw invalid('a message of a tool needs the id of the call that it answers', where);
   return { id: callId, output, isError: false };
 }
 
 /** Arguments as models write them: JSON, or else as they are. */
-export function argumentsOf(given: string): JsonValue {
+export function parseArguments(given: string): JsonValue {
   try {
     return JSON.parse(given) as JsonValue;
   } catch {
@@ -87,7 +87,7 @@ export function argumentsOf(given: string): JsonValue {
   }
 }
 
-function textOf(given: Content, where: string): string {
+function readText(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap((one, at) => {
@@ -111,7 +111,7 @@ function toMedia(given: Content, where: string): Media {
     if (isFile(one)) {
       const { kind, source } = suppliedFile(one, param);
       (media[kind] ??= []).push(source);
-    } else if (one.image_url !== undefined) (media.images ??= []).push(pictureOf(one.image_url, param));
+    } else if (one.image_url !== undefined) (media.images ??= []).push(readPicture(one.image_url, param));
   }
   return media;
 }
@@ -133,7 +133,7 @@ function typeIn(data: string): string {
   return /^data:([\w/.+-]{1,100})[;,]/.exec(data)?.[1] ?? '';
 }
 
-function pictureOf(image: NonNullable<Part['image_url']>, param: string): MediaSource {
+function readPicture(image: NonNullable<Part['image_url']>, param: string): MediaSource {
   const url = typeof image === 'string' ? image : image.url;
   const attachment = attachmentIn(url);
   if (attachment !== undefined) return attachment;

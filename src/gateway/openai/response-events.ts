@@ -15,7 +15,7 @@ import {
   itemId,
   messageItem,
   runningResponse,
-  statusOf,
+  toStatus,
   textPart,
   type ResponseHead,
 } from './response-object.js';
@@ -118,7 +118,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     const shown = [...texts, ...(open ? [open.text] : [])];
     const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
     const rest = [...(isBeginning ? show(whole, false) : takeBack()), ...called(ended)];
-    const status = statusOf(result);
+    const status = toStatus(result);
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
     return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, retakes) })];
   };

@@ -29,7 +29,7 @@ const STATUS: Partial<Record<StopReason, ResponseStatus>> = {
   withdrawn: 'cancelled',
 };
 
-export function statusOf({ stopReason }: TurnResult): ResponseStatus {
+export function toStatus({ stopReason }: TurnResult): ResponseStatus {
   return STATUS[stopReason] ?? 'completed';
 }
 
@@ -62,7 +62,7 @@ export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in
 }
 
 export function endedResponse(head: ResponseHead, { result, texts, calls }: FinalAnswer, retakes: readonly number[] = []): object {
-  const status = statusOf(result);
+  const status = toStatus(result);
   const { usage, error } = result;
   return {
     ...fields(head),

@@ -9,16 +9,16 @@ import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSo
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem, GatewayError } from '../core/errors.js';
 import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
-import { toConversationId, agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { toConversationId, readAgent, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { findPause, answerSnapshots, finalAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { argumentsOf, content, readMessages, schemaFormat, type Message } from './content.js';
-import { openaiErrorOf } from './errors.js';
+import { parseArguments, content, readMessages, schemaFormat, type Message } from './content.js';
+import { explainError } from './errors.js';
 import { createResponseEvents } from './response-events.js';
 import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
-import { toolFields, toolsOf } from './tools.js';
+import { toolFields, readTools } from './tools.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 const item = z.looseObject({
@@ -84,7 +84,7 @@ export function addResponses(app: GatewayApp): void {
   app.get('/v1/responses/:id', async (context) => {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
-    const head = await headOf(core, name);
+    const head = await readHead(core, name);
     if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, signalOf(context)));
     const after = z.coerce.number().int().min(-1).max(1e9).default(-1).safeParse(context.req.query('starting_after'));
     if (!after.success) throw invalid('starting_after must be a sequence_number', 'starting_after');
@@ -101,7 +101,7 @@ export function addResponses(app: GatewayApp): void {
   app.post('/v1/responses/:id/cancel', async (context) => {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
-    const head = await headOf(core, name);
+    const head = await readHead(core, name);
     const signal = signalOf(context);
     await stopTurn(core.client, name, 'by a client of the Responses API');
     return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
@@ -116,17 +116,17 @@ function fromItsBeginning(core: Conversations, source: AnswerSource, gone: Abort
 
 async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<AnswerSource> {
   const core = context.get('conversations');
-  const tools = toolsOf(body);
+  const tools = readTools(body);
   if (body.previous_response_id !== undefined && body.conversation !== undefined) {
     throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
   }
-  const { media, ...given } = readMessages(messagesOf(body.input), 'input');
+  const { media, ...given } = readMessages(toMessages(body.input), 'input');
   const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
   const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
-  const output = outputOf(body);
+  const output = readOutput(body);
   const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
-  const agent = await agentOf(context, body.model ?? DEFAULT_AGENT);
+  const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
   const answering = supplied.answers && { supplied, key, beside, signal };
   if (body.previous_response_id !== undefined) {
@@ -179,11 +179,11 @@ async function submitFrom(
   return core.submit(fork, message, { start: {}, signal });
 }
 
-function messagesOf(input: Request['input']): readonly Message[] {
+function toMessages(input: Request['input']): readonly Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
   return input.map(({ type = 'message', role, content: said, call_id: callId, name = '', arguments: given = '', output }, at) => {
     if (type === 'function_call' && callId !== undefined) {
-      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: argumentsOf(given) }] };
+      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(given) }] };
     }
     if (type === 'function_call_output' && callId !== undefined) return { role: 'tool', content: output ?? '', callId };
     if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
@@ -192,14 +192,14 @@ function messagesOf(input: Request['input']): readonly Message[] {
   });
 }
 
-function outputOf({ text }: Request): JsonObject | undefined {
+function readOutput({ text }: Request): JsonObject | undefined {
   const format = text?.format;
   if (format === undefined || format.type === 'text') return undefined;
   if (format.type === 'json_schema' && format.schema !== undefined) return format.schema as JsonObject;
   throw unsupported(`the format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'text.format');
 }
 
-async function headOf({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
+async function readHead({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
   const { agent, startedAt } = await client.describe(conversation).catch((error: unknown) => {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
   });
@@ -244,7 +244,7 @@ function streamed(
       }
     },
     (error): ServerEvent => {
-      const { code, message, param } = openaiErrorOf(error);
+      const { code, message, param } = explainError(error);
       return { event: 'error', data: JSON.stringify({ type: 'error', code, message, param, sequence_number: last + 1 }) };
     },
   );

@@ -27,9 +27,13 @@ export const toolFields = {
 
 type Wanted = z.output<z.ZodObject<typeof toolFields>>;
 
-export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_tool_calls: parallel = true }: Wanted): readonly ClientTool[] {
+export function readTools({
+  tools = [],
+  tool_choice: choice = 'auto',
+  parallel_tool_calls: parallel = true,
+}: Wanted): readonly ClientTool[] {
   if (choice === 'none') return [];
-  const mustCall = mustCallOf(choice);
+  const mustCall = readMustCall(choice);
   if (tools.length === 0 && mustCall === undefined) return [];
   if (!parallel) throw unsupported('a model that calls one tool at a time', 'parallel_tool_calls');
   return checkTools(
@@ -42,7 +46,7 @@ export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_too
   );
 }
 
-function mustCallOf(choice: NonNullable<Wanted['tool_choice']>): MustCall {
+function readMustCall(choice: NonNullable<Wanted['tool_choice']>): MustCall {
   if (choice === 'auto') return undefined;
   if (choice === 'required') return 'any';
   const name = typeof choice === 'string' || choice.type !== 'function' ? undefined : (choice.function?.name ?? choice.name);

@@ -1,8 +1,8 @@
 /** Turns as updates of a task, frame by frame. */
 import type { Pending } from '../../../src/client.js';
-import { decisionsOf, wasTaken } from '../../../src/gateway/a2a/answers.js';
+import { readDecisions, wasTaken } from '../../../src/gateway/a2a/answers.js';
 import { createTaskEvents } from '../../../src/gateway/a2a/task-events.js';
-import { taskOf, type TaskFacts } from '../../../src/gateway/a2a/task.js';
+import { renderTask, type TaskFacts } from '../../../src/gateway/a2a/task.js';
 import { readTaskId, taskName } from '../../../src/gateway/a2a/task-id.js';
 import { callFingerprint } from '../../../src/memory/call-fingerprint.js';
 import { deltasOf } from '../../support/turn-events.js';
@@ -115,13 +115,13 @@ test('a task has what was said and asked as its history, counted from the end', 
   const asks: AssistantBlock = { kind: 'tool-call', callId: 'turn_0001/c1', name: 'ask_user', input: { question: 'Where?' } };
   const answered: Entry = entry({ role: 'tool', callId: 'turn_0001/c1', name: 'ask_user', outcome: 'ok', text: 'Oslo' });
   const facts = ended([user('plan'), said(asks), answered, said(words('Good.'))]);
-  const task = taskOf(facts);
+  const task = renderTask(facts);
   expect(task.history.map(({ messageId, role, parts }) => [messageId, role, parts])).toEqual([
     ['m1', 'ROLE_USER', [{ text: 'plan' }]],
     ['turn_0001/c1', 'ROLE_AGENT', [{ text: 'Where?' }]],
     ['turn_0001/c1-answer', 'ROLE_USER', [{ text: 'Oslo' }]],
   ]);
-  expect([0, 1, 9].map((historyLength) => taskOf(facts, { historyLength }).history.length)).toEqual([0, 1, 3]);
+  expect([0, 1, 9].map((historyLength) => renderTask(facts, { historyLength }).history.length)).toEqual([0, 1, 3]);
   expect(task.artifacts).toEqual([{ artifactId: 'turn_0001-1', name: 'answer', parts: [{ text: 'Good.' }] }]);
 });
 
@@ -146,7 +146,7 @@ describe('what decides', () => {
   const question = pending({ kind: 'question', callId: 'turn_0001/c2', tool: 'ask_user', hash: 'c'.repeat(64) });
   const inSub = pending({ conversation: 'trip/x', callId: 'turn_0001/c3', hash: 'd'.repeat(64) });
   const read = (words: string, waiting: Pending[], ...data: object[]): unknown =>
-    decisionsOf({ text: words, data: data as never[] }, waiting);
+    readDecisions({ text: words, data: data as never[] }, waiting);
   const decided = (decision: string, more: object = {}): object => ({ callId: 'turn_0001/c1', hash, decision, ...more });
 
   test('words', () => {
