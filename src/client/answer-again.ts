@@ -71,7 +71,7 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
   };
 
   /** Tools of the program that sent it: it still runs them. */
-  const toolsOf = async (id: string, said: readonly Said[]): Promise<Pick<Message, 'tools'>> => {
+  const readTools = async (id: string, said: readonly Said[]): Promise<Pick<Message, 'tools'>> => {
     const ref = said[0]?.message.tools?.ref;
     const json = ref === undefined ? undefined : await bodyOf(id, ref);
     return json === undefined ? {} : { tools: JSON.parse(json) as NonNullable<Message['tools']> };
@@ -104,14 +104,14 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
       }
       // What joined the turn while it ran was a message of its own.
       const text = said.map(({ message }) => partSchema(shownText(message.text)).text).join('\n\n');
-      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await toolsOf(id, said)) });
+      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await readTools(id, said)) });
       return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
     },
 
     async edit(id, text, { turn, messageId = randomUUID(), signal } = {}) {
       const attempt = `cannot edit ${turn ?? 'the last turn'} of ${id}`;
       const said = await saidIn(id, attempt, turn);
-      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await toolsOf(id, said)) });
+      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await readTools(id, said)) });
       return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
     },
   };

@@ -44,7 +44,7 @@ export async function withCurrentStatus(
   };
   await orUndefinedAfter(patienceMs, Promise.all(inOrder(listed).map((one) => few(() => ask(one)))));
   isOver = true;
-  return listed.map((one) => standingOf(one, known.get(one.id)));
+  return listed.map((one) => toStanding(one, known.get(one.id)));
 }
 
 /** What ended by itself has written all that it did; of the rest what still runs comes first. */
@@ -53,7 +53,7 @@ function inOrder(listed: readonly Listed[]): readonly Listed[] {
   return [...asked.filter(({ running }) => running), ...asked.filter(({ running }) => !running)].slice(0, MAX_ASKED);
 }
 
-function standingOf(one: Listed, status: Status | undefined): Standing {
+function toStanding(one: Listed, status: Status | undefined): Standing {
   if (!status) return { ...one, isCurrent: one.state === 'ended' && one.turns !== null };
   const { turns, usage, title, model, lastError, pendingApprovals, phase } = status;
   const isFailed = phase === 'idle' && lastError?.stopReason === 'failed';

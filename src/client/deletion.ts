@@ -15,7 +15,7 @@ import { deletedSignal, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { findMemory } from './memory-workflow.js';
-import { deliveriesOf } from './webhook-deliveries.js';
+import { listDeliveries } from './webhook-deliveries.js';
 
 /** What was deleted of a conversation. */
 export interface Deleted {
@@ -56,24 +56,24 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   const { namespace } = access;
   const store = await access.store();
   const attempt = `cannot delete ${id}`;
-  const described = await describedOf(access, id);
+  const described = await describeIfAny(access, id);
   if (described?.state === 'running') {
     throw new ClientError(
       'invalid',
       `${attempt}: it is running; end it with \`perdura close ${id} --wait\`, or at once with \`perdura terminate ${id}\``,
     );
   }
-  const runs = await runsOf(access, id, described).catch((error: unknown) => {
+  const runs = await listRuns(access, id, described).catch((error: unknown) => {
     throw toClientError(error, attempt);
   });
-  const lives = await livesOf(store, { namespace, id }, runs);
+  const lives = await listLives(store, { namespace, id }, runs);
   const before = await store.lives.deleted({ namespace, conversation: id });
   if (!described && runs.length + lives.length + before.length === 0) {
     throw new ClientError('not-found', `${attempt}: neither Temporal nor the store has a conversation of that id`);
   }
   await refuseForked(store, lives, attempt);
 
-  const marks = marksOf(lives, runs);
+  const marks = toMarks(lives, runs);
   const at = Date.now() / 1000;
   for (const { conversation, lives: marked } of marks) {
     await store.lives.markDeleted(
@@ -98,7 +98,7 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
       await unlessGone(access.client.workflow.getHandle(run.id, run.runId).terminate('deleted'));
     for (const scope of scopes) await notifyMemory(access, scope, marks);
     // They carry what was said; one that still tries would post it.
-    for (const delivery of await deliveriesOf(access.client, id)) {
+    for (const delivery of await listDeliveries(access.client, id)) {
       await unlessGone(access.client.workflow.getHandle(delivery.id, delivery.runId).terminate('deleted'));
       await deleteRun(access, delivery);
     }
@@ -111,11 +111,11 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
     runs: runs.length,
     subAgents: marks.filter(({ conversation }) => conversation !== id).length,
     scopes,
-    retentionDays: await retentionOf(access),
+    retentionDays: await readRetention(access),
   };
 }
 
-async function describedOf({ describe }: DeletionAccess, id: string): Promise<Description | undefined> {
+async function describeIfAny({ describe }: DeletionAccess, id: string): Promise<Description | undefined> {
   return describe(id).catch((error: unknown) => {
     if (error instanceof ClientError && error.kind === 'not-found') return undefined;
     throw error;
@@ -123,7 +123,7 @@ async function describedOf({ describe }: DeletionAccess, id: string): Promise<De
 }
 
 /** Every run of the tree that Temporal still has; what was started a moment ago is not listed yet. */
-async function runsOf({ client }: DeletionAccess, id: string, described: Description | undefined): Promise<Run[]> {
+async function listRuns({ client }: DeletionAccess, id: string, described: Description | undefined): Promise<Run[]> {
   const query = `WorkflowType = '${WORKFLOW_TYPE}' AND (WorkflowId = '${id}' OR WorkflowId STARTS_WITH '${id}:')`;
   const found = new Map<string, Run>();
   if (described) {
@@ -146,7 +146,7 @@ function toRun({ workflowId, runId, memo, status, raw }: WorkflowExecutionInfo):
 }
 
 /** Also those that the store cannot find by the name of the first conversation alone. */
-async function livesOf(
+async function listLives(
   { lives }: Store,
   { namespace, id }: { readonly namespace: string; readonly id: string },
   runs: readonly Run[],
@@ -157,7 +157,7 @@ async function livesOf(
   return [...tree, ...(await Promise.all(others.map((conversation) => lives.list({ namespace, conversation })))).flat()];
 }
 
-function marksOf(lives: readonly ConversationKey[], runs: readonly Run[]): Marks[] {
+function toMarks(lives: readonly ConversationKey[], runs: readonly Run[]): Marks[] {
   const marks = new Map<string, Set<string>>();
   for (const { conversation, life } of [...lives, ...runs.map((run) => ({ conversation: run.id, life: run.life }))]) {
     marks.set(conversation, (marks.get(conversation) ?? new Set()).add(life));
@@ -212,7 +212,7 @@ async function unlessGone(done: Promise<unknown>): Promise<void> {
   });
 }
 
-async function retentionOf({ client, namespace }: DeletionAccess): Promise<number | null> {
+async function readRetention({ client, namespace }: DeletionAccess): Promise<number | null> {
   const described = await client.workflowService.describeNamespace({ namespace }).catch(() => undefined);
   const seconds = described?.config?.workflowExecutionRetentionTtl?.seconds;
   return seconds === undefined || seconds === null ? null : Math.ceil(Number(seconds) / 86_400);

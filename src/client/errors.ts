@@ -62,7 +62,7 @@ export function isWorthAnotherTry(error: unknown): boolean {
   if (failure) return failure.type === 'Continues' || failure.type === 'AcceptedUpdateCompletedWorkflow';
   if (isForgottenUpdate(error) || isUnprocessed(error)) return true;
   const code = grpcCode(error);
-  if (code === undefined) return nameOf(error) === 'WorkflowUpdateRPCTimeoutOrCancelledError';
+  if (code === undefined) return nameError(error) === 'WorkflowUpdateRPCTimeoutOrCancelledError';
   return [GRPC.unavailable, GRPC.failedPrecondition, GRPC.resourceExhausted, GRPC.aborted, GRPC.deadlineExceeded].includes(code);
 }
 
@@ -150,7 +150,7 @@ function grpcCode(error: unknown): number | undefined {
   return undefined;
 }
 
-function nameOf(error: unknown): string {
+function nameError(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }
 

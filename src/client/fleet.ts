@@ -132,7 +132,7 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
         for (const { identity, lastAccessTime, workerVersionCapabilities } of answer.pollers ?? []) {
           if (!identity) continue;
           const before = seen.get(identity);
-          const lastSeen = new Date(Math.max(msOf(lastAccessTime), before?.lastSeen.getTime() ?? 0));
+          const lastSeen = new Date(Math.max(toMs(lastAccessTime), before?.lastSeen.getTime() ?? 0));
           const version = workerVersionCapabilities?.buildId || before?.version || loads.get(identity)?.version || null;
           seen.set(identity, {
             identity,
@@ -225,7 +225,7 @@ async function readLoads(
         load: {
           activities: slotsIn(one.activityTaskSlotsInfo),
           decisions: slotsIn(one.workflowTaskSlotsInfo),
-          startedAt: one.startTime ? new Date(msOf(one.startTime)) : null,
+          startedAt: one.startTime ? new Date(toMs(one.startTime)) : null,
           cached: one.currentStickyCacheSize ?? 0,
         },
       },
@@ -249,6 +249,6 @@ function slotsIn(slots: ReportedSlots | null | undefined): Slots {
   };
 }
 
-function msOf(time: { readonly seconds?: unknown; readonly nanos?: number | null } | null | undefined): number {
+function toMs(time: { readonly seconds?: unknown; readonly nanos?: number | null } | null | undefined): number {
   return Number(time?.seconds ?? 0) * 1000 + Math.floor((time?.nanos ?? 0) / 1e6);
 }

@@ -25,7 +25,7 @@ import { readModelChoice } from '../conversation/protocol/input.js';
 import { callFingerprint } from '../memory/call-fingerprint.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { withRetries } from './temporal/with-retries.js';
-import { keptInWords, type AskWorker } from './temporal/worker-patience.js';
+import { describeDelivery, type AskWorker } from './temporal/worker-patience.js';
 import {
   readBudget,
   readDecision,
@@ -208,7 +208,7 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
       const own = withId(message);
       const without = async (): Promise<string> => {
         await handleOf(id).signal(messageSignal, own);
-        return keptInWords(own.id);
+        return describeDelivery(own.id);
       };
       return askWorker({ id, attempt: `cannot send to ${id}`, without }, () =>
         handleOf(id).executeUpdate(enqueueUpdate, { args: [own], updateId: `enqueue-${own.id}` }),

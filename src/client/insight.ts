@@ -135,7 +135,7 @@ export function createInsight(access: InsightAccess): InsightClient {
   const { store, keyOf, describe, status, context, control, reading, runs, replay } = access;
   const pasts = createPasts(access);
 
-  const pastOf = async (id: string): Promise<ReplayedPast> => {
+  const replayPast = async (id: string): Promise<ReplayedPast> => {
     if (replay === undefined) {
       await describe(id);
       throw new ClientError('unavailable', `cannot replay ${id}: this client has no workflow code; \`perdura serve\` and the CLI have`);
@@ -192,7 +192,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async chunk(id, chunk, offset = 0) {
-      const { kind, turn, role, text } = await chunkOf(id, chunk, { reading, context, bodyOf });
+      const { kind, turn, role, text } = await readChunk(id, chunk, { reading, context, bodyOf });
       const end = Math.min(text.length, offset + MAX_CHUNK);
       return {
         id: chunk,
@@ -216,12 +216,12 @@ export function createInsight(access: InsightAccess): InsightClient {
       const entries = all.filter((entry) => entry.turn === turn);
       if (entries.length === 0)
         throw new ClientError('not-found', `conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`);
-      const { runs: replayed, complete, problems } = await pastOf(id);
+      const { runs: replayed, complete, problems } = await replayPast(id);
       const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
       const slots = new Set(entries.map(({ slot }) => slot));
       const causes = whyOf(turn, leavingsOf(replayed, slots), episodes, (slot) => turns.get(slot));
       const index = await indexOfRunning(id);
-      const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? shortenedOf(index, current, turn) : [] };
+      const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? explainShortened(index, current, turn) : [] };
       const isOver = index !== undefined && branch === undefined && entries.every(({ session }) => session < index.session);
       return {
         id,
@@ -237,7 +237,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async contextChanges(id) {
-      const { runs: replayed, complete, problems } = await pastOf(id);
+      const { runs: replayed, complete, problems } = await replayPast(id);
       const changes = contextChangesOf(replayed);
       const texts = await Promise.all(
         changes.map(async ({ base, text }) => ({
@@ -249,11 +249,11 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async moments(id, { from = 0, limit = 200 } = {}) {
-      return momentsOf(await pastOf(id), from, limit);
+      return momentsOf(await replayPast(id), from, limit);
     },
 
     async moment(id, position) {
-      const past = await pastOf(id);
+      const past = await replayPast(id);
       if (position > past.past.last) {
         throw new ClientError('not-found', `${id} has no event ${position}: the last one is ${past.past.last}`);
       }
@@ -314,7 +314,7 @@ function hasEnded({ phase, turn, turns }: Status, number: number): boolean {
   return number < turn || phase === 'idle' || turns >= number;
 }
 
-async function chunkOf(
+async function readChunk(
   id: string,
   chunk: string,
   {
@@ -337,7 +337,7 @@ async function chunkOf(
   return { kind: 'WORKING_FLOW', turn: entry.turn, role: entry.message.role, text: wordsOf(entry) };
 }
 
-function shortenedOf({ chunks, cited = [] }: ContextIndex, entries: readonly Entry[], turn: string): WhyAnswer['shortened'] {
+function explainShortened({ chunks, cited = [] }: ContextIndex, entries: readonly Entry[], turn: string): WhyAnswer['shortened'] {
   const there = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
   const shown = entries.filter(({ slot }) => there.has(slot));
   return shortenedIn(shown, new Set(slotsOf(cited))).filter((one) => one.turn === turn);

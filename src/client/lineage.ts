@@ -85,7 +85,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       throw new ClientError('invalid', `${attempt}: a conversation of that id is running; choose another id`);
     }
     const opened = await withRetries({ attempt }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
-      (error: unknown) => refusalOf(handleOf(id), error),
+      (error: unknown) => explainRefusal(handleOf(id), error),
     );
     if (opened === null) throw new ClientError('failed', `${attempt}: its worker is of an earlier version and began it with nothing`);
     return { id, ...opened };
@@ -94,7 +94,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
   const deletedLives = async (id: string): Promise<readonly DeletedLife[]> =>
     (await store()).lives.deleted({ namespace, conversation: id });
 
-  const livesOf = async (id: string): Promise<ConversationKey[]> => {
+  const listLives = async (id: string): Promise<ConversationKey[]> => {
     const [lives, deleted] = await Promise.all([(await store()).lives.list({ namespace, conversation: id }), deletedLives(id)]);
     // What an import has written is a part of the life that began with it.
     return lives.filter(({ life }) => !isImportedLife(life) && !deleted.some((one) => one.life === life));
@@ -109,11 +109,11 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const deleted = await deletedLives(id);
     // Temporal deletes in the background.
     const described = deleted.some(({ life }) => life === known?.life) ? undefined : known;
-    const started = described && (await withLatest(await startOf(access, id, described), status, id));
+    const started = described && (await withLatest(await recoverStart(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: started ?? {} };
     if (isRunning) return own;
-    const lives = await livesOf(id);
+    const lives = await listLives(id);
     const last = await Promise.all(lives.map((key) => lastSaid(access, key)));
     const latest = lives.reduce<number>((best, _, i) => ((last[i] ?? 0) > (last[best] ?? 0) ? i : best), 0);
     const found = lives[latest];
@@ -127,7 +127,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
 
   /** What the store has of it that no rewind has cut, and all that it has. */
   const turnsIn = async ({ life, start }: Known, id: string): Promise<{ readonly last: number; readonly turns: readonly string[] }> => {
-    const lives = await livesOf(id);
+    const lives = await listLives(id);
     const key = lives.find((one) => one.life === life) ?? {
       namespace,
       scope: qualifiedScope(start.tenant, start.scope ?? start.agent ?? 'default'),
@@ -200,7 +200,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       const known = await findLife(id);
       if (known.isRunning) await refuseRunningTurn(status, id, at);
       await refuseUnknownTurn(known, id, at);
-      return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...runOf(known), turn: at }, options));
+      return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...pickRun(known), turn: at }, options));
     },
 
     async resume(id, options = {}) {
@@ -212,7 +212,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
         );
       }
       await refuseNothingSaid(known, id, `cannot go on from ${id}`);
-      return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...runOf(known) }, options));
+      return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...pickRun(known) }, options));
     },
 
     begin: (id, life, { title, agent, scope, tenant, publicId } = {}) =>
@@ -237,7 +237,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
   };
 }
 
-function runOf({ run }: Known): { readonly run?: string } {
+function pickRun({ run }: Known): { readonly run?: string } {
   return run === undefined ? {} : { run };
 }
 
@@ -252,7 +252,7 @@ async function refuseRunningTurn(status: LineageAccess['status'], id: string, at
 }
 
 /** The workflow has failed with the reason before, or while, it was asked. */
-async function refusalOf(handle: WorkflowHandle, error: unknown): Promise<never> {
+async function explainRefusal(handle: WorkflowHandle, error: unknown): Promise<never> {
   if (error instanceof ClientError && error.kind === 'not-found') {
     await handle.result().catch((failed: unknown) => {
       const cause = failed instanceof WorkflowFailedError ? failed.cause : undefined;
@@ -263,7 +263,7 @@ async function refusalOf(handle: WorkflowHandle, error: unknown): Promise<never>
 }
 
 /** What the life was started with: its model stands nowhere else. */
-async function startOf(
+async function recoverStart(
   { client, namespace }: LineageAccess,
   id: string,
   { life, agent, scope, title, publicId }: Description,

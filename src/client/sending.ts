@@ -5,7 +5,7 @@ import { NO_USAGE } from '../records/message.js';
 import { messageSignal, sendUpdate, turnUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { WithSignal } from './temporal/call-signal.js';
 import { withRetries } from './temporal/with-retries.js';
-import { keptInWords, type UnlessNoWorker } from './temporal/worker-patience.js';
+import { describeDelivery, type UnlessNoWorker } from './temporal/worker-patience.js';
 
 export interface Sending {
   readonly client: Client;
@@ -55,7 +55,7 @@ export function createSending(parts: Sending): SendingClient {
         const signalled = { signal: messageSignal, signalArgs: [own] as [Message] };
         if (start) await client.workflow.signalWithStart(WORKFLOW_TYPE, { ...startOptions(id, start), ...signalled });
         else await handleOf(id).signal(messageSignal, own);
-        return keptInWords(own.id);
+        return describeDelivery(own.id);
       };
       const converse = async (signal: AbortSignal | undefined): Promise<TurnResult> => {
         for (;;) {

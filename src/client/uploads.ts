@@ -101,7 +101,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     swept = Date.now();
     await (await opened()).uploads.sweep().catch(() => undefined);
   };
-  const ownerOf = ({ tenant = '' }: OfTenant = {}): UploadOwner => ({ namespace, tenant });
+  const toOwner = ({ tenant = '' }: OfTenant = {}): UploadOwner => ({ namespace, tenant });
 
   /** Where its bytes are, as base64, and what it is. */
   const look = async (owner: UploadOwner, ref: string): Promise<Found | undefined> => {
@@ -128,7 +128,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     async upload(parts, { maxBytes = DEFAULT_UPLOAD_BYTES, keepMs = UNUSED_MS, sha256: expected, ...of } = {}) {
       await sweepNowAndThen();
       const { uploads } = await opened();
-      const owner = ownerOf(of);
+      const owner = toOwner(of);
       const waiting = await uploads.waiting(owner);
       if (waiting.count >= MAX_WAITING || waiting.bytes >= MAX_WAITING_BYTES) {
         const most = `${MAX_WAITING} files and ${MAX_WAITING_BYTES} bytes`;
@@ -145,7 +145,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
             'invalid',
             'cannot keep this file: it came otherwise than it was sent, its SHA-256 is another; send it again',
           );
-        const id = idOf(owner, sha256);
+        const id = toUploadId(owner, sha256);
         const at = Date.now();
         const known = await look(owner, id);
         // A conversation has these bytes (client/bytes-in-one-place).
@@ -163,7 +163,7 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     },
 
     async uploaded(ref, of) {
-      const owner = ownerOf(of);
+      const owner = toOwner(of);
       const upload = UPLOAD_ID.test(ref) ? await (await opened()).uploads.find(owner, ref) : undefined;
       // An unused file is there; the conversations that have a used one may be deleted.
       if (upload?.uses.length === 0) return toUploadedFile({ upload, isUsed: false });
@@ -171,11 +171,11 @@ export function createUploads({ namespace, store: opened, keyOf }: UploadsAccess
     },
 
     async uploadedBytes(ref, of) {
-      return Buffer.from((await find(ownerOf(of), ref)).base64, 'base64');
+      return Buffer.from((await find(toOwner(of), ref)).base64, 'base64');
     },
 
     async attachUploaded(id, ref, of) {
-      const owner = ownerOf(of);
+      const owner = toOwner(of);
       const { upload, base64 } = await find(owner, ref);
       const { uploads, bodies } = await opened();
       const key = await keyOf(id);
@@ -241,7 +241,7 @@ function notTaken(): ClientError {
 }
 
 /** The same for the same bytes of an owner, and another one for another's. */
-function idOf({ namespace, tenant }: UploadOwner, sha256: string): string {
+function toUploadId({ namespace, tenant }: UploadOwner, sha256: string): string {
   const hash = createHash('sha256').update(JSON.stringify(['perdura upload 1', namespace, tenant, sha256]));
   return `att_${hash.digest('hex').slice(0, 32)}`;
 }

@@ -17,7 +17,7 @@ export function deliveryId({ conversation, id }: Pick<WebhookDelivery, 'conversa
 }
 
 /** Those of a conversation and its sub-agents. */
-export async function deliveriesOf(client: Client, conversation: string): Promise<{ readonly id: string; readonly runId: string }[]> {
+export async function listDeliveries(client: Client, conversation: string): Promise<{ readonly id: string; readonly runId: string }[]> {
   const found: { readonly id: string; readonly runId: string }[] = [];
   const query = `WorkflowType = '${WEBHOOK_WORKFLOW_TYPE}' AND WorkflowId STARTS_WITH 'webhook:${conversation}:'`;
   for await (const { workflowId: id, runId } of client.workflow.list({ query })) found.push({ id, runId });

@@ -3,8 +3,7 @@
  *
  * @packageDocumentation
  */
-import type { GatewayOptions } from './app.js';
-import { createGateway as createApp } from './app.js';
+import { type GatewayOptions, createGateway as createApp } from './app.js';
 
 /** Hono's app, as any server of fetch handlers takes it. */
 export interface Gateway {

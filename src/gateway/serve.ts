@@ -111,11 +111,11 @@ function answerSocketErrors(server: Server): void {
       socket.destroy();
       return;
     }
-    socket.end(answerOf(REFUSALS[error.code ?? ''] ?? UNREADABLE), () => socket.destroy());
+    socket.end(renderRefusal(REFUSALS[error.code ?? ''] ?? UNREADABLE), () => socket.destroy());
   });
 }
 
-function answerOf({ status, type, message }: Refusal): string {
+function renderRefusal({ status, type, message }: Refusal): string {
   const body = JSON.stringify({ type: `urn:perdura:${type}`, title: type, status, detail: message });
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -2,8 +2,8 @@
  * A turn as far as its live events have come. Pure: a view and an event give the next view, and two views give what has changed between
  * them, for readers that are sent changes.
  *
- * @rule records/text-of-one-attempt: A text is of one attempt at one model call. It is final once the tools of that call begin or are waited
- *   for, or another call has text. (test: test/records/turn-view.test.ts)
+ * @rule records/text-of-one-attempt: A text is of one attempt at one model call. It is final once the tools of that call begin, are waited
+ *   for or refused, or another call has text. (test: test/records/turn-view.test.ts)
  * @rule records/failed-attempt-void: Until then it is taken back when the attempt fails: by `reset`, by text of another attempt, or by
  *   `fallback` to another model. (test: test/records/turn-view.test.ts)
  * @rule records/nothing-from-the-middle: After `resync` nothing of the current model call is shown from its middle: its answer comes whole at
@@ -107,13 +107,15 @@ export function withEvent(view: TurnView, event: TurnEvent): TurnView {
       });
     case 'tool-finished': {
       const { callId, name, outcome, preview, ms } = event;
-      return withCall(view, callId, (known) => ({
+      const finished = withCall(view, callId, (known) => ({
         kind: 'call',
         ...{ callId, name, input: known?.input ?? '', output: preview, attempts: Math.max(1, known?.attempts ?? 1) },
         state: outcome as ToolOutcome,
         ...(ms !== undefined && { ms }),
         ...(known?.decision !== undefined && { decision: known.decision }),
       }));
+      // One that was refused never began.
+      return callIn(view, callId) === undefined ? settled(finished) : finished;
     }
     case 'waiting':
       return { ...closed(view), waits: { for: event.for, until: event.until } };
@@ -138,16 +140,23 @@ export type TurnChange =
   | { readonly kind: 'grow'; readonly part: string; readonly of: TextPart['kind']; readonly text: string }
   /** `text` is the whole of it. */
   | { readonly kind: 'end'; readonly part: string; readonly of: TextPart['kind']; readonly text: string }
+  /** Parts that have ended stand: none of them is taken back any more. */
+  | { readonly kind: 'settle'; readonly parts: readonly TextPart[] }
   /** Parts that have ended are taken back; `text` is what of them was no thinking. */
-  | { readonly kind: 'void'; readonly parts: readonly string[]; readonly text: string };
+  | { readonly kind: 'void'; readonly parts: readonly TextPart[]; readonly text: string };
 
-/** What makes the texts of the one view those of the other; one text after the other is begun, grown and ended. */
+/** What makes the texts of the one view those of the other; one text after the other is begun, grown, ended and settled. */
 export function changesBetween(before: TurnView, after: TurnView): readonly TurnChange[] {
   const changes: TurnChange[] = [];
   let same = 0;
   while (same < before.parts.length && before.parts[same] === after.parts[same]) same += 1;
   const [earlier, later] = [before, after].map(({ parts }) => parts.slice(same).filter(isText)) as [TextPart[], TextPart[]];
   const gone: TextPart[] = [];
+  const settling = after.parts.slice(standing(before), standing(after)).filter(isText);
+  const settle = (ids: ReadonlySet<string>): void => {
+    const parts = settling.filter(({ id }) => ids.has(id));
+    if (parts.length > 0) changes.push({ kind: 'settle', parts });
+  };
   const end = ({ id: part, kind: of, text }: TextPart): void => void changes.push({ kind: 'end', part, of, text });
   for (const was of earlier) {
     const now = later.find(({ id }) => id === was.id);
@@ -157,7 +166,8 @@ export function changesBetween(before: TurnView, after: TurnView): readonly Turn
     if (was.isOpen && now?.isOpen !== true) end(now ?? was);
     if (now === undefined) gone.push(was);
   }
-  if (gone.length > 0) changes.push({ kind: 'void', parts: gone.map(({ id }) => id), text: wordsIn(gone) });
+  if (gone.length > 0) changes.push({ kind: 'void', parts: gone, text: wordsIn(gone) });
+  settle(new Set(before.parts.flatMap((part) => (isText(part) ? [part.id] : []))));
   let { call } = before;
   const turnTo = (next: string | undefined): void => {
     if (next !== undefined && next !== call) changes.push({ kind: 'call', call: next });
@@ -167,10 +177,17 @@ export function changesBetween(before: TurnView, after: TurnView): readonly Turn
     if (earlier.some(({ id }) => id === now.id)) continue;
     turnTo(now.call);
     changes.push({ kind: 'begin', part: now.id, of: now.kind }, { kind: 'grow', part: now.id, of: now.kind, text: now.text });
-    if (!now.isOpen) end(now);
+    if (now.isOpen) continue;
+    end(now);
+    settle(new Set([now.id]));
   }
   turnTo(after.call);
   return changes;
+}
+
+/** How many parts stand: all, once the turn has ended. */
+function standing({ parts, settled: stays, result }: TurnView): number {
+  return result === undefined ? stays : parts.length;
 }
 
 export interface CallText {

@@ -6,16 +6,13 @@ import { createFrames } from '../../src/gateway/ag-ui/frames.js';
 import { createTaskEvents } from '../../src/gateway/a2a/task-events.js';
 import { taskName } from '../../src/gateway/a2a/task-id.js';
 import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
-import { createAnswerParts, type AnswerEvent } from '../../src/gateway/core/turns/answer-parts.js';
 import type { Conversations } from '../../src/gateway/core/conversations.js';
-import type { Followed } from '../../src/gateway/core/turns/follow-turn.js';
-import { createOneText } from '../../src/gateway/core/turns/one-text.js';
-import { turnPieces, type TurnPiece } from '../../src/gateway/core/turns/turn-texts.js';
+import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../../src/gateway/core/answer.js';
 import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
 import { responseId } from '../../src/gateway/openai/responses.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
 import { turnView } from '../../src/records/turn-view.js';
-import { callEvents, finished, streamed, turn } from '../support/turn-events.js';
+import { changesOf, feedOf, finished, streamed, turn } from '../support/turn-events.js';
 
 /** Pieces of texts as one's client has them, each under an id. */
 class Texts extends Map<string, string> {
@@ -27,27 +24,21 @@ class Texts extends Map<string, string> {
   }
 }
 
-const partsOf = (events: readonly TurnEvent[]): AnswerEvent[] => {
-  const parts = createAnswerParts();
-  return events.flatMap((event) => [...parts.take(event)]);
-};
-const piecesOf = async (events: readonly TurnEvent[]): Promise<TurnPiece[]> => {
-  const followed = (async function* (): AsyncGenerator<Followed, void> {
-    for (const event of events) yield { cursor: null, event };
-  })();
+const snapshotsOf = async (events: readonly TurnEvent[]): Promise<AnswerSnapshot[]> => {
   const core = { client: { history: () => Promise.resolve([]) } } as unknown as Conversations;
-  const pieces: TurnPiece[] = [];
-  for await (const piece of turnPieces(core, { conversation: 'c', turn, mayPause: false }, followed)) pieces.push(piece);
-  return pieces;
+  const snapshots: AnswerSnapshot[] = [];
+  const segment = { conversation: 'c', turn, mayPause: false };
+  for await (const snapshot of answerSnapshots(core, segment, feedOf(events))) snapshots.push(snapshot);
+  return snapshots;
 };
 
 /** What the client of each protocol shows after these events. */
 const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<string>>> = {
-  async 'answer parts'(events) {
+  async changes(events) {
     const texts = new Texts();
-    for (const event of partsOf(events)) {
+    for (const event of await changesOf(events)) {
       if (event.kind === 'grow') texts.grow(event.part, event.text);
-      if (event.kind === 'void') for (const part of event.parts) texts.delete(part);
+      if (event.kind === 'void') for (const { id } of event.parts) texts.delete(id);
     }
     return texts.shown;
   },
@@ -69,7 +60,7 @@ const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<s
       new Texts(),
       createFrames({ threadId: 't', runId: 'r', conversation: 't', turn, messages: [], state: {}, continues: false }),
     ];
-    for (const event of await callEvents(events)) {
+    for (const event of await changesOf(events)) {
       for (const frame of encoder.take(event) as unknown as readonly Record<string, never>[]) {
         const { type, messageId, delta, metadata } = frame as unknown as {
           readonly [name: string]: string;
@@ -83,7 +74,7 @@ const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<s
   },
   async 'ai-sdk'(events) {
     const [texts, encoder] = [new Texts(), createChunks({ turn, messageId: turn })];
-    for (const event of await callEvents(events)) {
+    for (const event of await changesOf(events)) {
       for (const chunk of encoder.take(event)) {
         if (chunk.type === 'text-delta') texts.grow(chunk.id, chunk.delta);
         if (chunk.type === 'text-end' && chunk.providerMetadata?.['perdura']?.['void'] === true) texts.delete(chunk.id);
@@ -94,7 +85,7 @@ const SHOWN: Readonly<Record<string, (events: readonly TurnEvent[]) => Promise<s
   async responses(events) {
     const texts = new Texts();
     const encoder = createResponseEvents({ id: responseId('c', turn), created_at: 1, model: 'm', conversation: 'c' });
-    for (const one of (await piecesOf(events)).flatMap((piece) => [...encoder.take(piece)])) {
+    for (const one of (await snapshotsOf(events)).flatMap((snapshot) => [...encoder.take(snapshot)])) {
       const event = one as unknown as { type: string; item_id: string; delta: string; item: { id: string; status: string } };
       if (event.type === 'response.output_text.delta') texts.grow(event.item_id, event.delta);
       if (event.type === 'response.output_item.done' && event.item.status === 'incomplete') texts.delete(event.item.id);
@@ -126,7 +117,7 @@ describe.each(Object.entries(SHOWN))('%s', (_name, shown) => {
 });
 
 describe('one text, which cannot take anything back', () => {
-  const sent = async (events: readonly TurnEvent[]): Promise<string> => (await piecesOf(events)).map(createOneText()).join('');
+  const sent = async (events: readonly TurnEvent[]): Promise<string> => (await snapshotsOf(events)).map(createTextDeltas()).join('');
 
   test('is silent after a reset until the next attempt has said as much, and an error where it says something else', async () => {
     expect(await sent([...failed, reset, streamed('text', 'a', 'a.2', 'It is ra')])).toBe('It is rain');

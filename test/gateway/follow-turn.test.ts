@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, WatchEvent } from '../../src/client.js';
 import { ClientError } from '../../src/client/errors.js';
 import type { FeedEvent, TurnResult } from '../../src/conversation/protocol/contract.js';
-import { followTurn, type Followed } from '../../src/gateway/core/turns/follow-turn.js';
-import { createTurnEnds, type TurnEnds } from '../../src/gateway/core/turns/turn-ends.js';
+import { followTurn, type TurnEventAt, createTurnEnds, type TurnEnds } from '../../src/gateway/core/follow-turn.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
 const turn = 'turn_0001';
@@ -34,11 +33,11 @@ function feedOf(events: Live): Pick<PerduraClient, 'watch'> {
   };
 }
 
-const endsWith = (of: TurnEnds['of']): TurnEnds => ({ of, whole: (_id, result) => Promise.resolve(result) });
-const never: TurnEnds['of'] = (_id, _turn, signal) => sleep(60_000, undefined, { signal }).then(() => resultOf('never'));
+const endsWith = (end: TurnEnds['end']): TurnEnds => ({ end, whole: (_id, result) => Promise.resolve(result) });
+const never: TurnEnds['end'] = (_id, _turn, signal) => sleep(60_000, undefined, { signal }).then(() => resultOf('never'));
 
-async function read(events: Live, ends: TurnEnds, signal = new AbortController().signal, each?: () => void): Promise<Followed[]> {
-  const seen: Followed[] = [];
+async function read(events: Live, ends: TurnEnds, signal = new AbortController().signal, each?: () => void): Promise<TurnEventAt[]> {
+  const seen: TurnEventAt[] = [];
   for await (const one of followTurn({ client: feedOf(events), ends }, { id: 'c', turn, after: '0', signal })) {
     seen.push(one);
     each?.();
@@ -119,7 +118,7 @@ describe('ends', () => {
       }),
     );
     const readers = Array.from({ length: 12 }, () => new AbortController());
-    const left = readers.map(({ signal }) => ends.of('c', turn, signal).catch(() => 'left'));
+    const left = readers.map(({ signal }) => ends.end('c', turn, signal).catch(() => 'left'));
     for (const reader of readers.slice(1)) reader.abort();
     await Promise.all(left.slice(1));
     expect(waits).toHaveLength(1);
@@ -129,7 +128,7 @@ describe('ends', () => {
     expect(waits[0]?.aborted).toBe(true);
     // One that comes afterwards does not get the wait that was given up.
     const next = new AbortController();
-    const again = ends.of('c', turn, next.signal).catch(() => 'left');
+    const again = ends.end('c', turn, next.signal).catch(() => 'left');
     expect(waits).toHaveLength(2);
     next.abort();
     await again;
@@ -143,7 +142,7 @@ describe('ends', () => {
           (asked += 1) < 2 ? Promise.reject(new ClientError('no-worker', 'no worker takes work')) : Promise.resolve(resultOf('Hello')),
       }),
     );
-    expect(await ends.of('c', turn, new AbortController().signal)).toMatchObject({ text: 'Hello' });
+    expect(await ends.end('c', turn, new AbortController().signal)).toMatchObject({ text: 'Hello' });
     expect(asked).toBe(2);
   });
 
@@ -152,8 +151,8 @@ describe('ends', () => {
     const message = { role: 'assistant', blocks: [{ kind: 'text', text: 'Hello' }] };
     const entry = { slot: 1, session: 1, turn, seq: 1, ts: 1, message };
     const known = createTurnEnds(clientWith({ turn: gone, history: () => Promise.resolve([entry] as never) }));
-    expect(await known.of('c', turn, new AbortController().signal)).toMatchObject({ text: 'Hello', stopReason: 'end' });
+    expect(await known.end('c', turn, new AbortController().signal)).toMatchObject({ text: 'Hello', stopReason: 'end' });
     const unknown = createTurnEnds(clientWith({ turn: gone }));
-    await expect(unknown.of('c', turn, new AbortController().signal)).rejects.toMatchObject({ kind: 'not-found' });
+    await expect(unknown.end('c', turn, new AbortController().signal)).rejects.toMatchObject({ kind: 'not-found' });
   });
 });

@@ -51,7 +51,7 @@ type Send = (sent: Sent) => Promise<string>;
 const path = ({ conversation }: Sent): string => `/v1/conversations/${conversation}`;
 
 /** The end of a turn, as a stream of it shows it. */
-async function endOf(response: Response): Promise<string> {
+async function waitForEnd(response: Response): Promise<string> {
   for await (const { event, data } of framesOf(response)) {
     if (event === 'turn-finished') return (JSON.parse(data) as { result: { text: string } }).result.text;
   }
@@ -66,7 +66,7 @@ const BY_ID: Readonly<Record<string, Send>> = {
   },
   async streamed(sent) {
     const body = { id: sent.messageId, text: sent.word, start: {} };
-    return endOf(await ask('POST', `${path(sent)}/messages`, body, { accept: 'text/event-stream' }));
+    return waitForEnd(await ask('POST', `${path(sent)}/messages`, body, { accept: 'text/event-stream' }));
   },
   async leftAndResumed(sent) {
     const body = { id: sent.messageId, text: sent.word, start: {} };
@@ -77,7 +77,7 @@ const BY_ID: Readonly<Record<string, Send>> = {
       last = id ?? last;
       if (event !== 'submitted') break;
     }
-    return endOf(await ask('GET', `${path(sent)}/turns/${turn}/events`, undefined, { 'last-event-id': last }));
+    return waitForEnd(await ask('GET', `${path(sent)}/turns/${turn}/events`, undefined, { 'last-event-id': last }));
   },
   async enqueued(sent) {
     const body = { id: sent.messageId, text: sent.word, start: {} };

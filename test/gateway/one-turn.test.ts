@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Status } from '../../src/conversation/protocol/contract.js';
 import type { Conversations } from '../../src/gateway/core/conversations.js';
-import { endOf } from '../../src/gateway/core/turns/one-turn.js';
+import { waitForEnd } from '../../src/gateway/core/turn-status.js';
 
 const never = new AbortController().signal;
 
@@ -16,7 +16,7 @@ function slow(status: Pick<Status, 'turn' | 'phase' | 'queued'>): Conversations 
 }
 
 const look = (status: Pick<Status, 'turn' | 'phase' | 'queued'>, turn: string): Promise<unknown> =>
-  endOf(slow(status), { conversation: 'c', turn }, never);
+  waitForEnd(slow(status), { conversation: 'c', turn }, never);
 
 test('a turn behind all that waits is none, whatever the worker has no time to say', async () => {
   const none = { kind: 'not-found', message: 'conversation c has no turn turn_0004' };

@@ -1,5 +1,5 @@
 /** Which conversation a request goes on with that brings its whole history. */
-import { familyOf, firstMessage, goesOnWith, inTurns, type Said, type Supplied } from '../../src/gateway/core/supplied-history.js';
+import { toFamily, firstMessage, goesOnWith, inTurns, type Said, type Supplied } from '../../src/gateway/core/supplied-history.js';
 import type { Entry } from '../../src/records/message.js';
 
 const said = (...texts: string[]): Said[] => texts.map((text, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant', text }));
@@ -57,16 +57,16 @@ test('what the client supplied is one line each, so that no message can pretend 
 
 test('a family is of one token, one user, one agent, the same instructions and the same first words', () => {
   const supplied: Supplied = { said: said('q1', 'a1', 'q2') };
-  const family = familyOf(asking, supplied);
-  expect(familyOf(asking, { said: said('q1') })).toBe(family);
+  const family = toFamily(asking, supplied);
+  expect(toFamily(asking, { said: said('q1') })).toBe(family);
   const others = [
-    familyOf({ ...asking, principal: 'q' }, supplied),
-    familyOf({ ...asking, user: '' }, supplied),
-    familyOf({ ...asking, agent: 'b' }, supplied),
-    familyOf(asking, { ...supplied, instructions: 'be brief' }),
-    familyOf(asking, { said: said('q2') }),
+    toFamily({ ...asking, principal: 'q' }, supplied),
+    toFamily({ ...asking, user: '' }, supplied),
+    toFamily({ ...asking, agent: 'b' }, supplied),
+    toFamily(asking, { ...supplied, instructions: 'be brief' }),
+    toFamily(asking, { said: said('q2') }),
     // What is on either side of a border cannot be moved over it.
-    familyOf({ principal: 'pu', user: '', agent: 'a' }, supplied),
+    toFamily({ principal: 'pu', user: '', agent: 'a' }, supplied),
   ];
   expect(new Set([family, ...others]).size).toBe(7);
   // An id has room for the family and a part of its own.

@@ -1,25 +1,24 @@
 /** A turn's pieces as one text that only grows, and as the events of a response. */
-import { createOneText } from '../../src/gateway/core/turns/one-text.js';
-import type { TurnPiece, Whole } from '../../src/gateway/core/turns/turn-texts.js';
+import { createTextDeltas, type AnswerSnapshot, type FinalAnswer } from '../../src/gateway/core/answer.js';
 import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
 import { readResponseId, responseId } from '../../src/gateway/openai/responses.js';
 import type { StopReason } from '../../src/conversation/protocol/contract.js';
 import { NO_USAGE } from '../../src/records/message.js';
 
-const live = (...texts: readonly string[]): TurnPiece => ({ kind: 'live', texts, isOpen: true });
-const whole = (texts: readonly string[], stopReason: StopReason = 'end'): Whole => ({
-  kind: 'whole',
+const live = (...texts: readonly string[]): AnswerSnapshot => ({ kind: 'partial', texts, isOpen: true });
+const whole = (texts: readonly string[], stopReason: StopReason = 'end'): FinalAnswer => ({
+  kind: 'final',
   texts,
   calls: [],
   result: { turnId: 'turn_0001', text: texts.at(-1) ?? '', stopReason, usage: NO_USAGE, toolCalls: 0 },
 });
 
-function sent(pieces: readonly TurnPiece[], end: Whole): string {
-  return [...pieces, end].map(createOneText()).join('');
+function sent(pieces: readonly AnswerSnapshot[], end: FinalAnswer): string {
+  return [...pieces, end].map(createTextDeltas()).join('');
 }
 
 describe('one text', () => {
-  test.each<[string, TurnPiece[], Whole, string]>([
+  test.each<[string, AnswerSnapshot[], FinalAnswer, string]>([
     ['of one call', [live('He'), live('Hello')], whole(['Hello']), 'Hello'],
     ['of several calls', [live('One'), live('One', 'Two')], whole(['One', 'Two']), 'One\n\nTwo'],
     ['whose attempt failed and said the same again', [live('Hell'), live(), live('He'), live('Hello')], whole(['Hello']), 'Hello'],
@@ -31,7 +30,7 @@ describe('one text', () => {
     expect(sent(pieces, end)).toBe(expected);
   });
 
-  test.each<[string, TurnPiece[], Whole]>([
+  test.each<[string, AnswerSnapshot[], FinalAnswer]>([
     ['an attempt with other words', [live('Hello'), live(), live('Hi')], whole(['Hi'])],
     ['a recorded answer that is shorter', [live('Hello')], whole(['Hell'])],
     ['a recorded answer with other words', [live('Hello')], whole(['Hi'])],
@@ -42,7 +41,7 @@ describe('one text', () => {
 
 describe('a response', () => {
   const head = { id: responseId('c', 'turn_0001'), created_at: 1, model: 'm', conversation: 'c' };
-  const events = (...pieces: TurnPiece[]) => {
+  const events = (...pieces: AnswerSnapshot[]) => {
     const made = createResponseEvents(head);
     return [...made.begin(), ...pieces.flatMap((piece) => made.take(piece))];
   };

@@ -77,13 +77,19 @@ function speakingIn(heard: readonly TurnEvent[]): string | undefined {
   return latest && isSpoken(latest) ? latest.call : undefined;
 }
 
+function hasBegun(events: readonly TurnEvent[], callId: string): boolean {
+  return events.some((event) => event.kind !== 'decided' && 'callId' in event && event.callId === callId);
+}
+
 /** Letter by letter, since texts of one call may be in several parts. */
 function standingIn(events: readonly TurnEvent[]): string[] {
   const heard = heardOf(events);
   return heard.flatMap((event, at) => {
     if (!isSpoken(event)) return [];
-    for (const later of heard.slice(at + 1)) {
+    for (const [after, later] of heard.entries()) {
+      if (after <= at) continue;
       if (later.kind === 'tool-started' || later.kind === 'asked' || (isSpoken(later) && later.call !== event.call)) break;
+      if (later.kind === 'tool-finished' && !hasBegun(heard.slice(0, after), later.callId)) break;
       if (later.kind === 'resync' || begunAnew(later) === event.call || (isSpoken(later) && later.attempt !== event.attempt)) return [];
     }
     return lettersOf(event);
@@ -100,6 +106,7 @@ const isText = (part: TurnPart): part is TextPart => part.kind === 'text' || par
 class Client {
   readonly texts = new Map<string, { readonly of: string; text: string; isOpen: boolean }>();
   readonly #known = new Set<string>();
+  readonly #settled = new Set<string>();
 
   take(change: TurnChange): void {
     switch (change.kind) {
@@ -124,13 +131,21 @@ class Client {
       case 'void':
         expect(change.text).toBe(
           change.parts
-            .map((id) => this.texts.get(id))
+            .map(({ id }) => this.texts.get(id))
             .map((part) => (part?.of === 'text' ? part.text : ''))
             .join(''),
         );
-        for (const id of change.parts) {
+        for (const { id } of change.parts) {
           expect(this.texts.get(id)).toMatchObject({ isOpen: false });
+          expect(this.#settled.has(id)).toBe(false);
           this.texts.delete(id);
+        }
+        return;
+      case 'settle':
+        for (const { id, kind: of, text } of change.parts) {
+          expect(this.texts.get(id)).toEqual({ of, text, isOpen: false });
+          expect(this.#settled.has(id)).toBe(false);
+          this.#settled.add(id);
         }
         return;
       case 'call':
@@ -138,9 +153,10 @@ class Client {
   }
 
   /** Of the view that it has followed. */
-  sees({ parts }: TurnView): void {
+  sees({ parts, settled, result }: TurnView): void {
+    const stays = result === undefined ? parts.slice(0, settled) : parts;
     const texts = parts.filter(isText).map(({ id, kind, text, isOpen }) => [id, { of: kind, text, isOpen }]);
-    expect([...this.texts]).toEqual(texts);
+    expect([[...this.texts], [...this.#settled]]).toEqual([texts, stays.filter(isText).map(({ id }) => id)]);
   }
 }
 
@@ -269,6 +285,6 @@ describe('at its end', () => {
 
   test('what an attempt had streamed is taken back as soon as the next one speaks', () => {
     const changes = drawn([speaks('text', 'a', '1', 'Hal'), speaks('text', 'a', '2', 'Hello'), finished('Hello')]);
-    expect(changes.map(({ kind }) => kind)).toEqual(['call', 'begin', 'grow', 'end', 'void', 'begin', 'grow', 'end']);
+    expect(changes.map(({ kind }) => kind)).toEqual(['call', 'begin', 'grow', 'end', 'void', 'begin', 'grow', 'end', 'settle']);
   });
 });

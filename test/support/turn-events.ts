@@ -1,8 +1,9 @@
 /** Live events of a turn in few words, and what the encoders get of them. */
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
-import { createAnswerParts } from '../../src/gateway/core/turns/answer-parts.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
-import { createToolCalls, type CallEvent } from '../../src/gateway/core/calls/tool-calls.js';
+import type { TurnEventAt } from '../../src/gateway/core/follow-turn.js';
+import { createToolCalls } from '../../src/gateway/core/tool-calls.js';
+import { turnStream, type Change, type TurnDelta } from '../../src/gateway/core/turn-stream.js';
 
 export const turn = 'turn_0001';
 export const usage = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: null };
@@ -37,10 +38,19 @@ export const ended = (callId: string, outcome: string, preview: string): TurnEve
 });
 export const started = (callId: string): TurnEvent => ({ kind: 'tool-started', turn, callId, name: 'pay', input: '{"to":"Ada"}' });
 
-export async function callEvents(events: readonly TurnEvent[]): Promise<CallEvent[]> {
-  const parts = createAnswerParts();
+export async function* feedOf(events: readonly TurnEvent[]): AsyncGenerator<TurnEventAt, void> {
+  for (const event of events) yield { cursor: null, event };
+}
+
+export async function deltasOf(events: readonly TurnEvent[]): Promise<TurnDelta[]> {
+  const deltas: TurnDelta[] = [];
+  for await (const delta of turnStream(feedOf(events))) deltas.push(delta);
+  return deltas;
+}
+
+export async function changesOf(events: readonly TurnEvent[]): Promise<Change[]> {
   const calls = createToolCalls({ history: () => Promise.resolve([]) }, 'c', turn);
-  const all: CallEvent[] = [];
-  for (const event of events) for (const one of parts.take(event)) all.push(...(await calls.expand(one)));
+  const all: Change[] = [];
+  for (const { changes } of await deltasOf(events)) for (const change of changes) all.push(...(await calls.expand(change)));
   return all;
 }

@@ -1,6 +1,6 @@
 /**
  * Names of tenants' conversations, as an operator types them: `acme/plan` is what the tenant acme calls `plan`. Temporal has it under a
- * hash with the key of the gateways (gateway/tenants/ids.ts), so that the tenant reaches through a gateway what is begun here.
+ * hash with the key of the gateways (client/tenants/ids.ts), so that the tenant reaches through a gateway what is begun here.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { ClientError } from '../../client/errors.js';
 import type { Config } from '../../config.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 import { keptToken } from '../../gateway/access/tokens.js';
-import { createTenantIds } from '../../gateway/tenants/ids.js';
+import { createTenantIds } from '../../client/tenants/ids.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 
 type KeyAt = Pick<Config, 'cwd' | 'tenantKey'>;

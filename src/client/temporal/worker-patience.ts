@@ -121,6 +121,6 @@ export function createAskWorker(unlessAway: UnlessNoWorker, withSignal: WithSign
 const NOT_SURE = 'a worker that comes may still do it, or never hear of it: look how the conversation stands before you ask again';
 
 /** Of a message that was sent by signal instead: it is in the history at once, worker or not. */
-export function keptInWords(messageId: string): string {
+export function describeDelivery(messageId: string): string {
   return `message ${messageId} is kept and answered once one does; \`send\` with the same id then has its answer`;
 }

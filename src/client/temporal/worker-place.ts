@@ -120,10 +120,10 @@ export function inWords(identity: string): string {
   const known = readIdentity(identity);
   if (known === undefined) return identity;
   if (known.host !== hostname()) return `process ${known.pid} on ${known.host}`;
-  return `process ${known.pid}${folderOf(known.pid)}`;
+  return `process ${known.pid}${findFolder(known.pid)}`;
 }
 
-function folderOf(pid: number): string {
+function findFolder(pid: number): string {
   try {
     return ` in ${readlinkSync(`/proc/${pid}/cwd`)}`;
   } catch {

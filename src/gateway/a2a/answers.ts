@@ -10,14 +10,14 @@ import type { Pending } from '../../client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { isBodyRef, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
+import { describeClientWait } from '../core/client-calls.js';
 import { invalid, readAs } from '../core/read-body.js';
 
 const CODE_LENGTH = 12;
 const WORDS = /^\s*(approve|deny)\b[\s:]*([0-9a-f]{12,64})?\b[\s:,.-]*([^]*)$/i;
 
 /** Long enough that no other arguments have it by design. */
-export function codeOf({ hash }: Pick<Pending, 'hash'>): string {
+export function shortenHash({ hash }: Pick<Pending, 'hash'>): string {
   return hash.slice(0, CODE_LENGTH);
 }
 
@@ -40,7 +40,7 @@ const decision = z.looseObject({
 type Given = z.output<typeof decision>;
 
 /** Throws where it decides nothing of what waits. */
-export function decisionsOf({ text, data }: Answering, waiting: readonly Pending[]): readonly Decision[] {
+export function readDecisions({ text, data }: Answering, waiting: readonly Pending[]): readonly Decision[] {
   const given = data.flatMap((one) => (Array.isArray(one) ? (one as readonly JsonValue[]) : [one])).filter(isDecision);
   if (given.length > 0) return given.map((one) => byData(readAs(decision, one), waiting));
   const [, verb, code, note = ''] = WORDS.exec(text) ?? [];
@@ -57,10 +57,10 @@ export function decisionsOf({ text, data }: Answering, waiting: readonly Pending
     if (text.trim() === '') throw invalid('the answer is empty');
     return [decide(question, { decision: 'approve', note: text })];
   }
-  const client = approvals.length === 0 ? clientWaitInWords(waiting[0]?.via ?? '', waiting) : undefined;
+  const client = approvals.length === 0 ? describeClientWait(waiting[0]?.via ?? '', waiting) : undefined;
   if (client !== undefined) throw invalid(`${client} Here a data part does: { "output", "callId" }`);
   throw invalid(
-    `this task waits for a decision: answer ${approvals.map((one) => `"approve ${codeOf(one)}" or "deny ${codeOf(one)}"`).join(', ')}`,
+    `this task waits for a decision: answer ${approvals.map((one) => `"approve ${shortenHash(one)}" or "deny ${shortenHash(one)}"`).join(', ')}`,
   );
 }
 

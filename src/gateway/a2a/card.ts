@@ -5,7 +5,7 @@
 /** The first is preferred; a request without a version is one of 0.3. */
 export const A2A_VERSIONS = ['1.0', '0.3'] as const;
 
-export interface CardOf {
+export interface CardOptions {
   /** Such as `https://agents.example/perdura`. */
   readonly base: string;
   readonly version: string;
@@ -18,7 +18,7 @@ export interface CardOf {
 const TEXT = ['text/plain', 'application/json'];
 const MEDIA = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'];
 
-export function cardOf({ base, version, agent, agents }: CardOf): object {
+export function createCard({ base, version, agent, agents }: CardOptions): object {
   const url = `${base}/a2a${agent === undefined ? '' : `/${agent}`}`;
   return {
     name: agent ?? 'Perdura',
@@ -31,7 +31,7 @@ export function cardOf({ base, version, agent, agents }: CardOf): object {
     securityRequirements: [{ schemes: { token: { list: [] } } }],
     defaultInputModes: [...TEXT, ...MEDIA],
     defaultOutputModes: TEXT,
-    skills: (agent === undefined ? agents : [agent])?.map(skillOf) ?? [CONVERSE],
+    skills: (agent === undefined ? agents : [agent])?.map(toSkill) ?? [CONVERSE],
   };
 }
 
@@ -42,7 +42,7 @@ const CONVERSE = {
   tags: ['conversation'],
 };
 
-function skillOf(agent: string): object {
+function toSkill(agent: string): object {
   return {
     id: agent,
     name: agent,

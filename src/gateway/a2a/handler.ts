@@ -11,21 +11,20 @@ import type { AgentCard, ListTasksResponse, SendMessageRequest, StreamResponse, 
 };
 import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-mode': 'import' };
 import type { Principal } from '../access/principal.js';
-import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
+import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
 import { toProblem } from '../core/errors.js';
-import { END_PATIENCE_MS, stopTurn } from '../core/turns/one-turn.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { invalid } from '../core/read-body.js';
+import { END_PATIENCE_MS, stopTurn } from '../core/turn-status.js';
+import { toConversationId, invalid } from '../core/read-body.js';
 import { shortHash } from '../core/supplied-history.js';
-import { decisionsOf, wasTaken } from './answers.js';
-import { cardOf, type CardOf } from './card.js';
+import { readDecisions, wasTaken } from './answers.js';
+import { createCard, type CardOptions } from './card.js';
 import { followSubmitted, followTask } from './follow-task.js';
 import { listTasks } from './list-tasks.js';
 import { readSaid, type Said } from './message.js';
 import { readTask } from './read-task.js';
-import { refusalOf, type Sdk } from './sdk.js';
-import { isTerminal, stateOf, taskOf, type TaskFacts } from './task.js';
+import { toRefusal, type Sdk } from './sdk.js';
+import { isTerminal, decideState, renderTask, type TaskFacts } from './task.js';
 import { readTaskId, taskName, type TaskName } from './task-id.js';
 import type { Message, State, Update } from './wire.js';
 
@@ -35,7 +34,7 @@ export interface A2aRequest {
   readonly principal: Principal;
   /** Those that are listed; none: the worker knows. */
   readonly agents: () => Promise<readonly string[]>;
-  readonly card: CardOf;
+  readonly card: CardOptions;
   readonly signal: AbortSignal;
   /** Gets what is no fault of the client's. */
   readonly onFailure: (error: unknown) => void;
@@ -51,7 +50,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const { types, errors } = sdk;
 
   const failed = (error: unknown): Error => {
-    const refusal = refusalOf(sdk, error);
+    const refusal = toRefusal(sdk, error);
     if (refusal) return refusal;
     onFailure(error);
     return new Error(toProblem(error).message);
@@ -86,7 +85,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const noPush = (): Promise<never> =>
     Promise.reject(new errors.PushNotificationNotSupportedError('there are no push notifications: subscribe to the task, or get it'));
 
-  const agentOf = async (said: Said): Promise<string> => {
+  const chooseAgent = async (said: Said): Promise<string> => {
     const name = card.agent ?? said.agent ?? DEFAULT_AGENT;
     const known = await agents();
     if (known.length > 0 && !known.includes(name))
@@ -107,7 +106,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const following = (name: TaskName, untilAsked: boolean): Begun => ({ name, updates: followTask(core, { name, signal, untilAsked }) });
 
   const submit = async (context: string, said: Said, how: Parameters<Conversations['submit']>[2], untilAsked: boolean): Promise<Begun> => {
-    const submitted = await core.submit(workflowIdOf(context), said.message, { ...how, signal });
+    const submitted = await core.submit(toConversationId(context), said.message, { ...how, signal });
     const { turn, acceptedAs, messageId } = submitted;
     if (turn === null) {
       return { message: { messageId: `${messageId}-reset`, contextId: context, role: 'ROLE_AGENT', parts: [{ text: CLEARED.text }] } };
@@ -120,9 +119,9 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
 
   /** (a2a/same-message-same-task) */
   const beginTask = async (said: Said, untilAsked: boolean): Promise<Begun> => {
-    const agent = await agentOf(said);
+    const agent = await chooseAgent(said);
     const own = [principal.name, agent, said.messageId, said.text, JSON.stringify(said.data)];
-    if (said.context !== '') await refuseWhileClientRuns(core, workflowIdOf(said.context), said.messageId);
+    if (said.context !== '') await refuseWhileClientRuns(core, toConversationId(said.context), said.messageId);
     return submit(said.context === '' ? `a2a-${shortHash(own)}` : said.context, said, { start: { agent } }, untilAsked);
   };
 
@@ -131,10 +130,10 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     if (said.context !== '' && said.context !== name.context)
       throw invalid('message.contextId is not that of the task', 'message.contextId');
     const facts = await read(name);
-    const state = stateOf(facts);
+    const state = decideState(facts);
     if (facts.entries.some(({ messageId }) => messageId === said.messageId)) return following(name, untilAsked);
     if (state === 'TASK_STATE_INPUT_REQUIRED') {
-      for (const decision of decisionsOf(said, facts.waiting)) await client.decide(name.conversation, decision);
+      for (const decision of readDecisions(said, facts.waiting)) await client.decide(name.conversation, decision);
       return following(name, untilAsked);
     }
     if (wasTaken(said, facts.entries)) return following(name, untilAsked);
@@ -148,12 +147,12 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   };
 
   const toTask = (facts: TaskFacts, historyLength?: number): Task =>
-    types.Task.fromJSON(taskOf(facts, historyLength === undefined ? {} : { historyLength }));
+    types.Task.fromJSON(renderTask(facts, historyLength === undefined ? {} : { historyLength }));
 
   return {
-    getAgentCard: () => Promise.resolve(types.AgentCard.fromJSON(cardOf(card))),
+    getAgentCard: () => Promise.resolve(types.AgentCard.fromJSON(createCard(card))),
     getAuthenticatedExtendedAgentCard: () =>
-      answer<AgentCard>(async () => types.AgentCard.fromJSON(cardOf({ ...card, agents: await agents() }))),
+      answer<AgentCard>(async () => types.AgentCard.fromJSON(createCard({ ...card, agents: await agents() }))),
 
     sendMessage: (params) =>
       answer(async () => {

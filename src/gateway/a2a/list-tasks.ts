@@ -4,11 +4,9 @@ import type { PerduraClient } from '../../client.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { byTurn } from '../../records/turn-end.js';
 import type { Conversations } from '../core/conversations.js';
-import { isOver } from '../core/turns/one-turn.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { invalid, readAs } from '../core/read-body.js';
-import { isRunning, statusOf as statusOfConversation } from '../core/status-of.js';
-import { lastTime, stateOf, taskOf, type TaskFacts } from './task.js';
+import { isOver, isRunning, readStatus } from '../core/turn-status.js';
+import { toConversationId, invalid, readAs } from '../core/read-body.js';
+import { lastTime, decideState, renderTask, type TaskFacts } from './task.js';
 import { MAX_CONTEXT, readTaskId, taskName } from './task-id.js';
 import type { State, Task } from './wire.js';
 
@@ -41,16 +39,16 @@ export async function listTasks(core: Conversations, wanted: Listing, signal: Ab
   const found: TaskFacts[] = [];
   for (let at = 0; at < contexts.length; at += AT_ONCE) {
     signal.throwIfAborted();
-    found.push(...(await Promise.all(contexts.slice(at, at + AT_ONCE).map((context) => tasksOf(core, context)))).flat());
+    found.push(...(await Promise.all(contexts.slice(at, at + AT_ONCE).map((context) => readTasks(core, context)))).flat());
   }
   const since = statusTimestampAfter === undefined ? -Infinity : Date.parse(statusTimestampAfter);
   const fit = found
-    .filter((facts) => (wanted.state === undefined || stateOf(facts) === wanted.state) && timeOf(facts) >= since)
-    .sort((a, b) => timeOf(b) - timeOf(a) || byTurn(b.name, a.name));
+    .filter((facts) => (wanted.state === undefined || decideState(facts) === wanted.state) && readTime(facts) >= since)
+    .sort((a, b) => readTime(b) - readTime(a) || byTurn(b.name, a.name));
   const begin = wanted.pageToken === '' ? 0 : afterToken(fit, wanted.pageToken);
   const page = fit.slice(begin, begin + pageSize);
   return {
-    tasks: page.map((facts) => listed(taskOf(facts, { historyLength }), wanted.includeArtifacts === true)),
+    tasks: page.map((facts) => listed(renderTask(facts, { historyLength }), wanted.includeArtifacts === true)),
     nextPageToken: begin + page.length < fit.length ? (page.at(-1)?.name.task ?? '') : '',
     pageSize,
     totalSize: fit.length,
@@ -69,12 +67,12 @@ function afterToken(fit: readonly TaskFacts[], token: string): number {
   throw invalid('pageToken is none of this gateway', 'pageToken');
 }
 
-function timeOf({ entries }: TaskFacts): number {
+function readTime({ entries }: TaskFacts): number {
   return lastTime(entries) ?? 0;
 }
 
-async function tasksOf(core: Conversations, context: string): Promise<readonly TaskFacts[]> {
-  const id = workflowIdOf(context);
+async function readTasks(core: Conversations, context: string): Promise<readonly TaskFacts[]> {
+  const id = toConversationId(context);
   const { client } = core;
   if ((await isRunning(client, id)) === undefined) return [];
   const [entries, ends, status] = await Promise.all([client.history(id), client.turnEnds(id), runningStatus(client, id)]);
@@ -92,5 +90,5 @@ async function tasksOf(core: Conversations, context: string): Promise<readonly T
 
 /** Undefined where it has ended; null where no worker says what it does. */
 async function runningStatus(client: PerduraClient, id: string) {
-  return (await isRunning(client, id)) === true ? statusOfConversation(client, id) : undefined;
+  return (await isRunning(client, id)) === true ? readStatus(client, id) : undefined;
 }

@@ -1,9 +1,8 @@
 /** What a client sends: words, data, files; and what it wants to be done with it. Pure. */
 import { z } from 'zod';
-import type { Message } from '../../conversation/protocol/contract.js';
-import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
+import { type Message, ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import type { JsonObject, JsonValue, MediaKind, MediaSource } from '../../records/message.js';
-import { fileOf } from '../core/media-source.js';
+import { toFile } from '../core/attachments.js';
 import { invalid, readAs } from '../core/read-body.js';
 import { MAX_CONTEXT } from './task-id.js';
 
@@ -82,7 +81,7 @@ export function readSaid(given: GivenMessage | undefined, beside: Metadata): Sai
   };
 }
 
-function fileIn({ content, mediaType, filename: name }: GivenPart, at: number): ReturnType<typeof fileOf> {
+function fileIn({ content, mediaType, filename: name }: GivenPart, at: number): ReturnType<typeof toFile> {
   const url = content?.$case === 'raw' ? `data:;base64,${Buffer.from(content.value).toString('base64')}` : String(content?.value);
-  return fileOf({ mediaType, url, ...(name !== undefined && name !== '' && { name }) }, `message.parts.${at}`);
+  return toFile({ mediaType, url, ...(name !== undefined && name !== '' && { name }) }, `message.parts.${at}`);
 }

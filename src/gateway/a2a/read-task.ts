@@ -6,8 +6,7 @@ import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { turnNumber } from '../../records/identity.js';
 import type { Entry } from '../../records/message.js';
 import type { Conversations } from '../core/conversations.js';
-import { endOf } from '../core/turns/one-turn.js';
-import { statusOf } from '../core/status-of.js';
+import { waitForEnd, readStatus } from '../core/turn-status.js';
 import type { TaskFacts } from './task.js';
 import type { TaskName } from './task-id.js';
 
@@ -15,24 +14,24 @@ const BETWEEN_TRIES_MS = 1_000;
 
 /** Rejects with `not-found` where there is no such task. `patienceMs`: of one that is about to end. */
 export async function readTask(core: Conversations, name: TaskName, signal: AbortSignal, patienceMs?: number): Promise<TaskFacts> {
-  const end = await endOf(core, name, signal, patienceMs);
+  const end = await waitForEnd(core, name, signal, patienceMs);
   if (end) return endedTask(core, name, end);
-  const status = await statusOf(core.client, name.conversation);
+  const status = await readStatus(core.client, name.conversation);
   const isLatest = status?.turn === turnNumber(name.turn);
   const waiting = isLatest && status.pendingApprovals > 0 ? await core.client.approvals(name.conversation) : [];
   return {
     name,
-    entries: await entriesOf(core, name),
+    entries: await readEntries(core, name),
     waiting,
     isQueued: status !== null && turnNumber(name.turn) > status.turn,
   };
 }
 
 export async function endedTask(core: Conversations, name: TaskName, { stopReason, error, text }: TurnResult): Promise<TaskFacts> {
-  return { name, entries: await entriesOf(core, name), waiting: [], end: { stopReason, text, ...(error && { error }) } };
+  return { name, entries: await readEntries(core, name), waiting: [], end: { stopReason, text, ...(error && { error }) } };
 }
 
-async function entriesOf({ client }: Conversations, { conversation, turn }: TaskName): Promise<readonly Entry[]> {
+async function readEntries({ client }: Conversations, { conversation, turn }: TaskName): Promise<readonly Entry[]> {
   return (await client.history(conversation)).filter((entry) => entry.turn === turn);
 }
 

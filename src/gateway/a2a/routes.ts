@@ -10,9 +10,9 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError, toProblem, type Problem } from '../core/errors.js';
 import { sendEvents } from '../sse.js';
-import { A2A_VERSIONS, cardOf, type CardOf } from './card.js';
+import { A2A_VERSIONS, createCard, type CardOptions } from './card.js';
 import { createA2aHandler } from './handler.js';
-import { loadSdk, refusalOf, type Sdk } from './sdk.js';
+import { loadSdk, toRefusal, type Sdk } from './sdk.js';
 
 const [, LEGACY_VERSION] = A2A_VERSIONS;
 const CARD_PATH = '/.well-known/agent-card.json';
@@ -36,17 +36,17 @@ interface Beside {
 }
 
 export function addA2aRoutes(app: GatewayApp, { basePath = '' }: Beside = {}): void {
-  const about = (context: GatewayContext): CardOf => {
+  const about = (context: GatewayContext): CardOptions => {
     const agent = context.req.param('agent');
     if (agent !== undefined && !ID_PATTERN.test(agent)) throw noAgent();
-    return { base: `${originOf(context)}${basePath}`, version: packageVersion(), ...(agent !== undefined && { agent }) };
+    return { base: `${readOrigin(context)}${basePath}`, version: packageVersion(), ...(agent !== undefined && { agent }) };
   };
   app.on('GET', [CARD_PATH, `/a2a/:agent${CARD_PATH}`], async (context) => {
     await loadSdk();
     const card = about(context);
     const known = card.agent === undefined ? [] : await context.get('agents')();
     if (card.agent !== undefined && known.length > 0 && !known.includes(card.agent)) throw noAgent();
-    return answerCard(context, cardOf(card), card.agent === undefined);
+    return answerCard(context, createCard(card), card.agent === undefined);
   });
   app.on('POST', ['/a2a', '/a2a/', '/a2a/:agent', '/a2a/:agent/'], (context) => answerRpc(context, about(context)));
   app.on('GET', ['/a2a', '/a2a/:agent'], (context) => {
@@ -70,7 +70,7 @@ function refuse(context: Context, status: Problem['status'], code: number, messa
 }
 
 /** As the client reaches it, by what proxies say that are trusted; the host was checked. */
-function originOf(context: GatewayContext): string {
+function readOrigin(context: GatewayContext): string {
   const { isSecure, host = 'localhost' } = context.get('seen');
   return `${isSecure ? 'https' : 'http'}://${host}`;
 }
@@ -85,7 +85,7 @@ function answerCard(context: GatewayContext, card: object, isOpen: boolean): Res
   return context.body(body, 200, { 'content-type': 'application/json' });
 }
 
-async function answerRpc(context: GatewayContext, card: CardOf): Promise<Response> {
+async function answerRpc(context: GatewayContext, card: CardOptions): Promise<Response> {
   const sdk = await loadSdk();
   const version = context.req.header('a2a-version') || context.req.query('A2A-Version') || LEGACY_VERSION;
   const isLegacy = version === LEGACY_VERSION;
@@ -118,7 +118,7 @@ function isStreaming({ method }: Envelope): boolean {
 
 interface Answering {
   readonly sdk: Sdk;
-  readonly card: CardOf;
+  readonly card: CardOptions;
   readonly isLegacy: boolean;
   readonly rpc: Envelope;
   /** An error, as the version has it. */
@@ -154,10 +154,10 @@ async function answerOnce(context: GatewayContext, answering: Answering): Promis
 async function stream(context: GatewayContext, answering: Answering): Promise<Response> {
   const { sdk, rpc, wording } = answering;
   const { id = null } = rpc;
-  const errorOf = (error: unknown): object => ({
+  const toRpcError = (error: unknown): object => ({
     jsonrpc: '2.0',
     id,
-    error: wording(refusalOf(sdk, error) ?? new Error(toProblem(error).message)),
+    error: wording(toRefusal(sdk, error) ?? new Error(toProblem(error).message)),
   });
   try {
     return await sendEvents(
@@ -172,12 +172,12 @@ async function stream(context: GatewayContext, answering: Answering): Promise<Re
           throw failure === undefined ? error : failure.error;
         }
       },
-      (error) => ({ data: JSON.stringify(error instanceof Refused ? error.answer : errorOf(error)) }),
+      (error) => ({ data: JSON.stringify(error instanceof Refused ? error.answer : toRpcError(error)) }),
     );
   } catch (error) {
     if (error instanceof Refused) return context.json(error.answer);
-    if (refusalOf(sdk, error) === undefined) throw error;
-    return context.json(errorOf(error));
+    if (toRefusal(sdk, error) === undefined) throw error;
+    return context.json(toRpcError(error));
   }
 }
 

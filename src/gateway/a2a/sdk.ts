@@ -17,7 +17,7 @@ export function loadSdk() {
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
 /** What went wrong as an error that the library knows; undefined for what is none of the client's doing. */
-export function refusalOf({ errors }: Sdk, error: unknown): Error | undefined {
+export function toRefusal({ errors }: Sdk, error: unknown): Error | undefined {
   if (error instanceof errors.A2AError) return error;
   const { status, message, type } = toProblem(error);
   if (status === 415) return new errors.ContentTypeNotSupportedError(message);

@@ -6,8 +6,8 @@
  * - At the end every artifact is as recorded: missing text is appended, different text is replaced. The last update has the final state.
  */
 import { callTexts, type TurnView } from '../../records/turn-view.js';
-import type { CallEvent } from '../core/calls/tool-calls.js';
-import { artifactsOf, artifact, byAgent, statusOf, type TaskFacts } from './task.js';
+import type { Change } from '../core/turn-stream.js';
+import { renderArtifacts, artifact, byAgent, renderStatus, type TaskFacts } from './task.js';
 import type { TaskName } from './task-id.js';
 import type { Artifact, Part, Status, Update } from './wire.js';
 
@@ -17,7 +17,7 @@ export interface TaskEvents {
   /** Its texts have come so far. */
   show(view: TurnView): readonly Update[];
   /** What else happens in it, its end and what it asks aside. */
-  take(event: CallEvent): readonly Update[];
+  take(change: Change): readonly Update[];
   /** It waits for a person. */
   ask(facts: TaskFacts): readonly Update[];
   end(facts: TaskFacts): readonly Update[];
@@ -75,24 +75,24 @@ export function createTaskEvents(name: TaskName): TaskEvents {
         callTexts(view).map(({ text, isOpen }) => ({ part: { text }, isOpen })),
         false,
       ),
-    take(event) {
-      switch (event.kind) {
+    take(change) {
+      switch (change.kind) {
         case 'tool-started':
-          return [working({ tool: event.name, callId: event.callId })];
+          return [working({ tool: change.name, callId: change.callId })];
         case 'decided':
-          return [working({ decided: event.decision, callId: event.callId })];
+          return [working({ decided: change.decision, callId: change.callId })];
         case 'waiting':
-          return [working(undefined, event.for)];
+          return [working(undefined, change.for)];
         default:
           return [];
       }
     },
-    ask: (facts) => [{ statusUpdate: { ...ids, status: statusOf(facts) } }],
+    ask: (facts) => [{ statusUpdate: { ...ids, status: renderStatus(facts) } }],
     end(facts) {
-      const texts = artifactsOf(facts).map(({ parts: [part = { text: '' }] }) => ({ part, isOpen: false }));
+      const texts = renderArtifacts(facts).map(({ parts: [part = { text: '' }] }) => ({ part, isOpen: false }));
       const stopReason = facts.end?.stopReason;
       const metadata = stopReason !== undefined && { metadata: { stopReason } };
-      return [...turnInto(texts, true), { statusUpdate: { ...ids, status: statusOf(facts), ...metadata } }];
+      return [...turnInto(texts, true), { statusUpdate: { ...ids, status: renderStatus(facts), ...metadata } }];
     },
     artifacts: () => shown.flatMap(({ text }, at) => (text === '' ? [] : [artifact(name, at, { text })])),
   };

@@ -3,8 +3,8 @@
  * the client reads the context that it has chosen.
  */
 import { turnId } from '../../records/identity.js';
-import type { TurnName } from '../core/turns/one-turn.js';
-import { workflowIdOf } from '../core/public-id.js';
+import type { TurnName } from '../core/turn-status.js';
+import { toConversationId } from '../core/read-body.js';
 
 export interface TaskName extends TurnName {
   readonly task: string;
@@ -18,7 +18,7 @@ const NAME = /^([^]{1,256}):turn_(\d{1,15})$/;
 
 export function taskName(context: string, turn: string): TaskName {
   const task = Buffer.from(`${context}:${turn}`).toString('base64url');
-  return { task, context, conversation: workflowIdOf(context), turn };
+  return { task, context, conversation: toConversationId(context), turn };
 }
 
 /** Undefined for what no gateway can have given out. */

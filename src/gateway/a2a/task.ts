@@ -3,9 +3,9 @@ import type { Pending } from '../../client.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { isFromPerson, shownText, type Entry, type JsonObject, type JsonValue } from '../../records/message.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
-import { textsOf } from '../core/turns/turn-texts.js';
-import { codeOf } from './answers.js';
+import { describeClientWait } from '../core/client-calls.js';
+import { textsIn } from '../core/answer.js';
+import { shortenHash } from './answers.js';
 import type { TaskName } from './task-id.js';
 import type { Artifact, Message, Part, State, Status, Task } from './wire.js';
 import { isRecord } from '../../platform/json.js';
@@ -41,40 +41,40 @@ const WORDS: Partial<Record<StopReason, string>> = {
 
 const TERMINAL: readonly State[] = ['TASK_STATE_COMPLETED', 'TASK_STATE_FAILED', 'TASK_STATE_CANCELED', 'TASK_STATE_REJECTED'];
 
-export function stateOf({ end, waiting, isQueued = false }: TaskFacts): State {
+export function decideState({ end, waiting, isQueued = false }: TaskFacts): State {
   if (end) return STATES[end.stopReason] ?? 'TASK_STATE_COMPLETED';
   if (waiting.length > 0) return 'TASK_STATE_INPUT_REQUIRED';
   return isQueued ? 'TASK_STATE_SUBMITTED' : 'TASK_STATE_WORKING';
 }
 
 export function isTerminal(facts: TaskFacts): boolean {
-  return TERMINAL.includes(stateOf(facts));
+  return TERMINAL.includes(decideState(facts));
 }
 
 /** `historyLength` counts from the end; absent: all. */
-export function taskOf(
+export function renderTask(
   facts: TaskFacts,
   { historyLength, artifacts }: { historyLength?: number; artifacts?: readonly Artifact[] } = {},
 ): Task {
   const { name, end } = facts;
-  const history = historyOf(facts);
+  const history = renderHistory(facts);
   return {
     id: name.task,
     contextId: name.context,
-    status: statusOf(facts),
-    artifacts: artifacts ?? artifactsOf(facts),
+    status: renderStatus(facts),
+    artifacts: artifacts ?? renderArtifacts(facts),
     history: historyLength === undefined ? history : historyLength <= 0 ? [] : history.slice(-historyLength),
     ...(end && { metadata: { stopReason: end.stopReason } }),
   };
 }
 
-export function statusOf(facts: TaskFacts): Status {
+export function renderStatus(facts: TaskFacts): Status {
   const { name, entries, end, waiting } = facts;
   const timestamp = waiting.length > 0 ? Math.max(...waiting.map(({ askedAt }) => askedAt)) : lastTime(entries);
   const words = end?.error?.message ?? (end && WORDS[end.stopReason]);
   const parts: readonly Part[] = end ? (words === undefined ? [] : [{ text: words }]) : askingParts(waiting);
   return {
-    state: stateOf(facts),
+    state: decideState(facts),
     ...(parts.length > 0 && { message: byAgent(name, 'status', parts) }),
     ...(timestamp !== undefined && { timestamp: new Date(timestamp).toISOString() }),
   };
@@ -86,8 +86,8 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
 }
 
 /** Each text that the model has said is one, as it said it; an answer that had to be of a schema is data. */
-export function artifactsOf({ name, entries, end }: TaskFacts): readonly Artifact[] {
-  const said = textsOf(entries.filter(({ turn }) => turn === name.turn));
+export function renderArtifacts({ name, entries, end }: TaskFacts): readonly Artifact[] {
+  const said = textsIn(entries.filter(({ turn }) => turn === name.turn));
   const texts = said.length === 0 && end !== undefined && end.text !== '' ? [end.text] : said;
   const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
   return texts.map((text, at) => {
@@ -120,14 +120,14 @@ export function askingParts(waiting: readonly Pending[]): readonly Part[] {
   const words = persons.map((pending) => {
     if (pending.kind === 'question') return questionIn(pending.arguments) ?? pending.target;
     const what = `${pending.tool} ${pending.target}`.trim();
-    return `Allow this call: ${what}? Answer "approve ${codeOf(pending)}" or "deny ${codeOf(pending)}".`;
+    return `Allow this call: ${what}? Answer "approve ${shortenHash(pending)}" or "deny ${shortenHash(pending)}".`;
   });
   const asks = waiting.map(({ kind, callId, tool, target, hash, arguments: input, conversation, via, expiresAt }) => ({
     ...{ kind, callId, tool, target, hash, expiresAt: new Date(expiresAt).toISOString() },
     ...(input !== undefined && { arguments: input }),
     ...(conversation !== via && { conversation }),
   }));
-  const client = clientWaitInWords(waiting[0]?.via ?? '', waiting);
+  const client = describeClientWait(waiting[0]?.via ?? '', waiting);
   return [{ text: [...words, ...(client === undefined ? [] : [client])].join('\n\n') }, { data: { asks } }];
 }
 
@@ -140,7 +140,7 @@ function questionIn(input: JsonValue | undefined): string | undefined {
 const QUESTION_TOOL = 'ask_user';
 
 /** What was said to the agent, and what it has asked; what it has made are artifacts. */
-function historyOf({ name, entries }: TaskFacts): readonly Message[] {
+function renderHistory({ name, entries }: TaskFacts): readonly Message[] {
   const byUser = (messageId: string, text: string): Message => ({
     ...{ messageId, contextId: name.context, taskId: name.task, role: 'ROLE_USER', parts: [{ text }] },
   });

@@ -7,7 +7,7 @@ import { readSessionCookie } from './cookies.js';
 import type { Browsers } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
 import type { Principal } from './principal.js';
-import { networkOf } from './proxies.js';
+import { toNetwork } from './proxies.js';
 import type { Authenticate } from './tokens.js';
 
 export interface AuthenticatedOptions {
@@ -35,7 +35,7 @@ export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<
     const principal = await letIn();
     if (principal === undefined) {
       // Counted only now: a right token always opens, whatever else comes from its address.
-      await wrong.take(networkOf(context.get('seen').address));
+      await wrong.take(toNetwork(context.get('seen').address));
       context.header('www-authenticate', 'Bearer');
       const what = presented === undefined ? 'a token is needed' : 'this token opens nothing, or no longer';
       const message = `${what}: send Authorization: Bearer with one that \`perdura serve\` or \`perdura token create\` has named`;

@@ -82,16 +82,16 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
   const sessions = createSeal(secret, 'session');
   const usedCodes = createLimiter('code', 1, CODE_SECONDS);
   const endedSessions = createLimiter('signed-out', 1, MAX_SESSION_HOURS * 3600);
-  const verifierOf = remembered((jwt: JwtSettings) => createJwtVerifier(jwt, log));
-  const signInOf = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
+  const findVerifier = remembered((jwt: JwtSettings) => createJwtVerifier(jwt, log));
+  const findSignIn = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
 
   const byHash = async (hash: string): Promise<Principal | undefined> => {
     // What is compared are hashes: how long it takes tells nothing of a token.
     if (hash === ownHash) return OWNER;
-    const row = rowsOf(await file()).get(hash);
+    const row = findRows(await file()).get(hash);
     return row === undefined || isExpired(row) ? undefined : row.principal;
   };
-  const rowsOf = remembered(
+  const findRows = remembered(
     ({ tokens }: AuthFile) =>
       new Map(
         tokens.map(({ hash, expires, name, role, tenant }) => [
@@ -101,7 +101,7 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
       ),
   );
   const byId = async (id: string): Promise<Principal | undefined> => {
-    const all = [...(ownHash === undefined ? [] : [ownHash]), ...rowsOf(await file()).keys()];
+    const all = [...(ownHash === undefined ? [] : [ownHash]), ...findRows(await file()).keys()];
     const hash = all.find((one) => idOf(one) === id);
     return hash === undefined ? undefined : await byHash(hash);
   };
@@ -118,7 +118,7 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
     async authenticate(presented) {
       const { jwt } = await file();
       if (jwt !== undefined) {
-        const verifier: JwtVerifier = verifierOf(jwt);
+        const verifier: JwtVerifier = findVerifier(jwt);
         if (verifier.looksLike(presented)) return await verifier.principalOf(presented);
       }
       return await byHash(hashOf(presented));
@@ -152,7 +152,7 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
         const opened = sessionSchema.safeParse(sessions.open(cookie));
         if (opened.success) await endedSessions.isTaken(opened.data.sid);
       },
-      signIn: async () => signInOf(await file()),
+      signIn: async () => findSignIn(await file()),
       async openSession(principal) {
         const issuer = (await file()).jwt?.issuer ?? '';
         return await open({ issuer, ...principal }, principal);

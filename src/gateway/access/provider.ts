@@ -29,7 +29,7 @@ export function createJwtVerifier(settings: JwtSettings, log: (line: string) => 
   const { issuer, audience, algorithms, clockToleranceSeconds } = settings;
   let keys: Promise<Jose.RemoteJWKSet> | undefined;
   const keySet = async (jose: typeof Jose): Promise<Jose.RemoteJWKSet> => {
-    keys ??= jwksUriOf(settings).then((uri) =>
+    keys ??= findJwksUri(settings).then((uri) =>
       jose.createRemoteJWKSet(new URL(uri), { timeoutDuration: PATIENCE_MS, [jose.customFetch]: restingFetch() }),
     );
     keys.catch(() => (keys = undefined));
@@ -70,7 +70,7 @@ export function principalOfClaims(claims: Claims, { roleClaim, roles, defaultRol
   if (typeof sub !== 'string' || sub === '' || sub.length > MAX_SUBJECT || /[\p{C}\p{Zl}\p{Zp}]/u.test(sub)) {
     throw refused('the provider names no subject that can be used');
   }
-  const role = highest(wordsOf(valueAt(claims, roleClaim)).flatMap((word) => (Object.hasOwn(roles, word) ? [roles[word]] : [])));
+  const role = highest(splitWords(valueAt(claims, roleClaim)).flatMap((word) => (Object.hasOwn(roles, word) ? [roles[word]] : [])));
   const known = role ?? defaultRole;
   if (known === undefined) throw refused('this account has no role here');
   // A colon is in no name of a token.
@@ -93,7 +93,7 @@ export function reasonOf(error: unknown): string {
   return [name, code, cause?.code].filter((word) => word !== undefined).join(' ');
 }
 
-async function jwksUriOf({ jwksUri, issuer }: JwtSettings): Promise<string> {
+async function findJwksUri({ jwksUri, issuer }: JwtSettings): Promise<string> {
   if (jwksUri !== undefined) return jwksUri;
   const client = await loadOpenidClient();
   const found = (await discover(client, issuer, 'perdura')).serverMetadata().jwks_uri;
@@ -176,7 +176,7 @@ function valueAt(claims: Claims, claim: JwtSettings['roleClaim']): unknown {
 }
 
 /** A list, or words separated by blanks as `scope` has them. */
-function wordsOf(value: unknown): readonly string[] {
+function splitWords(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value, ...value.split(' ')];
   return Array.isArray(value) ? value.slice(0, 1_000).filter((one): one is string => typeof one === 'string') : [];
 }

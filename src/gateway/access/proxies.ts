@@ -48,17 +48,17 @@ export function createProxies(trusted: readonly string[]): (arriving: Arriving) 
   return ({ peer, url, header }) => {
     const own = { ...(peer !== undefined && { address: peer }), host: header('host'), isSecure: url.startsWith('https:') };
     if (!isTrusted(peer)) return own;
-    const protocol = lastOf(header('x-forwarded-proto'));
+    const protocol = takeLast(header('x-forwarded-proto'));
     return {
-      address: clientOf(header('x-forwarded-for'), isTrusted) ?? peer,
-      host: lastOf(header('x-forwarded-host')) ?? own.host,
+      address: findClient(header('x-forwarded-for'), isTrusted) ?? peer,
+      host: takeLast(header('x-forwarded-host')) ?? own.host,
       isSecure: protocol === undefined ? own.isSecure : protocol.toLowerCase() === 'https',
     };
   };
 }
 
 /** What limits are counted by: who has one IPv6 address has 2^64 of them. */
-export function networkOf(address: string | undefined): string {
+export function toNetwork(address: string | undefined): string {
   const parsed = parse(address);
   if (parsed === undefined) return 'unknown';
   if (parsed.kind() === 'ipv4') return parsed.toString();
@@ -68,7 +68,7 @@ export function networkOf(address: string | undefined): string {
     .join(':')}::/64`;
 }
 
-function clientOf(forwarded: string | undefined, isTrusted: (address: string) => boolean): string | undefined {
+function findClient(forwarded: string | undefined, isTrusted: (address: string) => boolean): string | undefined {
   const hops = (forwarded ?? '').split(',').slice(-MAX_HOPS).map(withoutPort).reverse();
   let client: string | undefined;
   for (const hop of hops) {
@@ -86,7 +86,7 @@ function withoutPort(hop: string): string {
 }
 
 /** The nearest proxy's own word stands last. */
-function lastOf(value: string | undefined): string | undefined {
+function takeLast(value: string | undefined): string | undefined {
   return value?.split(',').at(-1)?.trim() || undefined;
 }
 

@@ -6,7 +6,7 @@ import { refuseOtherSites } from './authenticated.js';
 import { deleteSessionCookie, readSessionCookie, setSessionCookie, setSignInCookie, takeSignInCookie } from './cookies.js';
 import type { Browsers } from './entrance.js';
 import type { Limiter } from './limits.js';
-import { networkOf } from './proxies.js';
+import { toNetwork } from './proxies.js';
 import { notBegun, type SignIn } from './sign-in.js';
 
 export const BROWSER_PATHS = ['/', '/auth/code', '/auth/logout', '/auth/login', '/auth/callback'] as const;
@@ -26,7 +26,7 @@ export function addBrowserRoutes(app: GatewayApp, { browsers, wrong, basePath }:
     if (!body.success) throw new GatewayError({ status: 400, type: 'invalid', message: 'the body is {"code": "…"}, as JSON' });
     const opened = await browsers.exchange(body.data.code);
     if (opened === undefined) {
-      await wrong.take(networkOf(context.get('seen').address));
+      await wrong.take(toNetwork(context.get('seen').address));
       const message = 'this code opens nothing: it opens once, within a minute; `perdura serve` prints another when it starts';
       throw new GatewayError({ status: 401, type: 'unauthorized', message });
     }
@@ -43,14 +43,16 @@ export function addBrowserRoutes(app: GatewayApp, { browsers, wrong, basePath }:
   });
 
   app.get('/auth/login', async (context) => {
-    const { location, carried } = await (await signInOf(browsers)).begin(`${originOf(context)}${basePath}/auth/callback`, pathOf(context));
+    const { location, carried } = await (
+      await findSignIn(browsers)
+    ).begin(`${readOrigin(context)}${basePath}/auth/callback`, readPath(context));
     setSignInCookie(context, carried);
     context.header('cache-control', 'no-store');
     return context.redirect(location, 302);
   });
 
   app.get('/auth/callback', async (context) => {
-    const signIn = await signInOf(browsers);
+    const signIn = await findSignIn(browsers);
     const carried = takeSignInCookie(context);
     context.header('cache-control', 'no-store');
     context.header('referrer-policy', 'no-referrer');
@@ -61,7 +63,7 @@ export function addBrowserRoutes(app: GatewayApp, { browsers, wrong, basePath }:
   });
 }
 
-async function signInOf(browsers: Browsers): Promise<SignIn> {
+async function findSignIn(browsers: Browsers): Promise<SignIn> {
   const signIn = await browsers.signIn();
   if (signIn !== undefined) return signIn;
   throw new GatewayError({
@@ -72,14 +74,14 @@ async function signInOf(browsers: Browsers): Promise<SignIn> {
 }
 
 /** Where a person ends who has signed in: a path of this gateway, and nothing that a browser reads as another host. */
-function pathOf(context: GatewayContext): string {
+function readPath(context: GatewayContext): string {
   const to = context.req.query('to') ?? '/';
   const isPath = to.length <= 500 && /^\/[\x21-\x5b\x5d-\x7e]*$/.test(to) && !to.startsWith('//');
   if (isPath) return to;
   throw new GatewayError({ status: 400, type: 'invalid', message: 'to: a path of this gateway, such as /' });
 }
 
-function originOf(context: GatewayContext): string {
+function readOrigin(context: GatewayContext): string {
   const { host = 'localhost', isSecure } = context.get('seen');
   return `${isSecure ? 'https' : 'http'}://${host}`;
 }

@@ -6,13 +6,13 @@ import { randomUUID } from 'node:crypto';
 import type { AgentApp, AgentContext, ContentBlock, PromptResponse } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
 import { ClientError, type Pending } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
-import { createAnswerParts } from '../core/turns/answer-parts.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
+import { turnStream } from '../core/turn-stream.js';
+import { describeClientWait } from '../core/client-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
-import { mediaOf, type SuppliedFile } from '../core/media-source.js';
+import { toMedia, type SuppliedFile } from '../core/attachments.js';
 import { invalid } from '../core/read-body.js';
-import { createUpdates, promptStopOf, replayOf } from './updates.js';
+import { createUpdates, toPromptStop, toReplay } from './updates.js';
 
 export interface AcpOptions {
   readonly conversations: Conversations;
@@ -92,7 +92,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
       }
     };
     const tellsClientWait = async (): Promise<boolean> => {
-      const words = clientWaitInWords(sessionId, await client.approvals(sessionId));
+      const words = describeClientWait(sessionId, await client.approvals(sessionId));
       if (words === undefined) return false;
       const content = { type: 'text' as const, text: words };
       await peer.notify(methods.client.session.update, { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } });
@@ -102,28 +102,28 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
       const question = (await client.approvals(sessionId)).find(({ kind }) => kind === 'question');
       // The prompt would wait behind a call that this client cannot answer; `refusal` is the protocol's word for a prompt that was not taken.
       if (!question && (await tellsClientWait())) return { stopReason: 'refusal' };
-      const text = textOf(blocks);
+      const text = readText(blocks);
       const { turn, live } = question
         ? await answerTo(sessionId, question, text, signal)
-        : await sent(sessionId, messageOf(blocks, text), signal);
+        : await sent(sessionId, toMessage(blocks, text), signal);
       if (cancelled.has(sessionId)) await client.interrupt(sessionId, 'by its client');
       await askWhatWaits();
-      const [parts, updates] = [createAnswerParts(), createUpdates(turn ?? 'reset')];
-      for await (const { event } of live) {
-        for (const part of parts.take(event)) {
-          for (const update of updates.take(part)) await peer.notify(methods.client.session.update, { sessionId, update });
-          if (part.kind === 'asked' && part.what === 'approval') await askWhatWaits();
+      const updates = createUpdates(turn ?? 'reset');
+      for await (const { changes } of turnStream(live)) {
+        for (const change of changes) {
+          for (const update of updates.take(change)) await peer.notify(methods.client.session.update, { sessionId, update });
+          if (change.kind === 'asked' && change.what === 'approval') await askWhatWaits();
           // A question is answered by the next prompt.
-          if (part.kind === 'asked' && part.what === 'question') {
-            const content = { type: 'text' as const, text: part.target };
+          if (change.kind === 'asked' && change.what === 'question') {
+            const content = { type: 'text' as const, text: change.target };
             await peer.notify(methods.client.session.update, { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } });
             return { stopReason: 'end_turn' };
           }
-          if (part.kind === 'asked' && part.what === 'client-tool' && (await tellsClientWait())) return { stopReason: 'end_turn' };
-          if (part.kind !== 'finished') continue;
-          const stopReason = promptStopOf(part.result.stopReason);
+          if (change.kind === 'asked' && change.what === 'client-tool' && (await tellsClientWait())) return { stopReason: 'end_turn' };
+          if (change.kind !== 'finished') continue;
+          const stopReason = toPromptStop(change.result.stopReason);
           if (stopReason !== undefined) return { stopReason };
-          throw RequestError.internalError(undefined, part.result.error?.message ?? 'the turn failed');
+          throw RequestError.internalError(undefined, change.result.error?.message ?? 'the turn failed');
         }
       }
       return { stopReason: 'cancelled' };
@@ -158,7 +158,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     .onRequest(methods.agent.session.load, ({ params: { sessionId }, client: peer }) =>
       asked(sessionId, async () => {
         for (const entry of await client.history(sessionId)) {
-          for (const update of replayOf(entry)) await peer.notify(methods.client.session.update, { sessionId, update });
+          for (const update of toReplay(entry)) await peer.notify(methods.client.session.update, { sessionId, update });
         }
         return {};
       }),
@@ -172,24 +172,24 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     });
 }
 
-function messageOf(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {
+function toMessage(blocks: readonly ContentBlock[], text: string): Message & { readonly id: string } {
   const files = blocks.flatMap((block): SuppliedFile[] => {
     if (block.type === 'image') return [{ mediaType: block.mimeType, url: `data:;base64,${block.data}` }];
     if (block.type === 'audio') throw invalid('sound is not taken here: send words, pictures, PDF or text files');
-    return block.type === 'resource' ? [resourceOf(block.resource)] : [];
+    return block.type === 'resource' ? [readResource(block.resource)] : [];
   });
-  return { id: randomUUID(), text, ...mediaOf(files) };
+  return { id: randomUUID(), text, ...toMedia(files) };
 }
 
 /** What of the editor's files stands in the prompt itself. */
-function resourceOf(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
+function readResource(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
   const base64 = 'blob' in resource ? resource.blob : Buffer.from(resource.text, 'utf8').toString('base64');
   return { mediaType: '', url: `data:;base64,${base64}`, name: resource.uri.slice(0, MAX_NAME) };
 }
 
 const MAX_NAME = 500;
 
-function textOf(blocks: readonly ContentBlock[]): string {
+function readText(blocks: readonly ContentBlock[]): string {
   return blocks
     .flatMap((block) => {
       if (block.type === 'text') return [block.text];

@@ -1,8 +1,8 @@
-/** The parts of an answer as the session updates of the Agent Client Protocol. */
+/** The changes of a turn as the session updates of the Agent Client Protocol. */
 import type { SessionUpdate, StopReason as PromptStop } from '@agentclientprotocol/sdk' with { 'resolution-mode': 'import' };
 import type { StopReason } from '../../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../../records/message.js';
-import type { AnswerEvent } from '../core/turns/answer-parts.js';
+import type { Change } from '../core/turn-stream.js';
 
 const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk' } as const;
 
@@ -10,7 +10,7 @@ const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk'
 export const BEGINS_ANEW = '\n\n[the answer begins anew]';
 
 export interface Updates {
-  take(event: AnswerEvent): readonly SessionUpdate[];
+  take(change: Change): readonly SessionUpdate[];
 }
 
 /** `turn` names the messages: one for each attempt at a call. */
@@ -22,15 +22,15 @@ export function createUpdates(turn: string): Updates {
     messageId: `${turn}.${message}`,
   });
   return {
-    take(event) {
-      switch (event.kind) {
+    take(change) {
+      switch (change.kind) {
         case 'grow':
-          return [chunk(event.of, event.text)];
+          return [chunk(change.of, change.text)];
         case 'call':
           message += 1;
           return [];
         case 'void': {
-          const anew = event.text === '' ? [] : [chunk('text', BEGINS_ANEW)];
+          const anew = change.text === '' ? [] : [chunk('text', BEGINS_ANEW)];
           message += 1;
           return anew;
         }
@@ -38,17 +38,19 @@ export function createUpdates(turn: string): Updates {
           return [
             {
               sessionUpdate: 'tool_call',
-              toolCallId: event.callId,
-              title: event.name,
+              toolCallId: change.callId,
+              title: change.name,
               kind: 'other',
               status: 'in_progress',
-              rawInput: parsed(event.input),
+              rawInput: parsed(change.input),
             },
           ];
         case 'tool-finished':
-          return [finishedCall(event.callId, event.outcome, event.preview)];
+          return [finishedCall(change.callId, change.outcome, change.preview)];
         case 'begin':
         case 'end':
+        case 'settle':
+        case 'tool-called':
         case 'asked':
         case 'decided':
         case 'waiting':
@@ -62,7 +64,7 @@ export function createUpdates(turn: string): Updates {
 }
 
 /** What was said before, for a client that loads the session. */
-export function replayOf({ message, slot }: Entry): readonly SessionUpdate[] {
+export function toReplay({ message, slot }: Entry): readonly SessionUpdate[] {
   const messageId = `entry.${slot}`;
   switch (message.role) {
     case 'user':
@@ -91,7 +93,7 @@ function finishedCall(toolCallId: string, outcome: string, text: string): Sessio
 }
 
 /** Undefined where the turn failed: that is an error of the request. */
-export function promptStopOf(reason: StopReason): PromptStop | undefined {
+export function toPromptStop(reason: StopReason): PromptStop | undefined {
   switch (reason) {
     case 'end':
     case 'continues':

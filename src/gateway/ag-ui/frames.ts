@@ -15,9 +15,10 @@
 import type { JsonValue, Usage } from '../../records/message.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import type { CallEvent } from '../core/calls/tool-calls.js';
-import type { AskedCall } from '../core/calls/waiting-calls.js';
-import { callsOf, resultId, type ClientMessage } from './request.js';
+import type { TextPart } from '../../records/turn-view.js';
+import type { WaitingCall } from '../core/interactive-turn.js';
+import type { Change } from '../core/turn-stream.js';
+import { toolCallsIn, resultId, type ClientMessage } from './request.js';
 
 export const PROTOCOL = '1.0';
 
@@ -96,33 +97,31 @@ export interface FramesOptions extends Run {
 
 export interface Frames {
   start(): readonly Frame[];
-  take(event: CallEvent): readonly Frame[];
+  take(change: Change): readonly Frame[];
   /** Ends the run while its turn waits (ag-ui/waiting-ends-the-run). */
-  pause(waiting: readonly AskedCall[]): readonly Frame[];
+  pause(waiting: readonly WaitingCall[]): readonly Frame[];
 }
 
 export function createFrames({ threadId, runId, conversation, turn, messages, state, continues }: FramesOptions): Frames {
   const prefix = `${turn ?? runId}/`;
-  const kept = createMessages(messages, prefix, continues);
+  const client = createMessages(messages, prefix, continues);
   // What ran beside what was waited for: the client has it, though it may have come after the question.
   const known = continues ? messages : [];
-  const knownCalls = new Set(callsOf(known).map(({ id }) => id));
+  const knownCalls = new Set(toolCallsIn(known).map(({ id }) => id));
   const knownResults = new Set(known.map(({ toolCallId }) => toolCallId));
-  /** Texts of the call at hand (ag-ui/text-ends-committed). */
-  let texts: string[] = [];
   /** The message that carries the tool calls of the model call at hand. */
   let parent: string | undefined;
   /** Of the client's tools, until they are the client's to run (ag-ui/client-runs-allowed-calls). */
-  const held = new Map<string, Extract<CallEvent, { readonly kind: 'tool-called' }>>();
+  const unreleased = new Map<string, Extract<Change, { readonly kind: 'tool-called' }>>();
 
-  const settle = (): Frame[] => {
-    const ends = texts.map((messageId): Frame => ({ type: 'TEXT_MESSAGE_END', messageId }));
-    texts = [];
-    return ends;
-  };
+  /** Of texts that stand, or are taken back (ag-ui/text-ends-committed). */
+  const endTexts = (parts: readonly TextPart[], marked: Marked = {}): Frame[] =>
+    parts.flatMap(({ kind, id }) =>
+      kind === 'text' ? [{ type: 'TEXT_MESSAGE_END', messageId: `${prefix}${id}`, ...marked } as const] : [],
+    );
 
   /** What is true of the run, beside whatever state the application has. A state that is no object is left alone. */
-  const stateOf = (value: Json): Frame[] => {
+  const stateFrames = (value: Json): Frame[] => {
     const perdura = { conversation, turn, ...value };
     if (state === undefined || state === null) return [{ type: 'STATE_SNAPSHOT', snapshot: { perdura } }];
     if (typeof state !== 'object' || Array.isArray(state)) return [];
@@ -132,15 +131,14 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   const begin = (part: string, of: 'text' | 'thinking'): Frame[] => {
     const messageId = `${prefix}${part}`;
     if (of === 'thinking') {
-      kept.add({ id: messageId, role: 'reasoning', content: '' });
+      client.add({ id: messageId, role: 'reasoning', content: '' });
       return [
         { type: 'REASONING_START', messageId },
         { type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' },
       ];
     }
-    texts.push(messageId);
     parent = messageId;
-    kept.add({ id: messageId, role: 'assistant', content: '' });
+    client.add({ id: messageId, role: 'assistant', content: '' });
     return [{ type: 'TEXT_MESSAGE_START', messageId, role: 'assistant' }];
   };
 
@@ -149,7 +147,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
     const toolCallName = withoutPrefix(name);
     parent ??= `${prefix}of-${toolCallId.slice(prefix.length)}`;
     if (knownCalls.has(toolCallId)) return [];
-    kept.addCall(parent, { id: toolCallId, name: toolCallName, arguments: args });
+    client.addCall(parent, { id: toolCallId, name: toolCallName, arguments: args });
     return [
       { type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: parent },
       { type: 'TOOL_CALL_ARGS', toolCallId, delta: args },
@@ -158,26 +156,26 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   };
 
   const release = (callId: string): Frame[] => {
-    const call = held.get(callId);
-    held.delete(callId);
-    return call ? [...settle(), ...called(callId, call.name, call.input)] : [];
+    const call = unreleased.get(callId);
+    unreleased.delete(callId);
+    return call ? called(callId, call.name, call.input) : [];
   };
 
-  const result = ({ callId, outcome, preview }: Extract<CallEvent, { readonly kind: 'tool-finished' }>): Frame[] => {
+  const result = ({ callId, outcome, preview }: Extract<Change, { readonly kind: 'tool-finished' }>): Frame[] => {
     // The next call is of another model call, or begins a message of its own.
     const before = release(callId);
     parent = undefined;
     if (knownResults.has(callId)) return before;
     const content = preview || (outcome === 'ok' ? '' : outcome);
-    const own = { id: resultId(callId), toolCallId: callId, role: 'tool', content } as const;
-    kept.add(own);
-    const { id: messageId, ...rest } = own;
+    const message = { id: resultId(callId), toolCallId: callId, role: 'tool', content } as const;
+    client.add(message);
+    const { id: messageId, ...rest } = message;
     return [...before, { type: 'TOOL_CALL_RESULT', messageId, ...rest, ...(outcome !== 'ok' && { metadata: { perdura: { outcome } } }) }];
   };
 
   const finish = ({ stopReason, error, usage }: TurnResult): Frame[] => {
-    const counted = { usage: [usageOf(usage)] };
-    const before = [...settle(), ...stateOf({ phase: 'ended', stopReason, costUsd: usage.costUsd })];
+    const counted = { usage: [toTokenUsage(usage)] };
+    const before = stateFrames({ phase: 'ended', stopReason, costUsd: usage.costUsd });
     if (error !== undefined && stopReason !== 'end' && stopReason !== 'interrupted') {
       return [...before, { type: 'RUN_ERROR', message: error.message, code: error.type, ...counted }];
     }
@@ -189,66 +187,65 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   return {
     start: () => [
       { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL },
-      ...(kept.hasLost ? [{ type: 'MESSAGES_SNAPSHOT', messages: kept.all() } as const] : []),
-      ...stateOf({ phase: 'running' }),
+      ...(client.hasLost ? [{ type: 'MESSAGES_SNAPSHOT', messages: client.all() } as const] : []),
+      ...stateFrames({ phase: 'running' }),
     ],
 
-    take(event) {
-      switch (event.kind) {
+    take(change) {
+      switch (change.kind) {
         case 'call':
           parent = undefined;
-          return settle();
+          return [];
+        case 'settle':
+          return endTexts(change.parts);
         case 'begin':
-          return begin(event.part, event.of);
+          return begin(change.part, change.of);
         case 'grow': {
-          const messageId = `${prefix}${event.part}`;
-          kept.grow(messageId, event.text);
+          const messageId = `${prefix}${change.part}`;
+          client.grow(messageId, change.text);
           // An empty delta is none to a client.
-          if (event.text === '') return [];
-          return [{ type: event.of === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', messageId, delta: event.text }];
+          if (change.text === '') return [];
+          return [{ type: change.of === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', messageId, delta: change.text }];
         }
         case 'end': {
-          const messageId = `${prefix}${event.part}`;
-          if (event.of === 'text') return [];
+          const messageId = `${prefix}${change.part}`;
+          if (change.of === 'text') return [];
           return [
             { type: 'REASONING_MESSAGE_END', messageId },
             { type: 'REASONING_END', messageId },
           ];
         }
         case 'void': {
-          const gone = event.parts.map((part) => `${prefix}${part}`);
-          kept.remove(gone);
-          const ended = texts.filter((id) => gone.includes(id));
-          texts = texts.filter((id) => !gone.includes(id));
+          client.remove(change.parts.map(({ id }) => `${prefix}${id}`));
           parent = undefined;
           return [
-            ...ended.map((messageId): Frame => ({ type: 'TEXT_MESSAGE_END', messageId, metadata: { perdura: { void: true } } })),
-            { type: 'MESSAGES_SNAPSHOT', messages: kept.all() },
+            ...endTexts(change.parts, { metadata: { perdura: { void: true } } }),
+            { type: 'MESSAGES_SNAPSHOT', messages: client.all() },
           ];
         }
         case 'tool-called':
-          if (isClientTool(event.name)) {
-            held.set(event.callId, event);
+          if (isClientTool(change.name)) {
+            unreleased.set(change.callId, change);
             return [];
           }
-          return [...settle(), ...called(event.callId, event.name, event.input)];
+          return called(change.callId, change.name, change.input);
         case 'tool-finished':
-          return result(event);
+          return result(change);
         case 'asked':
-          return event.what === 'client-tool' ? release(event.callId) : [];
+          return change.what === 'client-tool' ? release(change.callId) : [];
         case 'tool-started':
         case 'decided':
           return [];
         case 'waiting':
-          return [{ type: 'CUSTOM', name: 'perdura.waiting', value: { for: event.for, until: event.until } }];
+          return [{ type: 'CUSTOM', name: 'perdura.waiting', value: { for: change.for, until: change.until } }];
         case 'paused':
-          return [{ type: 'CUSTOM', name: 'perdura.paused', value: { why: event.why } }];
+          return [{ type: 'CUSTOM', name: 'perdura.paused', value: { why: change.why } }];
         case 'fallback': {
-          const { model, insteadOf, reason } = event;
+          const { model, insteadOf, reason } = change;
           return [{ type: 'CUSTOM', name: 'perdura.fallback', value: { model, insteadOf, reason } }];
         }
         case 'finished':
-          return finish(event.result);
+          return finish(change.result);
       }
     },
 
@@ -256,9 +253,9 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
       const persons = waiting.filter(({ what }) => what !== 'client-tool');
       const outcome: Outcome =
         persons.length > 0
-          ? { type: 'interrupt', interrupts: persons.map((asked) => interruptOf(asked, held.get(asked.callId)?.input)) }
+          ? { type: 'interrupt', interrupts: persons.map((asked) => toInterrupt(asked, unreleased.get(asked.callId)?.input)) }
           : { type: 'success', pendingToolCallIds: waiting.map(({ callId }) => callId) };
-      return [...settle(), ...stateOf({ phase: 'waiting' }), { type: 'RUN_FINISHED', threadId, runId, outcome }];
+      return [...stateFrames({ phase: 'waiting' }), { type: 'RUN_FINISHED', threadId, runId, outcome }];
     },
   };
 }
@@ -276,7 +273,7 @@ const APPROVAL: Json = {
 const ANSWER: Json = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] };
 
 /** `unseen`: the arguments, where the client does not have the call. */
-function interruptOf({ callId, name: wire, what, target, until }: AskedCall, unseen: JsonValue | undefined): Interrupt {
+function toInterrupt({ callId, name: wire, what, target, until }: WaitingCall, unseen: JsonValue | undefined): Interrupt {
   const isApproval = what === 'approval';
   const name = withoutPrefix(wire);
   return {
@@ -290,7 +287,7 @@ function interruptOf({ callId, name: wire, what, target, until }: AskedCall, uns
   };
 }
 
-function usageOf({ inputTokens, outputTokens, cachedTokens }: Usage): TokenUsage {
+function toTokenUsage({ inputTokens, outputTokens, cachedTokens }: Usage): TokenUsage {
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, cachedInputTokens: cachedTokens };
 }
 
@@ -308,28 +305,28 @@ interface Messages {
 
 function createMessages(given: readonly ClientMessage[], prefix: string, continues: boolean): Messages {
   // What the client has answered to a call of the turn is of the turn too.
-  const isOwn = ({ id, role, toolCallId }: ClientMessage): boolean =>
+  const isOfTurn = ({ id, role, toolCallId }: ClientMessage): boolean =>
     !continues && (id.startsWith(prefix) || (role === 'tool' && typeof toolCallId === 'string' && toolCallId.startsWith(prefix)));
-  const hasLost = given.some(isOwn);
-  const before = given.filter((one) => !isOwn(one));
+  const hasLost = given.some(isOfTurn);
+  const before = given.filter((one) => !isOfTurn(one));
   // A client keeps thinking that no snapshot has: as an empty one it can be filled again.
-  const emptied = given.filter((one) => isOwn(one) && one.role === 'reasoning').map((one) => ({ ...one, content: '' }));
-  const own = new Map<string, Record<string, unknown> & ClientMessage>(emptied.map((one) => [one.id, one]));
+  const emptied = given.filter((one) => isOfTurn(one) && one.role === 'reasoning').map((one) => ({ ...one, content: '' }));
+  const ofTurn = new Map<string, Record<string, unknown> & ClientMessage>(emptied.map((one) => [one.id, one]));
   return {
     hasLost,
-    add: (message) => void own.set(message.id, { ...message }),
+    add: (message) => void ofTurn.set(message.id, { ...message }),
     addCall(parent, { id, ...called }) {
-      const message: ClientMessage = own.get(parent) ?? { id: parent, role: 'assistant' };
+      const message: ClientMessage = ofTurn.get(parent) ?? { id: parent, role: 'assistant' };
       const calls = (message['toolCalls'] ?? []) as readonly unknown[];
-      own.set(parent, { ...message, toolCalls: [...calls, { id, type: 'function', function: called }] });
+      ofTurn.set(parent, { ...message, toolCalls: [...calls, { id, type: 'function', function: called }] });
     },
     grow(id, text) {
-      const message = own.get(id);
+      const message = ofTurn.get(id);
       if (message) message['content'] = `${String(message['content'])}${text}`;
     },
     remove(ids) {
-      for (const id of ids) own.delete(id);
+      for (const id of ids) ofTurn.delete(id);
     },
-    all: () => [...before.filter(({ id }) => !own.has(id)), ...own.values()].map((one) => ({ ...one })),
+    all: () => [...before.filter(({ id }) => !ofTurn.has(id)), ...ofTurn.values()].map((one) => ({ ...one })),
   };
 }

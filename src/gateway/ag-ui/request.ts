@@ -2,11 +2,10 @@
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
-import { isCallId, type Answer } from '../core/calls/answered-calls.js';
-import { attachmentIn } from '../core/attachments.js';
-import { checkedTools } from '../core/calls/client-tools.js';
+import { isCallId, type CallAnswer } from '../core/answer-calls.js';
+import { attachmentIn, toMedia, type SuppliedFile } from '../core/attachments.js';
+import { checkTools } from '../core/client-calls.js';
 import { isReset } from '../core/conversations.js';
-import { mediaOf, type SuppliedFile } from '../core/media-source.js';
 import { invalid, optional, unsupported } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
@@ -53,30 +52,30 @@ type Submitted = Message & { readonly id: string };
 export type Wish =
   | { readonly kind: 'submit'; readonly message: Submitted }
   /** `message`: said beside what tools have answered. */
-  | { readonly kind: 'answer'; readonly answers: readonly Answer[]; readonly message?: Submitted };
+  | { readonly kind: 'answer'; readonly answers: readonly CallAnswer[]; readonly message?: Submitted };
 
 /** Throws a refusal. */
-export function wishOf({ messages, tools: brought = [], context: given = [], resume = [] }: RunRequest): Wish {
-  const tools = toolsOf(brought);
+export function readWish({ messages, tools: brought = [], context: given = [], resume = [] }: RunRequest): Wish {
+  const tools = readTools(brought);
   const at = messages.findLastIndex(({ role }) => role === 'user');
   const newest = messages[at];
   const last = messages.findLastIndex(({ role }) => role === 'assistant');
-  const messageOf = (one: ClientMessage): Submitted => ({
+  const toMessage = (one: ClientMessage): Submitted => ({
     ...withContext(userMessage(one, `messages.${at}`), given),
     ...(tools.length > 0 && { tools }),
   });
-  const results = messages.flatMap((one, i) => (i > last && one.role === 'tool' ? resultOf(one, `messages.${i}`) : []));
+  const results = messages.flatMap((one, i) => (i > last && one.role === 'tool' ? readResult(one, `messages.${i}`) : []));
   if (resume.length > 0 || results.length > 0) {
-    const answers = [...resume.map((entry, i) => answerOf(entry, messages, `resume.${i}`)), ...results];
+    const answers = [...resume.map((entry, i) => readAnswer(entry, messages, `resume.${i}`)), ...results];
     const isBeside = results.length > 0 && newest !== undefined && at > last;
-    return { kind: 'answer', answers, ...(isBeside && { message: messageOf(newest) }) };
+    return { kind: 'answer', answers, ...(isBeside && { message: toMessage(newest) }) };
   }
   if (newest === undefined) throw invalid('there is no message of the user to answer', 'messages');
-  return { kind: 'submit', message: messageOf(newest) };
+  return { kind: 'submit', message: toMessage(newest) };
 }
 
-function toolsOf(given: readonly z.output<typeof tool>[]): readonly ClientTool[] {
-  return checkedTools(
+function readTools(given: readonly z.output<typeof tool>[]): readonly ClientTool[] {
+  return checkTools(
     given.map(({ name, description, parameters = {} }) => ({
       name,
       ...(description !== undefined && description !== '' && { description }),
@@ -92,7 +91,7 @@ const toolMessage = z.looseObject({
 });
 
 /** What a tool of the client has answered; not what this gateway has told of tools that ran here, nor what answers a call of elsewhere. */
-function resultOf(given: ClientMessage, where: string): readonly Answer[] {
+function readResult(given: ClientMessage, where: string): readonly CallAnswer[] {
   const read = toolMessage.safeParse(given);
   if (!read.success) throw invalid('a message of a tool has toolCallId and content, a text or a list of parts', where);
   const { toolCallId: callId, content, error } = read.data;
@@ -108,7 +107,7 @@ export function resultId(callId: string): string {
   return `${callId}/result`;
 }
 
-export function startOf({ forwardedProps: props }: RunRequest): StartOptions {
+export function readStart({ forwardedProps: props }: RunRequest): StartOptions {
   const given = z.looseObject({ perdura: z.unknown() }).safeParse(props).data?.perdura;
   const read = begins.safeParse(given ?? {});
   if (!read.success) throw invalid('it takes agent, scope, title and model', 'forwardedProps.perdura');
@@ -145,13 +144,13 @@ function userMessage(given: ClientMessage, where: string): Message & { readonly 
   const files: SuppliedFile[] = [];
   for (const [at, one] of content.data.entries()) {
     const text = textPart.safeParse(one).data?.text;
-    if (text === undefined) files.push(fileOf(one, `${where}.content.${at}`));
+    if (text === undefined) files.push(readFile(one, `${where}.content.${at}`));
     else texts.push(text);
   }
-  return { id: given.id, text: texts.join('\n\n'), ...mediaOf(files) };
+  return { id: given.id, text: texts.join('\n\n'), ...toMedia(files) };
 }
 
-function fileOf(given: z.output<typeof part>, where: string): SuppliedFile {
+function readFile(given: z.output<typeof part>, where: string): SuppliedFile {
   const media = mediaPart.safeParse(given).data;
   if (!media) throw unsupported(`content of the type ${JSON.stringify(given.type.slice(0, 40))}, or its source,`, where);
   const { source, type } = media;
@@ -172,7 +171,11 @@ type Choice = z.output<typeof choice>;
 const payload = z.union([z.boolean(), z.string(), choice]);
 
 /** What a person chose goes by the interrupt's `responseSchema`; a bare boolean or text says the same. */
-function answerOf({ interruptId: callId, status, payload: given }: ResumeEntry, messages: readonly ClientMessage[], where: string): Answer {
+function readAnswer(
+  { interruptId: callId, status, payload: given }: ResumeEntry,
+  messages: readonly ClientMessage[],
+  where: string,
+): CallAnswer {
   if (status === 'cancelled') return { callId, decision: 'deny', note: 'the question was dismissed without an answer' };
   const read = payload.safeParse(given).data;
   const chosen: Choice = typeof read === 'object' ? read : typeof read === 'string' ? { answer: read } : { approved: read };
@@ -196,13 +199,13 @@ const assistantCalls = z.looseObject({
 });
 
 /** Those that the assistant's messages have. */
-export function callsOf(messages: readonly ClientMessage[]): z.output<typeof assistantCalls>['toolCalls'] {
+export function toolCallsIn(messages: readonly ClientMessage[]): z.output<typeof assistantCalls>['toolCalls'] {
   return messages.filter(({ role }) => role === 'assistant').flatMap((one) => assistantCalls.safeParse(one).data?.toolCalls ?? []);
 }
 
 /** As the client has it. */
-function shownCall(callId: string, messages: readonly ClientMessage[]): Pick<Answer, 'shown'> {
-  const call = callsOf(messages).findLast(({ id: known }) => known === callId);
+function shownCall(callId: string, messages: readonly ClientMessage[]): Pick<CallAnswer, 'shown'> {
+  const call = toolCallsIn(messages).findLast(({ id: known }) => known === callId);
   if (!call) return {};
   try {
     return { shown: { name: call.function.name, input: JSON.parse(call.function.arguments) as JsonValue } };

@@ -2,16 +2,15 @@
 import type { Context } from 'hono';
 import type { PerduraClient } from '../../client.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
-import { answerCalls, toAnswered, type Answer, type AnsweredCalls } from '../core/calls/answered-calls.js';
+import { answerCalls, type CallAnswer, type DecidedCalls } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { readBody } from '../core/read-body.js';
-import { shownTurn, viewAgain, viewOf, type Showing, type ShownTurn } from '../core/turns/shown-turn.js';
-import { statusOf } from '../core/status-of.js';
+import { toConversationId, readBody } from '../core/read-body.js';
+import { interactiveTurn, openTurn, openSubmitted, type Reader, type TurnSource } from '../core/interactive-turn.js';
+import { readStatus } from '../core/turn-status.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createFrames, PROTOCOL, type Frame } from './frames.js';
-import { runRequest, startOf, wishOf, type RunRequest, type Wish } from './request.js';
+import { runRequest, readStart, readWish, type RunRequest, type Wish } from './request.js';
 
 const PATH = '/agui';
 
@@ -19,12 +18,12 @@ export function addAguiRoutes(app: GatewayApp): void {
   app.post(PATH, async (context) => {
     const core = context.get('conversations');
     const request = await readBody(context, runRequest);
-    const [wish, start] = [wishOf(request), startOf(request)];
+    const [wish, start] = [readWish(request), readStart(request)];
     return streamed(context, (gone) => fulfil(core, { request, wish, start, gone }));
   });
 
   app.post(`${PATH}/:id/stop`, async (context) => {
-    await context.get('conversations').client.interrupt(workflowIdOf(context.req.param('id')));
+    await context.get('conversations').client.interrupt(toConversationId(context.req.param('id')));
     return context.body(null, 204);
   });
 }
@@ -37,15 +36,15 @@ export function answerAguiProblem(context: Context, { status, type, message }: P
 interface Fulfilling {
   readonly request: RunRequest;
   readonly wish: Wish;
-  readonly start: ReturnType<typeof startOf>;
+  readonly start: ReturnType<typeof readStart>;
   readonly gone: AbortSignal;
 }
 
 async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulfilling): AsyncGenerator<Frame, void> {
-  const id = workflowIdOf(request.threadId);
+  const id = toConversationId(request.threadId);
   const { message } = wish;
   if (wish.kind === 'answer') {
-    let answered: AnsweredCalls | undefined;
+    let answered: DecidedCalls | undefined;
     const sayBeside = message && (() => core.client.enqueue(id, { ...message, delivery: 'steer' }));
     try {
       answered = await answerCalls(core.client, id, wish.answers, sayBeside);
@@ -56,25 +55,26 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
     }
     // What a turn no longer waits for is history to the words beside it.
     if (answered && (message === undefined || answered.decided.length > 0)) {
-      return yield* shown(core, request, await viewAgain(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
+      return yield* shown(core, request, await openTurn(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
     }
   }
   if (message === undefined) return;
   const open = await openCalls(core.client, id, message.id);
   if (open.length > 0) return yield* refused(request, unanswered(open));
   const taken = await core.submit(id, message, { start, signal: gone });
-  yield* shown(core, request, await viewOf(core, taken), { gone, known: [] });
+  yield* shown(core, request, await openSubmitted(core, taken), { gone, known: [] });
 }
 
 /** Whoever answers for the first time has the turn up to there. Who says it again has lost a stream, and gets the turn from its beginning. */
-function afterAnswers(answers: readonly Answer[], { decided }: AnsweredCalls): Pick<Showing, 'answered' | 'known'> {
-  const [answered, isFirst] = [toAnswered(decided), decided.length === answers.length];
+function afterAnswers(answers: readonly CallAnswer[], { decided }: DecidedCalls): Pick<Reader, 'answered' | 'known'> {
+  const answered = decided.map(({ callId, kind }) => ({ callId, isApproval: kind === 'approval' }));
+  const isFirst = decided.length === answers.length;
   return { answered, known: isFirst ? answered : [] };
 }
 
 /** Calls for which a new message would have to wait: the protocol has them answered first. A message that was taken before is shown again. */
 async function openCalls(client: PerduraClient, id: string, messageId: string): Promise<readonly string[]> {
-  const status = await statusOf(client, id);
+  const status = await readStatus(client, id);
   if (status === null || status.pendingApprovals === 0) return [];
   const [waiting, entries] = await Promise.all([client.approvals(id), client.history(id)]);
   if (entries.some((entry) => entry.messageId === messageId)) return [];
@@ -96,14 +96,14 @@ function errorFrame({ message, type }: Problem): Frame {
   return { type: 'RUN_ERROR', message, code: type };
 }
 
-async function* shown(core: Conversations, request: RunRequest, view: ShownTurn, showing: Showing): AsyncGenerator<Frame, void> {
+async function* shown(core: Conversations, request: RunRequest, view: TurnSource, showing: Reader): AsyncGenerator<Frame, void> {
   const { threadId, runId, messages, state } = request;
   const { id: conversation, turn } = view;
   const continues = (showing.known ?? []).length > 0;
   const frames = createFrames({ threadId, runId, conversation, turn, messages, state, continues });
   yield* frames.start();
-  for await (const one of shownTurn(core, view, showing)) {
-    const made = one.kind === 'pause' ? frames.pause(one.waiting) : frames.take(one.event);
+  for await (const one of interactiveTurn(core, view, showing)) {
+    const made = one.kind === 'pause' ? frames.pause(one.waiting) : frames.take(one.change);
     if (one.kind === 'pause' || !one.isKnown) yield* made;
   }
 }

@@ -13,9 +13,9 @@
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
-import type { CallEvent } from '../core/calls/tool-calls.js';
-import type { AskedCall } from '../core/calls/waiting-calls.js';
-import { toOutput } from './output.js';
+import type { WaitingCall } from '../core/interactive-turn.js';
+import type { Change } from '../core/turn-stream.js';
+import type { TextPart } from '../../records/turn-view.js';
 
 export interface Metadata {
   readonly turn: string | null;
@@ -57,9 +57,9 @@ export type Chunk =
 
 export interface Chunks {
   start(): readonly Chunk[];
-  take(event: CallEvent): readonly Chunk[];
+  take(change: Change): readonly Chunk[];
   /** Ends the stream while the turn waits. */
-  pause(waiting: readonly AskedCall[]): readonly Chunk[];
+  pause(waiting: readonly WaitingCall[]): readonly Chunk[];
 }
 
 export interface ChunksOptions {
@@ -70,19 +70,12 @@ export interface ChunksOptions {
 }
 
 export function createChunks({ turn, messageId, given = new Set() }: ChunksOptions): Chunks {
-  /** Texts of the call at hand (ai-sdk/void-text-marked). */
-  let texts: string[] = [];
   let isInStep = false;
   const names = new Map<string, { readonly name: string; readonly input: JsonValue }>();
   const denied = new Set<string>();
 
-  const settle = (): Chunk[] => {
-    const ends = texts.map((id): Chunk => ({ type: 'text-end', id }));
-    texts = [];
-    return ends;
-  };
   const endStep = (): Chunk[] => {
-    const ends = [...settle(), ...(isInStep ? [{ type: 'finish-step' } as const] : [])];
+    const ends: Chunk[] = isInStep ? [{ type: 'finish-step' }] : [];
     isInStep = false;
     return ends;
   };
@@ -91,7 +84,7 @@ export function createChunks({ turn, messageId, given = new Set() }: ChunksOptio
     isInStep = true;
     return [{ type: 'start-step' }];
   };
-  const shownCall = (callId: string, providerExecuted: boolean): Chunk => {
+  const callChunk = (callId: string, providerExecuted: boolean): Chunk => {
     const { name = 'tool', input = {} } = names.get(callId) ?? {};
     return { type: 'tool-input-available', toolCallId: callId, toolName: withoutPrefix(name), input, providerExecuted };
   };
@@ -103,7 +96,7 @@ export function createChunks({ turn, messageId, given = new Set() }: ChunksOptio
       ...endStep(),
       { type: 'data-usage', data: usage },
       ...(stopReason === 'interrupted' ? [{ type: 'abort' } as const] : []),
-      { type: 'finish', finishReason: finishReasonOf(result), messageMetadata: { turn, stopReason, usage, ...(error && { error }) } },
+      { type: 'finish', finishReason: toFinishReason(result), messageMetadata: { turn, stopReason, usage, ...(error && { error }) } },
       // A client reads nothing after it.
       ...(isError ? [{ type: 'error', errorText: error.message } as const] : []),
     ];
@@ -112,54 +105,52 @@ export function createChunks({ turn, messageId, given = new Set() }: ChunksOptio
   return {
     start: () => [{ type: 'start', messageId, messageMetadata: { turn } }],
 
-    take(event) {
-      switch (event.kind) {
+    take(change) {
+      switch (change.kind) {
         case 'call':
           return [...endStep(), ...inStep()];
         case 'begin':
-          if (event.of === 'text') texts.push(event.part);
-          return [...inStep(), { type: event.of === 'text' ? 'text-start' : 'reasoning-start', id: event.part }];
+          return [...inStep(), { type: change.of === 'text' ? 'text-start' : 'reasoning-start', id: change.part }];
         case 'grow':
-          return [{ type: event.of === 'text' ? 'text-delta' : 'reasoning-delta', id: event.part, delta: event.text }];
+          return [{ type: change.of === 'text' ? 'text-delta' : 'reasoning-delta', id: change.part, delta: change.text }];
         case 'end':
-          return event.of === 'text' ? [] : [{ type: 'reasoning-end', id: event.part }];
-        case 'void': {
-          const gone = texts.filter((id) => event.parts.includes(id));
-          texts = texts.filter((id) => !gone.includes(id));
-          return gone.map((id) => ({ type: 'text-end', id, providerMetadata: { perdura: { void: true } } }));
-        }
+          return change.of === 'text' ? [] : [{ type: 'reasoning-end', id: change.part }];
+        case 'settle':
+          return textsIn(change.parts).map(({ id }) => ({ type: 'text-end', id }));
+        case 'void':
+          return textsIn(change.parts).map(({ id }) => ({ type: 'text-end', id, providerMetadata: { perdura: { void: true } } }));
         case 'tool-called':
-          names.set(event.callId, event);
-          return [...settle(), ...inStep(), shownCall(event.callId, true)];
+          names.set(change.callId, change);
+          return [...inStep(), callChunk(change.callId, true)];
         case 'tool-started':
           return [];
         case 'asked':
-          if (event.isOver) return [];
-          if (event.what !== 'approval') return [shownCall(event.callId, false)];
-          return [{ type: 'tool-approval-request', approvalId: event.callId, toolCallId: event.callId }];
+          if (change.isOver) return [];
+          if (change.what !== 'approval') return [callChunk(change.callId, false)];
+          return [{ type: 'tool-approval-request', approvalId: change.callId, toolCallId: change.callId }];
         case 'decided':
-          if (event.decision === 'deny') denied.add(event.callId);
+          if (change.decision === 'deny') denied.add(change.callId);
           return [];
         case 'tool-finished': {
-          const own = { toolCallId: event.callId };
-          if (given.has(event.callId)) return [];
-          if (denied.has(event.callId) && event.outcome === 'rejected') return [{ type: 'tool-output-denied', ...own }];
-          if (event.outcome === 'ok') {
-            const output = isClientTool(event.name) ? toOutput(event.preview) : event.preview;
-            return [{ type: 'tool-output-available', ...own, output, providerExecuted: true }];
+          const call = { toolCallId: change.callId };
+          if (given.has(change.callId)) return [];
+          if (denied.has(change.callId) && change.outcome === 'rejected') return [{ type: 'tool-output-denied', ...call }];
+          if (change.outcome === 'ok') {
+            const output = isClientTool(change.name) ? toOutput(change.preview) : change.preview;
+            return [{ type: 'tool-output-available', ...call, output, providerExecuted: true }];
           }
-          return [{ type: 'tool-output-error', ...own, errorText: event.preview || event.outcome, providerExecuted: true }];
+          return [{ type: 'tool-output-error', ...call, errorText: change.preview || change.outcome, providerExecuted: true }];
         }
         case 'waiting':
-          return [{ type: 'data-waiting', data: { for: event.for, until: event.until }, transient: true }];
+          return [{ type: 'data-waiting', data: { for: change.for, until: change.until }, transient: true }];
         case 'paused':
-          return [{ type: 'data-paused', data: { why: event.why }, transient: true }];
+          return [{ type: 'data-paused', data: { why: change.why }, transient: true }];
         case 'fallback': {
-          const { model, insteadOf, reason } = event;
+          const { model, insteadOf, reason } = change;
           return [{ type: 'data-fallback', data: { model, insteadOf, reason }, transient: true }];
         }
         case 'finished':
-          return finish(event.result);
+          return finish(change.result);
       }
     },
 
@@ -170,7 +161,21 @@ export function createChunks({ turn, messageId, given = new Set() }: ChunksOptio
   };
 }
 
-function finishReasonOf({ stopReason, error }: TurnResult): FinishReason {
+function textsIn(parts: readonly TextPart[]): readonly TextPart[] {
+  return parts.filter(({ kind }) => kind === 'text');
+}
+
+/** What a tool of the page has answered, as the page has had it: the record has JSON of what is no text. */
+export function toOutput(text: string): JsonValue {
+  if (!/^[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}
+
+function toFinishReason({ stopReason, error }: TurnResult): FinishReason {
   if (stopReason === 'end') return error === undefined ? 'stop' : 'length';
   if (stopReason === 'refused') return 'content-filter';
   return stopReason === 'failed' ? 'error' : stopReason === 'reset' ? 'stop' : 'other';

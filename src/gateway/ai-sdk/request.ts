@@ -2,9 +2,9 @@
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
-import type { Answer } from '../core/calls/answered-calls.js';
-import { checkedTools } from '../core/calls/client-tools.js';
-import { mediaOf, type SuppliedFile } from '../core/media-source.js';
+import type { CallAnswer } from '../core/answer-calls.js';
+import { checkTools } from '../core/client-calls.js';
+import { toMedia, type SuppliedFile } from '../core/attachments.js';
 import { invalid, optional } from '../core/read-body.js';
 import { start } from '../native/schemas.js';
 
@@ -40,11 +40,11 @@ export type Wish =
   | { readonly kind: 'submit'; readonly message: Message & { readonly id: string } }
   /** In place of what was answered before to the message of this id, and of all after it. */
   | { readonly kind: 'again'; readonly message: Message & { readonly id: string } }
-  | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly Answer[] };
+  | { readonly kind: 'answer'; readonly messageId: string; readonly answers: readonly CallAnswer[] };
 
 /** Throws a refusal. */
-export function wishOf({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
-  const tools = toolsOf(brought);
+export function readWish({ messages, trigger, messageId, tools: brought = [] }: ChatRequest): Wish {
+  const tools = readTools(brought);
   const named = messages.find(({ id }) => id === messageId);
   const last = messages.at(-1);
   if (trigger === 'submit-message') {
@@ -59,13 +59,13 @@ export function wishOf({ messages, trigger, messageId, tools: brought = [] }: Ch
   const user = messages.findLast(({ role }) => role === 'user');
   if (!user) throw invalid('there is no message of the user to answer');
   const isEdit = messageId === user.id;
-  const message = { ...messageOf(user), ...(tools.length > 0 && { tools }) };
+  const message = { ...toMessage(user), ...(tools.length > 0 && { tools }) };
   return { kind: trigger === 'regenerate-message' || isEdit ? 'again' : 'submit', message };
 }
 
-function toolsOf(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[] {
+function readTools(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[] {
   const named = Array.isArray(given) ? given : Object.entries(given).map(([name, one]) => ({ ...one, name }));
-  return checkedTools(
+  return checkTools(
     named.map(({ name, description, inputSchema, parameters = {} }) => ({
       name,
       ...(description !== undefined && { description }),
@@ -74,7 +74,7 @@ function toolsOf(given: NonNullable<ChatRequest['tools']>): readonly ClientTool[
   );
 }
 
-export function startOf({ agent, scope, title, model }: ChatRequest): StartOptions {
+export function readStart({ agent, scope, title, model }: ChatRequest): StartOptions {
   return Object.fromEntries(Object.entries({ agent, scope, title, model }).filter(([, value]) => value !== undefined));
 }
 
@@ -86,13 +86,13 @@ const filePart = z.looseObject({
   filename: optional(z.string().max(500)),
 });
 
-function messageOf({ id, parts }: UiMessage): Message & { readonly id: string } {
+function toMessage({ id, parts }: UiMessage): Message & { readonly id: string } {
   const texts = parts.flatMap((one) => textPart.safeParse(one).data?.text ?? []);
-  const files = parts.filter(({ type }) => type === 'file').map(fileOf);
-  return { id, text: texts.join('\n\n'), ...mediaOf(files) };
+  const files = parts.filter(({ type }) => type === 'file').map(readFile);
+  return { id, text: texts.join('\n\n'), ...toMedia(files) };
 }
 
-function fileOf(given: unknown): SuppliedFile {
+function readFile(given: unknown): SuppliedFile {
   const file = filePart.safeParse(given);
   if (!file.success) throw invalid('a file needs a mediaType and a url');
   const { mediaType, url, filename: name } = file.data;
@@ -111,8 +111,8 @@ const toolPart = z.looseObject({
   approval: z.looseObject({ approved: z.boolean().optional(), reason: z.string().optional() }).optional(),
 });
 
-function answersIn({ parts }: UiMessage): Answer[] {
-  return parts.flatMap((one): Answer[] => {
+function answersIn({ parts }: UiMessage): CallAnswer[] {
+  return parts.flatMap((one): CallAnswer[] => {
     const tool = toolPart.safeParse(one).data;
     if (!tool) return [];
     const { toolCallId: callId, state, approval, output, errorText } = tool;
@@ -131,7 +131,7 @@ function answersIn({ parts }: UiMessage): Answer[] {
   });
 }
 
-function shownCall({ type, toolName, input }: z.output<typeof toolPart>): Pick<Answer, 'shown'> {
+function shownCall({ type, toolName, input }: z.output<typeof toolPart>): Pick<CallAnswer, 'shown'> {
   if (typeof input !== 'object' || input === null) return {};
   return { shown: { name: toolName ?? type.slice('tool-'.length), input: input as JsonValue } };
 }

@@ -2,26 +2,21 @@
 import type { Context } from 'hono';
 import { z } from '@hono/zod-openapi';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { answerCalls, toAnswered } from '../core/calls/answered-calls.js';
-import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
+import { answerCalls, refuseWhileClientRuns } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { readAs, readBody } from '../core/read-body.js';
-import { runningTurn } from '../core/turns/running-turn.js';
-import { shownTurn, viewAgain, viewOf, type ShownTurn } from '../core/turns/shown-turn.js';
-import type { AnsweredCall } from '../core/calls/waiting-calls.js';
+import { toConversationId, readAs, readBody } from '../core/read-body.js';
+import { findRunningTurn, findTurn } from '../core/turn-status.js';
+import { interactiveTurn, openTurn, openSubmitted, type TurnSource, type AnsweredCall } from '../core/interactive-turn.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { createChunks, type Chunk, type Metadata } from './chunks.js';
-import { chatRequest, startOf, wishOf, type Wish } from './request.js';
+import { createChunks, toOutput, type Chunk, type Metadata } from './chunks.js';
+import { chatRequest, readStart, readWish, type Wish } from './request.js';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
-import { toOutput } from './output.js';
 import type { PerduraClient } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
-import { joinedTurn } from '../core/turns/joined-turn.js';
 
 export const CHAT_PATH = '/api/chat';
 const MAX_HISTORY = 200;
@@ -30,29 +25,29 @@ export function addAiSdkRoutes(app: GatewayApp): void {
   app.post(CHAT_PATH, async (context) => {
     const core = context.get('conversations');
     const request = await readBody(context, chatRequest);
-    const id = workflowIdOf(request.id);
-    const wish = wishOf(request);
-    return streamed(context, (gone) => fulfil(core, { id, wish, start: startOf(request), gone }));
+    const id = toConversationId(request.id);
+    const wish = readWish(request);
+    return streamed(context, (gone) => fulfil(core, { id, wish, start: readStart(request), gone }));
   });
 
   app.get(`${CHAT_PATH}/:id/stream`, async (context) => {
     const core = context.get('conversations');
-    const id = workflowIdOf(context.req.param('id'));
-    const turn = await runningTurn(core.client, id, signalOf(context));
+    const id = toConversationId(context.req.param('id'));
+    const turn = await findRunningTurn(core.client, id, signalOf(context));
     if (turn === undefined) return context.body(null, 204);
     return streamed(context, async function* (gone) {
-      yield* shown(core, await viewAgain(core, id, turn), { gone });
+      yield* shown(core, await openTurn(core, id, turn), { gone });
     });
   });
 
   app.post(`${CHAT_PATH}/:id/stop`, async (context) => {
-    await context.get('conversations').client.interrupt(workflowIdOf(context.req.param('id')));
+    await context.get('conversations').client.interrupt(toConversationId(context.req.param('id')));
     return context.body(null, 204);
   });
 
   app.get(`${CHAT_PATH}/:id/messages`, async (context) => {
     const { client } = context.get('conversations');
-    const id = workflowIdOf(context.req.param('id'));
+    const id = toConversationId(context.req.param('id'));
     const limit = readAs(z.coerce.number().int().min(1).max(1_000).default(MAX_HISTORY), context.req.query('limit'));
     const [entries, ends] = await Promise.all([client.history(id), client.turnEnds(id)]);
     return context.json(toUiMessages(entries, ends).slice(-limit));
@@ -68,16 +63,16 @@ export function answerChatProblem(context: Context, { status, message, retryAfte
 interface Fulfilling {
   readonly id: string;
   readonly wish: Wish;
-  readonly start: ReturnType<typeof startOf>;
+  readonly start: ReturnType<typeof readStart>;
   readonly gone: AbortSignal;
 }
 
 async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfilling): AsyncGenerator<Chunk, void> {
   if (wish.kind === 'answer') {
     const { turn, decided } = await answerCalls(core.client, id, wish.answers);
-    const answered = toAnswered(wish.answers.map(({ callId, to: kind }) => ({ callId, kind })));
+    const answered = wish.answers.map(({ callId, to }) => ({ callId, isApproval: to === 'approval' }));
     const given = new Set(decided.flatMap(({ callId, kind }) => (kind === 'client-tool' ? [callId] : [])));
-    return yield* shown(core, await viewAgain(core, id, turn), { gone, messageId: wish.messageId, answered, given });
+    return yield* shown(core, await openTurn(core, id, turn), { gone, messageId: wish.messageId, answered, given });
   }
   if (wish.kind === 'again') {
     const again = await answerAgain(core, id, wish.message, gone);
@@ -85,7 +80,7 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
   }
   await refuseWhileClientRuns(core, id, wish.message.id);
   const taken = await core.submit(id, wish.message, { start, signal: gone });
-  yield* shown(core, await viewOf(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
+  yield* shown(core, await openSubmitted(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
 }
 
 interface Shown {
@@ -98,11 +93,11 @@ interface Shown {
   readonly given?: ReadonlySet<string>;
 }
 
-async function* shown(core: Conversations, view: ShownTurn, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
+async function* shown(core: Conversations, view: TurnSource, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
   const chunks = createChunks({ turn: view.turn, messageId: messageId ?? view.turn ?? view.id, ...(given && { given }) });
   yield* chunks.start();
-  for await (const one of shownTurn(core, view, showing)) {
-    const made = one.kind === 'pause' ? chunks.pause(one.waiting) : chunks.take(one.event);
+  for await (const one of interactiveTurn(core, view, showing)) {
+    const made = one.kind === 'pause' ? chunks.pause(one.waiting) : chunks.take(one.change);
     if (one.kind === 'pause' || !one.isKnown) yield* made;
   }
 }
@@ -158,7 +153,7 @@ function userMessage({ message, messageId, turn, slot }: Entry): ShownMessage {
   const text = message.role === 'user' ? partSchema(shownText(message.text)).text : '';
   const media = message.role === 'user' ? sourcesIn(message).flatMap(({ source }) => filePart(source)) : [];
   const parts: ShownPart[] = [...media, ...(text === '' ? [] : [{ type: 'text', text, state: 'done' } as const])];
-  return { id: messageId === undefined ? `${turn}-${slot}` : pageIdOf(messageId), role: 'user', parts, metadata: { turn } };
+  return { id: messageId === undefined ? `${turn}-${slot}` : toPageId(messageId), role: 'user', parts, metadata: { turn } };
 }
 
 function filePart(source: MediaSource): ShownPart[] {
@@ -200,7 +195,7 @@ function toolPart(
 
 const AGAIN = /~again-(\d{1,6})$/;
 
-function pageIdOf(messageId: string): string {
+function toPageId(messageId: string): string {
   return messageId.replace(AGAIN, '');
 }
 
@@ -218,18 +213,18 @@ async function answerAgain(
   signal: AbortSignal,
 ): Promise<Again | undefined> {
   const said = await saidIn(client, id);
-  const known = said.findLast(({ messageId }) => pageIdOf(messageId ?? '') === message.id);
+  const known = said.findLast(({ messageId }) => toPageId(messageId ?? '') === message.id);
   if (known === undefined) return undefined;
   const times = Number(AGAIN.exec(known.messageId ?? '')?.[1] ?? 0);
   const messageId = `${message.id}~again-${times + 1}`;
   const after = await client.newestCursor(id);
   const options = { messageId, signal };
   const again =
-    known.turn === said.at(-1)?.turn && textOf(known) === message.text
+    known.turn === said.at(-1)?.turn && textIn(known) === message.text
       ? client.retry(id, options)
       : client.edit(id, message.text, { ...options, turn: known.turn });
   const answered = again.then(({ turnId }) => turnId ?? '');
-  return { turn: await joinedTurn(client, id, { messageId, after, signal, answered }), after };
+  return { turn: await findTurn(client, id, { messageId, after, signal, answered }), after };
 }
 
 async function saidIn(client: PerduraClient, id: string): Promise<readonly Entry[]> {
@@ -240,6 +235,6 @@ async function saidIn(client: PerduraClient, id: string): Promise<readonly Entry
   return entries.filter(({ message }) => isFromPerson(message));
 }
 
-function textOf({ message }: Entry): string | undefined {
+function textIn({ message }: Entry): string | undefined {
   return message.role === 'user' && typeof message.text === 'string' ? message.text : undefined;
 }

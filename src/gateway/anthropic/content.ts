@@ -1,11 +1,9 @@
 /** What clients of Anthropic's API say: texts, and pictures and documents in the newest message. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
-import { attachmentNamed, type NamedSource } from '../core/attachments.js';
-import { fileOf } from '../core/media-source.js';
+import { attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';
 import { invalid, unsupported } from '../core/read-body.js';
-import type { ToolAnswer } from '../core/calls/client-calls.js';
-import { checkedTools, type MustCall } from '../core/calls/client-tools.js';
+import { type ToolAnswer, checkTools, type MustCall } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const source = z.looseObject({
@@ -62,11 +60,11 @@ export interface Conversed extends Supplied {
 export function readPrompt({ messages, system, tools = [], tool_choice: choice }: z.output<z.ZodObject<typeof prompt>>): Conversed {
   const turns = inTurns(messages.flatMap(({ role, content: given }, at) => spokenIn(role, given, `messages.${at}`)));
   if (messages.at(-1)?.role !== 'user') throw invalid('messages: the last one must be of the user', 'messages');
-  const instructions = system === undefined ? '' : textOf(system, 'system');
+  const instructions = system === undefined ? '' : readText(system, 'system');
   return {
     ...turns,
     tools: readTools(tools, choice),
-    media: mediaOf(messages.at(-1)?.content ?? '', `messages.${messages.length - 1}`),
+    media: toMedia(messages.at(-1)?.content ?? '', `messages.${messages.length - 1}`),
     ...(instructions !== '' && { instructions }),
   };
 }
@@ -84,7 +82,7 @@ function readTools(
   if (choice !== 'auto' && !mustCall) throw unsupported(`a tool_choice of the type ${JSON.stringify(choice.slice(0, 40))}`, 'tool_choice');
   if (tools.length === 0 && !mustCall) return [];
   if (isSingle) throw unsupported('a model that calls one tool at a time', 'tool_choice.disable_parallel_tool_use');
-  return checkedTools(
+  return checkTools(
     tools.map(({ type, name, description, input_schema: schema = {} }, at) => {
       if (type !== undefined && type !== null && type !== 'custom')
         throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
@@ -96,7 +94,7 @@ function readTools(
 
 /** Answers of tools come before the words beside them. */
 function spokenIn(role: 'user' | 'assistant', given: Content, where: string): readonly Spoken[] {
-  const text = textOf(given, where);
+  const text = readText(given, where);
   const blocks = typeof given === 'string' ? [] : given;
   if (role === 'assistant') {
     const calls = blocks.flatMap(({ type, id = '', name = '', input = {} }): SuppliedCall[] =>
@@ -105,13 +103,13 @@ function spokenIn(role: 'user' | 'assistant', given: Content, where: string): re
     return [{ role, text, ...(calls.length > 0 && { calls }) }];
   }
   const answers = blocks.flatMap(({ type, tool_use_id: id = '', content: said = '', is_error: isError }): ToolAnswer[] =>
-    type === 'tool_result' ? [{ id, output: textOf(said, where), isError: isError === true }] : [],
+    type === 'tool_result' ? [{ id, output: readText(said, where), isError: isError === true }] : [],
   );
   if (answers.length === 0) return [{ role, text }];
   return [{ role: 'tool', answers }, ...(text === '' ? [] : [{ role, text }])];
 }
 
-function textOf(given: Content, where: string): string {
+function readText(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap(({ type, text }, at) => {
@@ -125,28 +123,28 @@ function textOf(given: Content, where: string): string {
 /** They are no text, or stand elsewhere. */
 const SILENT: ReadonlySet<string> = new Set(['image', 'document', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result']);
 
-function mediaOf(given: Content, where: string): Media {
+function toMedia(given: Content, where: string): Media {
   const media: Partial<Record<MediaKind, MediaSource[]>> = {};
   if (typeof given === 'string') return media;
   for (const [at, one] of given.entries()) {
     const param = `${where}.content.${at}`;
-    if (one.type === 'image') (media.images ??= []).push(pictureOf(one, param));
-    if (one.type === 'document') (media.documents ??= []).push(documentOf(one, param));
+    if (one.type === 'image') (media.images ??= []).push(readPicture(one, param));
+    if (one.type === 'document') (media.documents ??= []).push(readDocument(one, param));
   }
   return media;
 }
 
-function pictureOf({ source: from }: Block, param: string): MediaSource {
+function readPicture({ source: from }: Block, param: string): MediaSource {
   if (from?.type === 'base64' && from.media_type !== undefined && from.data !== undefined)
     return { mediaType: from.media_type, base64: from.data };
   if (from?.type === 'file' && from.file_id !== undefined) return attachmentNamed(from.file_id, `${param}.source.file_id`);
   throw invalid(`${param}: a picture must be sent as base64, with its media_type, or as a file, with its file_id`, param);
 }
 
-function documentOf({ source: from, title }: Block, param: string): NamedSource {
+function readDocument({ source: from, title }: Block, param: string): NamedSource {
   const name = title ?? undefined;
   const { type, media_type: mediaType = 'application/pdf', data, url, file_id: id } = from ?? { type: '' };
-  if (type === 'base64' && data !== undefined) return { ...fileOf({ mediaType, url: `data:;base64,${data}` }, param).source, name };
+  if (type === 'base64' && data !== undefined) return { ...toFile({ mediaType, url: `data:;base64,${data}` }, param).source, name };
   if (type === 'text' && data !== undefined && data !== '') {
     return { mediaType: 'text/plain', base64: Buffer.from(data, 'utf8').toString('base64'), name };
   }

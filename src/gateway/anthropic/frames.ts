@@ -1,7 +1,7 @@
 /** Messages: a turn as a message, and as its events. Pure. */
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
-import { joined, type Whole } from '../core/turns/turn-texts.js';
+import { publicCallId, type ClientCall } from '../core/client-calls.js';
+import { joinTexts, type FinalAnswer } from '../core/answer.js';
 
 export interface MessageHead {
   readonly id: string;
@@ -11,12 +11,12 @@ export interface MessageHead {
 
 const STOP: Partial<Record<StopReason, string>> = { 'tool-limit': 'max_tokens', budget: 'max_tokens', refused: 'refusal' };
 
-function stopReason({ result, calls }: Whole): string {
+function stopReason({ result, calls }: FinalAnswer): string {
   if (calls.length > 0) return 'tool_use';
   return STOP[result.stopReason] ?? 'end_turn';
 }
 
-function usageOf({ usage }: TurnResult): object {
+function toUsage({ usage }: TurnResult): object {
   return {
     input_tokens: usage.inputTokens - usage.cachedTokens,
     cache_creation_input_tokens: 0,
@@ -25,9 +25,9 @@ function usageOf({ usage }: TurnResult): object {
   };
 }
 
-export function message(head: MessageHead, whole: Whole): object {
+export function message(head: MessageHead, answer: FinalAnswer): object {
   const { id, model } = head;
-  const text = joined(whole.texts);
+  const text = joinTexts(answer.texts);
   return {
     id,
     type: 'message',
@@ -35,11 +35,11 @@ export function message(head: MessageHead, whole: Whole): object {
     model,
     content: [
       ...(text === '' ? [] : [{ type: 'text', text, citations: null }]),
-      ...whole.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
+      ...answer.calls.map((call) => ({ ...toolUse(head, call), input: call.input })),
     ],
-    stop_reason: stopReason(whole),
+    stop_reason: stopReason(answer),
     stop_sequence: null,
-    usage: usageOf(whole.result),
+    usage: toUsage(answer.result),
   };
 }
 
@@ -70,7 +70,7 @@ export function textDelta(text: string): MessageEvent {
 }
 
 /** Calls after the text, one block each; `first`: the number of the first. */
-function callBlocks(head: MessageHead, { calls }: Whole, first: number): readonly MessageEvent[] {
+function callBlocks(head: MessageHead, { calls }: FinalAnswer, first: number): readonly MessageEvent[] {
   return calls.flatMap((call, at) => {
     const index = first + at;
     const delta = { type: 'input_json_delta', partial_json: JSON.stringify(call.input) };
@@ -83,11 +83,11 @@ function callBlocks(head: MessageHead, { calls }: Whole, first: number): readonl
 }
 
 /** `hasText`: a text block came before. */
-export function messageEnd(head: MessageHead, whole: Whole, hasText: boolean): readonly MessageEvent[] {
-  const delta = { stop_reason: stopReason(whole), stop_sequence: null };
+export function messageEnd(head: MessageHead, answer: FinalAnswer, hasText: boolean): readonly MessageEvent[] {
+  const delta = { stop_reason: stopReason(answer), stop_sequence: null };
   return [
-    ...callBlocks(head, whole, hasText ? 1 : 0),
-    { type: 'message_delta', ...{ delta, usage: usageOf(whole.result) } },
+    ...callBlocks(head, answer, hasText ? 1 : 0),
+    { type: 'message_delta', ...{ delta, usage: toUsage(answer.result) } },
     { type: 'message_stop' },
   ];
 }

@@ -3,19 +3,17 @@ import { z } from 'zod';
 import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-usage.js';
 import { signalOf, type GatewayApp } from '../context.js';
-import { toProblem, isUntaken, type Problem, GatewayError } from '../core/errors.js';
+import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed } from '../core/errors.js';
 import { submitSupplied, answerNamed } from '../core/go-on.js';
-import { createOneText } from '../core/turns/one-text.js';
-import { agentOf, idempotencyKey, optional, readBody, unsupported } from '../core/read-body.js';
+import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
+import { readAgent, idempotencyKey, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
-import { refuseFailed } from '../core/turns/turn-failure.js';
-import { turnPieces, type TurnPiece } from '../core/turns/turn-texts.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './content.js';
 import { blockStart, blockStop, message, messageEnd, messageStart, textDelta, type MessageEvent, type MessageHead } from './frames.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Conversations } from '../core/conversations.js';
-import type { Going } from '../core/calls/client-answers.js';
+import type { AnswerSource } from '../core/answer-calls.js';
 
 /**
  * Message threads (`message-threads-2026-08-12`), as far as the tool runner of Anthropic's client goes: answers of tools come without the
@@ -33,7 +31,7 @@ async function continueThread(
   core: Conversations,
   given: z.output<typeof thread> | undefined,
   answering: Parameters<typeof answerNamed>[2],
-): Promise<Going | undefined> {
+): Promise<AnswerSource | undefined> {
   if (given === undefined || given.type === 'create') return undefined;
   if (given.type !== 'continue') throw unsupported(`a thread of the type ${JSON.stringify(given.type.slice(0, 40))}`, 'thread.type');
   const [, conversation = '', turn = ''] = NAME.exec(given.previous_message_id ?? '') ?? [];
@@ -92,30 +90,31 @@ export function addAnthropicRoutes(app: GatewayApp): void {
     const key = idempotencyKey(context);
     const beside = { ...media, ...(tools.length > 0 && { tools }) };
     const continued = await continueThread(core, body.thread, { supplied, key, beside, signal });
-    const going =
+    const source =
       continued ??
       (await submitSupplied(core, {
         principal: context.get('principal').name,
         user: body.metadata?.user_id ?? '',
-        agent: await agentOf(context, body.model),
+        agent: await readAgent(context, body.model),
         supplied,
         key,
         beside,
         signal,
       }));
-    const { conversation, turn, after } = going;
+    const { conversation, turn, after } = source;
     const id = `msg_${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
     const head = { id, model: body.model, conversation };
     const mayPause = after !== undefined || tools.length > 0;
-    const pieces = (gone: AbortSignal): AsyncGenerator<TurnPiece> => turnPieces(core, { ...going, mayPause }, going.follow(core, gone));
+    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
     if (body.stream === true) {
       const failed = (error: unknown): ServerEvent => ({ event: 'error', data: JSON.stringify(toAnthropicError(toProblem(error))) });
-      return sendEvents(context, (gone) => events(head, pieces(gone)), failed);
+      return sendEvents(context, (gone) => events(head, snapshots(gone)), failed);
     }
-    for await (const piece of pieces(signal)) {
-      if (piece.kind !== 'whole') continue;
-      refuseFailed(piece.result);
-      return context.json(message(head, piece));
+    for await (const snapshot of snapshots(signal)) {
+      if (snapshot.kind !== 'final') continue;
+      refuseFailed(snapshot.result);
+      return context.json(message(head, snapshot));
     }
     throw signal.reason;
   });
@@ -127,21 +126,21 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   });
 }
 
-async function* events(head: MessageHead, pieces: AsyncIterable<TurnPiece>): AsyncGenerator<ServerEvent> {
+async function* events(head: MessageHead, snapshots: AsyncIterable<AnswerSnapshot>): AsyncGenerator<ServerEvent> {
   const sse = (event: MessageEvent): ServerEvent => ({ event: event.type, data: JSON.stringify(event) });
-  const text = createOneText();
+  const nextText = createTextDeltas();
   let isOpen = false;
   yield sse(messageStart(head));
-  for await (const piece of pieces) {
-    const more = text(piece);
-    if (more !== '') {
+  for await (const snapshot of snapshots) {
+    const text = nextText(snapshot);
+    if (text !== '') {
       if (!isOpen) yield sse(blockStart);
       isOpen = true;
-      yield sse(textDelta(more));
+      yield sse(textDelta(text));
     }
-    if (piece.kind !== 'whole') continue;
-    refuseFailed(piece.result);
+    if (snapshot.kind !== 'final') continue;
+    refuseFailed(snapshot.result);
     if (isOpen) yield sse(blockStop);
-    for (const event of messageEnd(head, piece, isOpen)) yield sse(event);
+    for (const event of messageEnd(head, snapshot, isOpen)) yield sse(event);
   }
 }

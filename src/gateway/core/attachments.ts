@@ -12,6 +12,7 @@ import { LIMITS } from '../../conversation/protocol/limits.js';
 import { binaryTypeOf, fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { mapMedia, MEDIA_KINDS, sourcesIn, type Media, type MediaKind, type MediaSource } from '../../records/message.js';
 import { GatewayError } from './errors.js';
+import { invalid } from './read-body.js';
 
 /** A type that stands for "see what it is": a protocol that names a file by its id alone has none to say. */
 export const UNTOLD = 'application/octet-stream';
@@ -67,31 +68,27 @@ async function look(client: Client, kind: MediaKind, source: MediaSource): Promi
   if (isUpload(source)) {
     const { mediaType } = await client.uploaded(source.ref).catch(refuse);
     if (mediaType === TEXT_TYPE) return { bytes: await client.uploadedBytes(source.ref).catch(refuse) };
-    return { kind: kindOf(mediaType), source: { mediaType, ref: source.ref } };
+    return { kind: toKind(mediaType), source: { mediaType, ref: source.ref } };
   }
   if (kind !== 'documents') return { kind, source };
   if (!('base64' in source)) return { kind, source: 'url' in source ? { mediaType: source.mediaType, url: source.url } : source };
   const { base64 } = source;
   const bytes = Buffer.from(base64, 'base64');
   const mediaType = fileTypeOf(bytes);
-  if (mediaType === undefined) throw notTaken(`by its content the file ${nameOf(source)} is no ${TAKEN_FILES}`);
-  return mediaType === TEXT_TYPE ? { bytes } : { kind: kindOf(mediaType), source: { mediaType, base64 } };
+  if (mediaType === undefined) throw notTaken(`by its content the file ${quoteName(source)} is no ${TAKEN_FILES}`);
+  return mediaType === TEXT_TYPE ? { bytes } : { kind: toKind(mediaType), source: { mediaType, base64 } };
 }
 
-function kindOf(mediaType: string): MediaKind {
+function toKind(mediaType: string): MediaKind {
   return mediaType.startsWith('image/') ? 'images' : 'documents';
 }
 
-function nameOf({ name, mediaType }: NamedSource): string {
+function quoteName({ name, mediaType }: NamedSource): string {
   return JSON.stringify((name ?? mediaType).slice(0, 80));
 }
 
 export function notTaken(message: string, param?: string): GatewayError {
   return new GatewayError({ status: 415, type: 'media-type', message, ...(param !== undefined && { param }) });
-}
-
-function invalid(message: string, param?: string): GatewayError {
-  return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && { param }) });
 }
 
 /** Not a 404: that would be about the conversation. */
@@ -124,3 +121,47 @@ function isLong(source: MediaSource): source is MediaSource & { readonly base64:
   if (!('base64' in source) || source.base64.length <= INLINE_CHARACTERS) return false;
   return binaryTypeOf(Buffer.from(source.base64.slice(0, 16), 'base64')) === source.mediaType;
 }
+
+/** Files that clients send beside a message, where they are of a kind that models take. */
+const KIND_OF_TYPE: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
+
+export interface SuppliedFile {
+  /** As the client says; empty: it does not say. */
+  readonly mediaType: string;
+  /** An address, a data URL, or the reference of an attachment. */
+  readonly url: string;
+  readonly name?: string | undefined;
+}
+
+export function toMedia(files: readonly SuppliedFile[]): Partial<Record<MediaKind, MediaSource[]>> {
+  const media: Partial<Record<MediaKind, MediaSource[]>> = {};
+  for (const file of files) {
+    const { kind, source } = toFile(file);
+    (media[kind] ??= []).push(source);
+  }
+  return media;
+}
+
+/** A document is whatever is no picture, sound or video by what its sender says; its content decides. */
+export function toFile({ mediaType, url, name }: SuppliedFile, param?: string): { readonly kind: MediaKind; readonly source: NamedSource } {
+  const named = name === undefined ? {} : { name };
+  const attachment = attachmentIn(url);
+  if (attachment !== undefined) return { kind: 'documents', source: { ...attachment, ...named } };
+  const kind = KIND_OF_TYPE[mediaType.split('/')[0] ?? ''] ?? 'documents';
+  if (!url.startsWith('data:')) {
+    if (kind === 'documents' && mediaType !== PDF) {
+      throw notTaken(
+        `a file of the type ${JSON.stringify(mediaType.slice(0, 80))} is not taken by its address: send it itself, or a picture or PDF`,
+        param,
+      );
+    }
+    return { kind, source: { mediaType, url } };
+  }
+  const comma = url.indexOf(',');
+  if (comma < 0 || !url.slice(0, comma).endsWith(';base64')) throw invalid('a data URL must be base64', param);
+  const base64 = url.slice(comma + 1);
+  if (base64 === '') throw invalid('a file is empty', param);
+  return { kind, source: { mediaType: mediaType === '' ? UNTOLD : mediaType, base64, ...(kind === 'documents' && named) } };
+}
+
+const PDF = 'application/pdf';

@@ -9,11 +9,8 @@ import { readMessage } from '../../conversation/protocol/input.js';
 import { mapMedia, MEDIA_KINDS, NO_USAGE, sourcesIn, type MediaKind } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { checkAttachments, placeAttachments } from './attachments.js';
-import { followTurn, type Followed, type Following } from './turns/follow-turn.js';
-import { joinedTurn } from './turns/joined-turn.js';
-import { describedOf, isRunning } from './status-of.js';
-import { createTurnEnds } from './turns/turn-ends.js';
-import { wholeTurn } from './turns/whole-turn.js';
+import { followTurn, type TurnEventAt, type Following, createTurnEnds, followSubmitted } from './follow-turn.js';
+import { findTurn, describeIfAny, isRunning } from './turn-status.js';
 
 export interface Submitted {
   readonly conversation: string;
@@ -39,9 +36,9 @@ export interface Conversations {
     options?: { readonly start?: StartOptions; readonly signal?: AbortSignal },
   ): Promise<Submitted>;
   /** A turn as it happens; the last event is `turn-finished`. */
-  attach(wanted: Following): AsyncGenerator<Followed, void>;
+  attach(wanted: Following): AsyncGenerator<TurnEventAt, void>;
   /** The same of what was submitted, from its beginning, also where it was submitted before. */
-  answer(submitted: Submitted, signal: AbortSignal): AsyncGenerator<Followed, void>;
+  answer(submitted: Submitted, signal: AbortSignal): AsyncGenerator<TurnEventAt, void>;
   /** Waits for the end of a turn, however long that takes. */
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
 }
@@ -55,7 +52,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
   /** Where its live events are now, once it runs. Temporal is asked once about one that does. */
   const open = async (id: string, start: StartOptions | undefined): Promise<string> => {
     if (start === undefined) return client.newestCursor(id);
-    const description = await describedOf(client, id);
+    const description = await describeIfAny(client, id);
     if (description?.state === 'running') return client.newestCursor(id, { of: description });
     if (description) await goOn(client, id);
     else if (!(await client.start(id, start)).attached) return OLDEST;
@@ -63,16 +60,16 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
   };
 
   /** The turn that a message joined, when it has. */
-  const turnOf = (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
+  const waitForTurn = (id: string, message: Message & { readonly id: string }, after: string, signal: AbortSignal): Promise<string> => {
     const answered = client.send(id, message, { signal }).then(({ turnId }) => {
       if (turnId === null)
         throw new ClientError('closed', `${message.id} has no turn in ${id}: it was taken back, or the session was cleared`);
       return turnId;
     });
-    return joinedTurn(client, id, { messageId: message.id, after, signal, answered });
+    return findTurn(client, id, { messageId: message.id, after, signal, answered });
   };
 
-  const attach = (wanted: Following): AsyncGenerator<Followed, void> => followTurn({ client, ends, ...(log && { log }) }, wanted);
+  const attach = (wanted: Following): AsyncGenerator<TurnEventAt, void> => followTurn({ client, ends, ...(log && { log }) }, wanted);
 
   return {
     client,
@@ -88,7 +85,7 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
       }
       const { messageId, turnId, acceptedAs, position } = await client.enqueue(id, message);
       const after = acceptedAs === 'duplicate' ? OLDEST : before;
-      const turn = turnId ?? (await turnOf(id, message, after, signal));
+      const turn = turnId ?? (await waitForTurn(id, message, after, signal));
       return { conversation: id, messageId, turn, acceptedAs, position, after };
     },
 
@@ -96,11 +93,11 @@ export function createConversations(client: PerduraClient, log?: (line: string) 
 
     async *answer(submitted, signal) {
       const { turn } = submitted;
-      if (turn !== null) yield* wholeTurn(attach, { ...submitted, turn }, signal);
+      if (turn !== null) yield* followSubmitted(attach, { ...submitted, turn }, signal);
       else yield { cursor: null, event: { kind: 'turn-finished', turn: '', result: CLEARED } };
     },
 
-    ended: async (id, turn, signal) => ends.whole(id, await ends.of(id, turn, signal)),
+    ended: async (id, turn, signal) => ends.whole(id, await ends.end(id, turn, signal)),
   };
 }
 

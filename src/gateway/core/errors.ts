@@ -1,5 +1,6 @@
 /** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
 import { HTTPException } from 'hono/http-exception';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { MissingPackage } from '../../platform/optional-package.js';
 import { ClientError, type ClientErrorKind } from '../../client/errors.js';
 
@@ -60,4 +61,13 @@ export function toProblem(error: unknown): Problem {
 /** Nothing was taken: a client may send the same again by itself. After anything else it could be a second message. */
 export function isUntaken({ type }: Problem): boolean {
   return type === 'too-many-requests' || type === 'queue-full';
+}
+
+const FAILED_STATUS: Readonly<Record<string, Problem['status']>> = { 'unknown-agent': 404, 'rate-limit': 429, overloaded: 503 };
+
+/** A failed turn, for protocols that answer it with an error: throws where it has failed. Where a limit ended it there is an answer, and the protocol has a reason for that. */
+export function refuseFailed({ stopReason, error }: TurnResult): void {
+  if (stopReason !== 'failed') return;
+  const { type, message } = error ?? { type: 'failed', message: 'the turn failed' };
+  throw new GatewayError({ status: FAILED_STATUS[type] ?? 500, type, message });
 }

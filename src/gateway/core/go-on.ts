@@ -3,12 +3,11 @@ import { randomUUID } from 'node:crypto';
 import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Conversations, Submitted } from './conversations.js';
-import { answerClientCalls, namedBy, submitted, type Going } from './calls/client-answers.js';
+import { answerClientCalls, readCallIds, fromSubmitted, type AnswerSource } from './answer-calls.js';
 import { GatewayError } from './errors.js';
 import { invalid } from './read-body.js';
-import { callsIn } from './calls/client-calls.js';
-import { refuseLateChoice } from './calls/client-tools.js';
-import { familyOf, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
+import { callsIn, refuseLateChoice } from './client-calls.js';
+import { toFamily, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
 
 export type Beside = Omit<Message, 'id' | 'text'>;
 
@@ -24,9 +23,9 @@ export interface Stateless extends Asking {
 }
 
 /** The request's history decides (supplied-history.ts). */
-export async function submitSupplied(core: Conversations, stateless: Stateless): Promise<Going> {
+export async function submitSupplied(core: Conversations, stateless: Stateless): Promise<AnswerSource> {
   const { supplied, key, beside, signal, ...asking } = stateless;
-  const family = familyOf(asking, supplied);
+  const family = toFamily(asking, supplied);
   const start = { agent: asking.agent };
   if (supplied.answers) {
     const goes = await answerWaiting(core, family, stateless);
@@ -35,19 +34,19 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
   const id = key ?? randomUUID();
   const newest = supplied.said.at(-1)?.text ?? '';
   if (supplied.said.length > 1 && !supplied.answers) {
-    for (const member of await membersOf(core, family)) {
+    for (const member of await listMembers(core, family)) {
       const entries = await core.client.history(member);
       if (entries.some(({ messageId }) => messageId === id))
-        return submitted(await core.submit(member, { ...beside, id, text: newest }, { signal }));
+        return fromSubmitted(await core.submit(member, { ...beside, id, text: newest }, { signal }));
       const latest = entries.at(-1)?.turn;
       if (latest === undefined || !goesOnWith(entries, supplied)) continue;
       const taken = await submitAfter(core, { conversation: member, turn: latest, message: { ...beside, id, text: newest }, signal });
-      if (taken) return submitted(taken);
+      if (taken) return fromSubmitted(taken);
     }
   }
   const own = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
   const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([own]) : id, text: firstMessage(supplied) };
-  return submitted(await core.submit(own, message, { start, signal }));
+  return fromSubmitted(await core.submit(own, message, { start, signal }));
 }
 
 /** The ids of the calls say which conversation it would be, its family whether it is of this client (core/calls-are-history). */
@@ -55,9 +54,9 @@ async function answerWaiting(
   core: Conversations,
   family: string,
   { supplied, key, beside, signal }: Stateless,
-): Promise<Going | undefined> {
+): Promise<AnswerSource | undefined> {
   const { answers = [] } = supplied;
-  const named = namedBy(answers);
+  const named = readCallIds(answers);
   if (!named || !named.conversation.startsWith(`${family}-`)) return undefined;
   const { conversation, turn } = named;
   const entries = await core.client.history(conversation).catch(() => []);
@@ -65,8 +64,8 @@ async function answerWaiting(
   if (!asked || !goesOnWith(entries, supplied, asked.slot)) return undefined;
   refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
-  const going = await answerClientCalls(core, { conversation, turn, answers, words, signal });
-  return going === 'gone' ? undefined : going;
+  const source = await answerClientCalls(core, { conversation, turn, answers, words, signal });
+  return source === 'gone' ? undefined : source;
 }
 
 /** The request says which conversation it is for, and the rest of its history is not looked at. Throws where that does not wait for it. */
@@ -75,16 +74,16 @@ export async function answerNamed(
   conversation: string,
   { supplied, key, beside, signal }: Pick<Stateless, 'supplied' | 'key' | 'beside' | 'signal'>,
   inTurn?: string,
-): Promise<Going> {
+): Promise<AnswerSource> {
   const { answers = [] } = supplied;
-  const named = namedBy(answers);
+  const named = readCallIds(answers);
   if (named?.conversation !== conversation || (inTurn !== undefined && named.turn !== inTurn)) {
     throw invalid('the tool outputs answer no call of this conversation that was made last');
   }
   refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
-  const going = await answerClientCalls(core, { conversation, turn: named.turn, answers, words, signal });
-  if (going !== 'gone') return going;
+  const source = await answerClientCalls(core, { conversation, turn: named.turn, answers, words, signal });
+  if (source !== 'gone') return source;
   throw new GatewayError({
     status: 409,
     type: 'not-waiting',
@@ -102,7 +101,7 @@ function wordsBeside(
 }
 
 /** Latest first. */
-async function membersOf({ client }: Conversations, family: string): Promise<readonly string[]> {
+async function listMembers({ client }: Conversations, family: string): Promise<readonly string[]> {
   const listed = await client.list({ limit: MAX_FAMILY, idPrefix: `${family}-` });
   return listed.map(({ id }) => id);
 }

@@ -1,5 +1,7 @@
 /** A request's body, checked as its protocol has it. What is wrong with it is named by its field. */
+import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { GatewayContext } from '../context.js';
 import { GatewayError } from './errors.js';
 
@@ -42,7 +44,7 @@ export function idempotencyKey(context: GatewayContext): string | undefined {
 }
 
 /** The agent of a `model`: its name, also as `agent:NAME`. Where agents are not listed, the worker knows. */
-export async function agentOf(context: GatewayContext, model: string): Promise<string> {
+export async function readAgent(context: GatewayContext, model: string): Promise<string> {
   const name = model.replace(/^agent:/, '');
   const agents = await context.get('agents')();
   if (agents.length === 0 || agents.includes(name)) return name;
@@ -52,4 +54,9 @@ export async function agentOf(context: GatewayContext, model: string): Promise<s
     message: `the model ${JSON.stringify(name.slice(0, 80))} does not exist: a model is an agent here, and GET /v1/models lists them`,
     param: 'model',
   });
+}
+
+/** Of an id that a protocol lets its client choose freely: a valid one stays as it is, for any other string a hash stands, the same each time. */
+export function toConversationId(publicId: string): string {
+  return ID_PATTERN.test(publicId) ? publicId : `x-${createHash('sha256').update(publicId).digest('base64url')}`;
 }

@@ -15,9 +15,9 @@ import { createHash } from 'node:crypto';
 import { partSchema } from '../../conversation/protocol/input.js';
 import { withoutTextFiles } from '../../records/file-type.js';
 import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { askedOf, isAnsweredSo, readCallId, resultsOf, type ToolAnswer } from './calls/client-calls.js';
+import { callsForClient, isSameAnswer, readCallId, resultsByCall, type ToolAnswer } from './client-calls.js';
 import { invalid } from './read-body.js';
-import { joined, textsOf } from './turns/turn-texts.js';
+import { joinTexts, textsIn } from './answer.js';
 
 export interface Said {
   readonly role: 'user' | 'assistant';
@@ -56,7 +56,7 @@ export interface Asking {
 }
 
 /** The beginning of its conversations' ids (core/family-in-the-id). */
-export function familyOf({ principal, user, agent }: Asking, { instructions = '', said }: Supplied): string {
+export function toFamily({ principal, user, agent }: Asking, { instructions = '', said }: Supplied): string {
   return `api-${shortHash([principal, user, agent, instructions, said[0]?.text ?? ''])}`;
 }
 
@@ -87,13 +87,13 @@ export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'said' | 'a
     }
   }
   if (answers.length === 0) return { said: turns };
-  const words = joined(beside);
+  const words = joinTexts(beside);
   return { said: turns, answers, ...(words !== '' && { beside: words }) };
 }
 
 function put({ role, text, joined: words, calls = [] }: Said, more: Said): Said {
   const all = [...calls, ...(more.calls ?? [])];
-  return { role, text: joined([text, more.text]), ...(words && { joined: words }), ...(all.length > 0 && { calls: all }) };
+  return { role, text: joinTexts([text, more.text]), ...(words && { joined: words }), ...(all.length > 0 && { calls: all }) };
 }
 
 function joinLast(turns: Said[], words: readonly string[]): void {
@@ -118,17 +118,17 @@ const ANSWERED = '[The tools that were called last have answered, as it says abo
 /** The beginning of a conversation that starts at this request (core/history-in-first-message). */
 export function firstMessage({ instructions, said, answers, beside = '' }: Supplied): string {
   const before = answers === undefined ? said.slice(0, -1) : said;
-  const newest = answers === undefined ? (said.at(-1)?.text ?? '') : joined([ANSWERED, beside]);
+  const newest = answers === undefined ? (said.at(-1)?.text ?? '') : joinTexts([ANSWERED, beside]);
   return [
     ...(instructions === undefined ? [] : [INSTRUCTIONS, instructions, '']),
-    ...(before.length === 0 ? [] : [MARK, ...before.map(lineOf), '']),
+    ...(before.length === 0 ? [] : [MARK, ...before.map(toLine), '']),
     newest,
   ].join('\n');
 }
 
-function lineOf({ role, text, joined: words, calls }: Said): string {
+function toLine({ role, text, joined: words, calls }: Said): string {
   const made = calls?.map(({ name, arguments: given, answer }) => ({ name, arguments: given, ...(answer && { answer: answer.output }) }));
-  return JSON.stringify({ role, text: joined([text, ...(words ?? [])]), ...(made && { calls: made }) });
+  return JSON.stringify({ role, text: joinTexts([text, ...(words ?? [])]), ...(made && { calls: made }) });
 }
 
 /**
@@ -152,8 +152,8 @@ export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo =
     const words = own.flatMap(({ message }) =>
       message.role === 'user' && isFromPerson(message) ? [withoutTextFiles(partSchema(shownText(message.text)).text)] : [],
     );
-    const expected = joined([first, ...(asked.joined ?? [])]);
-    return joined(words) === expected && joined(textsOf(own)).trim() === answer.text.trim() && hasCalls(own, answer.calls ?? []);
+    const expected = joinTexts([first, ...(asked.joined ?? [])]);
+    return joinTexts(words) === expected && joinTexts(textsIn(own)).trim() === answer.text.trim() && hasCalls(own, answer.calls ?? []);
   });
 }
 
@@ -163,15 +163,15 @@ function instructed({ instructions }: Supplied, said: readonly Said[]): Supplied
 
 /** The same calls, with the same answers; those that are not recorded yet are those that the request brings. */
 function hasCalls(entries: readonly Entry[], supplied: readonly SuppliedCall[]): boolean {
-  const results = resultsOf(entries);
-  const made = entries.flatMap((entry) => askedOf(entry, results));
+  const results = resultsByCall(entries);
+  const made = entries.flatMap((entry) => callsForClient(entry, results));
   return (
     made.length === supplied.length &&
     made.every(({ callId, name }, i) => {
       const call = supplied[i];
       const result = results.get(callId);
       if (call === undefined || call.name !== name || readCallId(call.id)?.callId !== callId) return false;
-      return !result || (call.answer !== undefined && isAnsweredSo(result, { id: call.id, ...call.answer }));
+      return !result || (call.answer !== undefined && isSameAnswer(result, { id: call.id, ...call.answer }));
     })
   );
 }

@@ -8,8 +8,8 @@ import { mayAct, type Principal } from '../access/principal.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
 import { isBodyRef, shownText, type Entry, type MediaSource, type JsonValue } from '../../records/message.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { refuseWhileClientRuns } from '../core/calls/client-answers.js';
-import { clientWaitInWords } from '../core/calls/client-wait.js';
+import { refuseWhileClientRuns } from '../core/answer-calls.js';
+import { describeClientWait } from '../core/client-calls.js';
 import { addMemory } from './memory.js';
 import { conversation, json } from './tool-shapes.js';
 
@@ -77,7 +77,7 @@ export async function createMcpServer(client: PerduraClient, version: string, pr
     async (uri) => {
       const id = URI.exec(uri.href)?.[1] ?? '';
       const entries = await client.history(id);
-      return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text: transcriptOf(entries) }] };
+      return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text: renderTranscript(entries) }] };
     },
   );
   return server;
@@ -164,7 +164,7 @@ function addReading(server: McpServer, client: PerduraClient): void {
         left_out: entries.length - shown.length,
         next_after: entries.at(-1)?.slot ?? after,
       };
-      return { content: [...json(about).content, { type: 'text' as const, text: transcriptOf(shown) }] };
+      return { content: [...json(about).content, { type: 'text' as const, text: renderTranscript(shown) }] };
     },
   );
   server.registerTool(
@@ -210,7 +210,7 @@ async function send(client: PerduraClient, { id, text, documents, messageId, wai
   } finally {
     stopProgress();
   }
-  const waiting = clientWaitInWords(id, await client.approvals(id).catch(() => []));
+  const waiting = describeClientWait(id, await client.approvals(id).catch(() => []));
   return { conversation: id, message_id: messageId, state: 'running', ...(waiting !== undefined && { waits_for: waiting }) };
 }
 
@@ -232,16 +232,16 @@ function reportProgress({ _meta, sendNotification }: Calling): () => void {
 /** Of one tool result or argument; the conversation has the whole. */
 const MAX_LENGTH = 4_000;
 
-function transcriptOf(entries: readonly Entry[]): string {
+function renderTranscript(entries: readonly Entry[]): string {
   const parts: string[] = [];
   for (const [at, entry] of entries.entries()) {
     if (entry.turn !== entries[at - 1]?.turn) parts.push(`## ${entry.turn} · ${new Date(entry.ts * 1000).toISOString()}`);
-    parts.push(...partsOf(entry));
+    parts.push(...renderParts(entry));
   }
   return parts.join('\n\n');
 }
 
-function partsOf({ message }: Entry): string[] {
+function renderParts({ message }: Entry): string[] {
   switch (message.role) {
     case 'user':
       return [`**user**\n\n${shownText(message.text)}`];

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { Listed } from '../../client.js';
 import type { GatewayApp } from '../context.js';
 import { GatewayError } from '../core/errors.js';
-import { statusOf } from '../core/status-of.js';
+import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
 import { conversation, dispatchResult, listed, status, usage } from './answers.js';
@@ -124,7 +124,7 @@ export function addConversations(app: GatewayApp): void {
     answer: conversation,
     act: async ({ client }, { params: { id } }) => {
       const { state, agent, scope, title, startedAt, closedAt } = await client.describe(id);
-      return { id, state, agent, scope, title, startedAt, closedAt, status: await statusOf(client, id) };
+      return { id, state, agent, scope, title, startedAt, closedAt, status: await readStatus(client, id) };
     },
   });
   add(app, {

@@ -5,7 +5,7 @@ import { CLEARED, type Conversations } from '../core/conversations.js';
 import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
-import type { Followed } from '../core/turns/follow-turn.js';
+import type { TurnEventAt } from '../core/follow-turn.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
@@ -192,7 +192,7 @@ function streamed(context: GatewayContext, events: (gone: AbortSignal) => AsyncI
   });
 }
 
-async function* eventsOf(followed: AsyncIterable<Followed>): AsyncGenerator<ServerEvent> {
+async function* eventsOf(followed: AsyncIterable<TurnEventAt>): AsyncGenerator<ServerEvent> {
   for await (const { cursor: at, event } of followed) {
     yield { ...(at !== null && { id: at }), event: event.kind, data: JSON.stringify(event) };
   }

@@ -1,7 +1,7 @@
 /** Chat Completions: a turn as frames. Pure. */
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import { publicCallId } from '../core/calls/client-calls.js';
-import { joined, type Whole } from '../core/turns/turn-texts.js';
+import { publicCallId } from '../core/client-calls.js';
+import { joinTexts, type FinalAnswer } from '../core/answer.js';
 
 export interface Completion {
   readonly id: string;
@@ -15,24 +15,24 @@ type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
 
 const FINISH: Partial<Record<StopReason, FinishReason>> = { 'tool-limit': 'length', budget: 'length', refused: 'content_filter' };
 
-export function finishReason({ result: { stopReason }, calls }: Whole): FinishReason {
+export function finishReason({ result: { stopReason }, calls }: FinalAnswer): FinishReason {
   if (calls.length > 0) return 'tool_calls';
   return FINISH[stopReason] ?? 'stop';
 }
 
-export function completion(of: Completion, whole: Whole): object {
+export function completion(of: Completion, answer: FinalAnswer): object {
   const { id, created, model } = of;
-  const { result, texts } = whole;
-  const calls = toolCalls(of, whole);
-  const content = calls.length > 0 && texts.length === 0 ? null : joined(texts);
+  const { result, texts } = answer;
+  const calls = toolCalls(of, answer);
+  const content = calls.length > 0 && texts.length === 0 ? null : joinTexts(texts);
   const message = { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) };
   return {
     id,
     object: 'chat.completion',
     created,
     model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(whole) }],
-    usage: usageOf(result),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer) }],
+    usage: toUsage(result),
   };
 }
 
@@ -42,7 +42,7 @@ interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-function toolCalls({ conversation }: Completion, { calls }: Whole): readonly ToolCall[] {
+function toolCalls({ conversation }: Completion, { calls }: FinalAnswer): readonly ToolCall[] {
   return calls.map(({ callId, name, input }) => ({
     id: publicCallId(conversation, callId),
     type: 'function',
@@ -51,8 +51,8 @@ function toolCalls({ conversation }: Completion, { calls }: Whole): readonly Too
 }
 
 /** Each call begins with its name, and its arguments follow. */
-export function callDeltas(of: Completion, whole: Whole): readonly object[] {
-  return toolCalls(of, whole).flatMap(({ id, type, function: { name, arguments: given } }, index) => [
+export function callDeltas(of: Completion, answer: FinalAnswer): readonly object[] {
+  return toolCalls(of, answer).flatMap(({ id, type, function: { name, arguments: given } }, index) => [
     { tool_calls: [{ index, id, type, function: { name, arguments: '' } }] },
     { tool_calls: [{ index, function: { arguments: given } }] },
   ]);
@@ -70,10 +70,10 @@ export function chunk(of: Completion, delta: object, finish: FinishReason | null
 }
 
 export function usageChunk(of: Completion, result: TurnResult): object {
-  return { ...chunk(of, {}), choices: [], usage: usageOf(result) };
+  return { ...chunk(of, {}), choices: [], usage: toUsage(result) };
 }
 
-function usageOf({ usage }: TurnResult): object {
+function toUsage({ usage }: TurnResult): object {
   return {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,

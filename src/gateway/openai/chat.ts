@@ -3,20 +3,18 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { refuseWhileClientRuns, refuseWhileWaiting, submitted, type Going } from '../core/calls/client-answers.js';
+import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, submitSupplied, type Beside } from '../core/go-on.js';
-import { createOneText } from '../core/turns/one-text.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
+import { toConversationId, readAgent, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
-import { refuseFailed } from '../core/turns/turn-failure.js';
-import { turnPieces, type TurnPiece } from '../core/turns/turn-texts.js';
+import { refuseFailed } from '../core/errors.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion } from './chat-frames.js';
-import { argumentsOf, content, readMessages } from './content.js';
-import { openaiErrorOf } from './errors.js';
-import { toolFields, toolsOf } from './tools.js';
+import { parseArguments, content, readMessages } from './content.js';
+import { explainError } from './errors.js';
+import { toolFields, readTools } from './tools.js';
 
 /** Names the conversation: then only the newest message of a request counts. */
 export const CONVERSATION_HEADER = 'x-perdura-conversation';
@@ -52,44 +50,45 @@ export function addChatCompletions(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = signalOf(context);
-    const going = await submit(context, body, signal);
-    const { conversation, turn, after } = going;
+    const source = await submit(context, body, signal);
+    const { conversation, turn, after } = source;
     const id = `chatcmpl-${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
     const of = { id, created: Math.floor(Date.now() / 1000), model: body.model, conversation };
     context.header(CONVERSATION_HEADER, conversation);
     const mayPause = after !== undefined || (body.tools ?? []).length > 0;
-    const pieces = (gone: AbortSignal): AsyncGenerator<TurnPiece> => turnPieces(core, { ...going, mayPause }, going.follow(core, gone));
+    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
       return sendEvents(
         context,
-        (gone) => chunks(of, withUsage, pieces(gone)),
-        (error) => ({ data: JSON.stringify({ error: openaiErrorOf(error) }) }),
+        (gone) => chunks(of, withUsage, snapshots(gone)),
+        (error) => ({ data: JSON.stringify({ error: explainError(error) }) }),
       );
     }
-    for await (const piece of pieces(signal)) {
-      if (piece.kind !== 'whole') continue;
-      refuseFailed(piece.result);
-      return context.json(completion(of, piece));
+    for await (const snapshot of snapshots(signal)) {
+      if (snapshot.kind !== 'final') continue;
+      refuseFailed(snapshot.result);
+      return context.json(completion(of, snapshot));
     }
     throw signal.reason;
   });
 }
 
-async function submit(context: GatewayContext, body: z.output<typeof request>, signal: AbortSignal): Promise<Going> {
+async function submit(context: GatewayContext, body: z.output<typeof request>, signal: AbortSignal): Promise<AnswerSource> {
   const core: Conversations = context.get('conversations');
   if ((body.functions ?? []).length > 0) throw unsupported('functions (send them as tools)', 'functions');
-  const tools = toolsOf(body);
+  const tools = readTools(body);
   if ((body.n ?? 1) !== 1) throw unsupported('more than one answer', 'n');
   const messages = body.messages.map(({ role, content: given, tool_calls: calls = [], tool_call_id: callId }) => ({
     role,
     content: given ?? '',
-    calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: argumentsOf(made?.arguments ?? '') })),
+    calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: parseArguments(made?.arguments ?? '') })),
     ...(callId !== undefined && { callId }),
   }));
   const { media, ...supplied } = readMessages(messages, 'messages');
-  const agent = await agentOf(context, body.model);
-  const output = outputOf(body.response_format);
+  const agent = await readAgent(context, body.model);
+  const output = readOutput(body.response_format);
   const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
   const named = context.req.header(CONVERSATION_HEADER);
@@ -98,34 +97,34 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
     return submitSupplied(core, { ...asking, supplied, key, beside, signal });
   }
   if (named === '' || named.length > 512) throw invalid(`${CONVERSATION_HEADER} must have 1 to 512 characters`);
-  const conversation = workflowIdOf(named);
+  const conversation = toConversationId(named);
   if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
   const id = key ?? randomUUID();
   await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
   const newest = firstMessage({ said: supplied.said.slice(-1) });
-  return submitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
+  return fromSubmitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
 }
 
-function outputOf(format: z.output<typeof request>['response_format']): JsonObject | undefined {
+function readOutput(format: z.output<typeof request>['response_format']): JsonObject | undefined {
   if (format === undefined || format.type === 'text') return undefined;
   const schema = format.json_schema?.schema;
   if (format.type === 'json_schema' && schema !== undefined) return schema as JsonObject;
   throw unsupported(`the response format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'response_format');
 }
 
-async function* chunks(of: Completion, withUsage: boolean, pieces: AsyncIterable<TurnPiece>): AsyncGenerator<ServerEvent> {
-  const text = createOneText();
+async function* chunks(of: Completion, withUsage: boolean, snapshots: AsyncIterable<AnswerSnapshot>): AsyncGenerator<ServerEvent> {
+  const textDelta = createTextDeltas();
   const frame = (value: object): ServerEvent => ({ data: JSON.stringify(value) });
   const noUsage = withUsage ? { usage: null } : {};
   yield frame(chunk(of, { role: 'assistant', content: '', refusal: null }, null, noUsage));
-  for await (const piece of pieces) {
-    const more = text(piece);
-    if (more !== '') yield frame(chunk(of, { content: more }, null, noUsage));
-    if (piece.kind !== 'whole') continue;
-    refuseFailed(piece.result);
-    for (const delta of callDeltas(of, piece)) yield frame(chunk(of, delta, null, noUsage));
-    yield frame(chunk(of, {}, finishReason(piece), noUsage));
-    if (withUsage) yield frame(usageChunk(of, piece.result));
+  for await (const snapshot of snapshots) {
+    const content = textDelta(snapshot);
+    if (content !== '') yield frame(chunk(of, { content }, null, noUsage));
+    if (snapshot.kind !== 'final') continue;
+    refuseFailed(snapshot.result);
+    for (const delta of callDeltas(of, snapshot)) yield frame(chunk(of, delta, null, noUsage));
+    yield frame(chunk(of, {}, finishReason(snapshot), noUsage));
+    if (withUsage) yield frame(usageChunk(of, snapshot.result));
     yield { data: '[DONE]' };
   }
 }

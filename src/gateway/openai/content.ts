@@ -1,10 +1,9 @@
 /** What clients of OpenAI's API say: texts, and pictures and files in the newest message. */
 import { z } from 'zod';
 import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
-import { attachmentIn, attachmentNamed, type NamedSource } from '../core/attachments.js';
-import { fileOf } from '../core/media-source.js';
+import { attachmentIn, attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';
 import { invalid, optional, unsupported } from '../core/read-body.js';
-import type { ToolAnswer } from '../core/calls/client-calls.js';
+import type { ToolAnswer } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 
 const imageUrl = z.looseObject({ url: z.string() });
@@ -59,14 +58,14 @@ export function readMessages(messages: readonly Message[], param: string): Conve
   let media: Media = {};
   for (const [at, message] of messages.entries()) {
     const where = `${param}.${at}`;
-    const text = textOf(message.content, where);
+    const text = readText(message.content, where);
     if (message.role === 'system' || message.role === 'developer') instructions.push(text);
     else if (message.role === 'user') spoken.push({ role: message.role, text });
     else if (message.role === 'assistant')
       spoken.push({ role: message.role, text, ...(message.calls?.length && { calls: message.calls }) });
-    else if (message.role === 'tool') spoken.push({ role: 'tool', answers: [answerOf(message, text, where)] });
+    else if (message.role === 'tool') spoken.push({ role: 'tool', answers: [readAnswer(message, text, where)] });
     else throw unsupported(`a message of the role ${JSON.stringify(message.role.slice(0, 40))}`, `${where}.role`);
-    if (at === messages.length - 1) media = mediaOf(message.content, where);
+    if (at === messages.length - 1) media = toMedia(message.content, where);
   }
   const turns = inTurns(spoken);
   if (!turns.answers && turns.said.at(-1)?.role !== 'user') throw invalid('the last message must be of the user, or of a tool', param);
@@ -74,13 +73,13 @@ export function readMessages(messages: readonly Message[], param: string): Conve
   return { ...turns, media, ...(joined !== '' && { instructions: joined }) };
 }
 
-function answerOf({ callId }: Message, output: string, where: string): ToolAnswer {
+function readAnswer({ callId }: Message, output: string, where: string): ToolAnswer {
   if (callId === undefined) throw invalid('a message of a tool needs the id of the call that it answers', where);
   return { id: callId, output, isError: false };
 }
 
 /** Arguments as models write them: JSON, or else as they are. */
-export function argumentsOf(given: string): JsonValue {
+export function parseArguments(given: string): JsonValue {
   try {
     return JSON.parse(given) as JsonValue;
   } catch {
@@ -88,7 +87,7 @@ export function argumentsOf(given: string): JsonValue {
   }
 }
 
-function textOf(given: Content, where: string): string {
+function readText(given: Content, where: string): string {
   if (typeof given === 'string') return given;
   return given
     .flatMap((one, at) => {
@@ -104,7 +103,7 @@ function isFile({ type, file: of, file_id: id }: Part): boolean {
   return type === 'input_file' || type === 'file' || (of?.file_id ?? id) !== undefined;
 }
 
-function mediaOf(given: Content, where: string): Media {
+function toMedia(given: Content, where: string): Media {
   const media: Partial<Record<MediaKind, MediaSource[]>> = {};
   if (typeof given === 'string') return media;
   for (const [at, one] of given.entries()) {
@@ -112,7 +111,7 @@ function mediaOf(given: Content, where: string): Media {
     if (isFile(one)) {
       const { kind, source } = suppliedFile(one, param);
       (media[kind] ??= []).push(source);
-    } else if (one.image_url !== undefined) (media.images ??= []).push(pictureOf(one.image_url, param));
+    } else if (one.image_url !== undefined) (media.images ??= []).push(readPicture(one.image_url, param));
   }
   return media;
 }
@@ -125,8 +124,8 @@ function suppliedFile(given: Part, param: string): { readonly kind: MediaKind; r
   }
   // Some clients leave the beginning of the data URL out.
   if (data !== undefined)
-    return fileOf({ mediaType: typeIn(data), url: data.startsWith('data:') ? data : `data:;base64,${data}`, name }, param);
-  if (url !== undefined) return fileOf({ mediaType: 'application/pdf', url, name }, param);
+    return toFile({ mediaType: typeIn(data), url: data.startsWith('data:') ? data : `data:;base64,${data}`, name }, param);
+  if (url !== undefined) return toFile({ mediaType: 'application/pdf', url, name }, param);
   throw invalid('a file needs one of file_id, file_data and file_url', param);
 }
 
@@ -134,7 +133,7 @@ function typeIn(data: string): string {
   return /^data:([\w/.+-]{1,100})[;,]/.exec(data)?.[1] ?? '';
 }
 
-function pictureOf(image: NonNullable<Part['image_url']>, param: string): MediaSource {
+function readPicture(image: NonNullable<Part['image_url']>, param: string): MediaSource {
   const url = typeof image === 'string' ? image : image.url;
   const attachment = attachmentIn(url);
   if (attachment !== undefined) return attachment;

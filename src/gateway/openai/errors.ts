@@ -27,6 +27,6 @@ export function answerOpenaiProblem(context: Context, problem: Problem): Respons
   return context.json({ error: toOpenaiError(problem) }, problem.status);
 }
 
-export function openaiErrorOf(error: unknown): OpenaiError {
+export function explainError(error: unknown): OpenaiError {
   return toOpenaiError(toProblem(error));
 }

@@ -7,7 +7,7 @@
  *
  * @rule openai/whole-response-last: The last event has the whole response, as it is recorded. (test: test/gateway/texts-of-a-turn.test.ts)
  */
-import type { TurnPiece, Whole } from '../core/turns/turn-texts.js';
+import type { AnswerSnapshot, FinalAnswer } from '../core/answer.js';
 import {
   callItem,
   callItemId,
@@ -15,7 +15,7 @@ import {
   itemId,
   messageItem,
   runningResponse,
-  statusOf,
+  toStatus,
   textPart,
   type ResponseHead,
 } from './response-object.js';
@@ -27,7 +27,7 @@ export interface ResponseEvent {
 
 export interface ResponseEvents {
   begin(): readonly ResponseEvent[];
-  take(piece: TurnPiece): readonly ResponseEvent[];
+  take(snapshot: AnswerSnapshot): readonly ResponseEvent[];
 }
 
 interface Item {
@@ -100,7 +100,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     }
   };
 
-  const called = ({ calls }: Whole): ResponseEvent[] =>
+  const called = ({ calls }: FinalAnswer): ResponseEvent[] =>
     calls.flatMap((call, at) => {
       const place = { item_id: callItemId(head, at), output_index: outputs++ };
       const given = JSON.stringify(call.input);
@@ -113,12 +113,12 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
     });
 
   /** Text that streaming missed comes as items of its own (openai/whole-response-last). */
-  const finish = (ended: Whole): ResponseEvent[] => {
+  const finish = (ended: FinalAnswer): ResponseEvent[] => {
     const { result, texts: whole } = ended;
     const shown = [...texts, ...(open ? [open.text] : [])];
     const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
     const rest = [...(isBeginning ? show(whole, false) : takeBack()), ...called(ended)];
-    const status = statusOf(result);
+    const status = toStatus(result);
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
     return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, retakes) })];
   };
@@ -128,6 +128,6 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
       event('response.created', { response: runningResponse(head) }),
       event('response.in_progress', { response: runningResponse(head) }),
     ],
-    take: (piece) => (piece.kind === 'whole' ? finish(piece) : show(piece.texts, piece.isOpen)),
+    take: (snapshot) => (snapshot.kind === 'final' ? finish(snapshot) : show(snapshot.texts, snapshot.isOpen)),
   };
 }

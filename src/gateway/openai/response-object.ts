@@ -1,6 +1,6 @@
 /** A response as an object. Pure. */
-import { publicCallId, type ClientCall } from '../core/calls/client-calls.js';
-import type { Whole } from '../core/turns/turn-texts.js';
+import { publicCallId, type ClientCall } from '../core/client-calls.js';
+import type { FinalAnswer } from '../core/answer.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
 
 export interface ResponseHead {
@@ -29,7 +29,7 @@ const STATUS: Partial<Record<StopReason, ResponseStatus>> = {
   withdrawn: 'cancelled',
 };
 
-export function statusOf({ stopReason }: TurnResult): ResponseStatus {
+export function toStatus({ stopReason }: TurnResult): ResponseStatus {
   return STATUS[stopReason] ?? 'completed';
 }
 
@@ -61,8 +61,8 @@ export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in
   return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
 }
 
-export function endedResponse(head: ResponseHead, { result, texts, calls }: Whole, retakes: readonly number[] = []): object {
-  const status = statusOf(result);
+export function endedResponse(head: ResponseHead, { result, texts, calls }: FinalAnswer, retakes: readonly number[] = []): object {
+  const status = toStatus(result);
   const { usage, error } = result;
   return {
     ...fields(head),

@@ -5,21 +5,20 @@ import { turnNumber, turnId } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { refuseWhileClientRuns, refuseWhileWaiting, submitted, type Going } from '../core/calls/client-answers.js';
+import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem, GatewayError } from '../core/errors.js';
 import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
-import { workflowIdOf } from '../core/public-id.js';
-import { END_PATIENCE_MS, endOf, stopTurn } from '../core/turns/one-turn.js';
-import { agentOf, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { toConversationId, readAgent, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
 import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
-import { lookForPause, turnPieces, wholeAtEnd, type Part, type TurnPiece } from '../core/turns/turn-texts.js';
+import { findPause, answerSnapshots, finalAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { argumentsOf, content, readMessages, schemaFormat, type Message } from './content.js';
-import { openaiErrorOf } from './errors.js';
+import { parseArguments, content, readMessages, schemaFormat, type Message } from './content.js';
+import { explainError } from './errors.js';
 import { createResponseEvents } from './response-events.js';
 import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
-import { toolFields, toolsOf } from './tools.js';
+import { toolFields, readTools } from './tools.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 const item = z.looseObject({
@@ -56,8 +55,8 @@ export function addResponses(app: GatewayApp): void {
     const body = await readBody(context, request);
     const core = context.get('conversations');
     const signal = signalOf(context);
-    const going = await submit(context, body, signal);
-    const { conversation, turn, after } = going;
+    const source = await submit(context, body, signal);
+    const { conversation, turn, after } = source;
     const head: ResponseHead = {
       id: responseId(conversation, turn, after),
       created_at: Math.floor(Date.now() / 1000),
@@ -70,14 +69,14 @@ export function addResponses(app: GatewayApp): void {
       ...(body.tools !== undefined && { tools: body.tools }),
       ...(body.tool_choice !== undefined && { toolChoice: body.tool_choice }),
     };
-    const part: Part = { conversation, turn, after, mayPause: after !== undefined || (body.tools ?? []).length > 0 };
+    const segment: Segment = { conversation, turn, after, mayPause: after !== undefined || (body.tools ?? []).length > 0 };
     if (body.stream === true) {
       // From the turn's first event on, as a client that comes back reads it.
-      return streamed(context, head, part, (gone) => fromItsBeginning(core, going, gone));
+      return streamed(context, head, segment, (gone) => fromItsBeginning(core, source, gone));
     }
-    if (body.background === true) return context.json(runningResponse(head, going.position > 0 ? 'queued' : 'in_progress'));
-    for await (const piece of turnPieces(core, part, going.follow(core, signal))) {
-      if (piece.kind === 'whole') return context.json(endedResponse(head, piece));
+    if (body.background === true) return context.json(runningResponse(head, source.position > 0 ? 'queued' : 'in_progress'));
+    for await (const snapshot of answerSnapshots(core, segment, source.follow(core, signal))) {
+      if (snapshot.kind === 'final') return context.json(endedResponse(head, snapshot));
     }
     throw signal.reason;
   });
@@ -85,7 +84,7 @@ export function addResponses(app: GatewayApp): void {
   app.get('/v1/responses/:id', async (context) => {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
-    const head = await headOf(core, name);
+    const head = await readHead(core, name);
     if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, signalOf(context)));
     const after = z.coerce.number().int().min(-1).max(1e9).default(-1).safeParse(context.req.query('starting_after'));
     if (!after.success) throw invalid('starting_after must be a sequence_number', 'starting_after');
@@ -102,7 +101,7 @@ export function addResponses(app: GatewayApp): void {
   app.post('/v1/responses/:id/cancel', async (context) => {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
-    const head = await headOf(core, name);
+    const head = await readHead(core, name);
     const signal = signalOf(context);
     await stopTurn(core.client, name, 'by a client of the Responses API');
     return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
@@ -110,37 +109,37 @@ export function addResponses(app: GatewayApp): void {
 }
 
 /** As a client that comes back reads it. */
-function fromItsBeginning(core: Conversations, going: Going, gone: AbortSignal): ReturnType<Conversations['attach']> {
-  const { submitted: taken, turn } = going;
-  return taken && turn !== null ? core.answer({ ...taken, after: OLDEST }, gone) : going.follow(core, gone);
+function fromItsBeginning(core: Conversations, source: AnswerSource, gone: AbortSignal): ReturnType<Conversations['attach']> {
+  const { submitted: taken, turn } = source;
+  return taken && turn !== null ? core.answer({ ...taken, after: OLDEST }, gone) : source.follow(core, gone);
 }
 
-async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<Going> {
+async function submit(context: GatewayContext, body: Request, signal: AbortSignal): Promise<AnswerSource> {
   const core = context.get('conversations');
-  const tools = toolsOf(body);
+  const tools = readTools(body);
   if (body.previous_response_id !== undefined && body.conversation !== undefined) {
     throw invalid('previous_response_id and conversation cannot both be given', 'previous_response_id');
   }
-  const { media, ...given } = readMessages(messagesOf(body.input), 'input');
+  const { media, ...given } = readMessages(toMessages(body.input), 'input');
   const instructions = [body.instructions ?? '', given.instructions ?? ''].filter((text) => text !== '').join('\n\n');
   const supplied: Supplied = { ...given, ...(instructions !== '' && { instructions }) };
-  const output = outputOf(body);
+  const output = readOutput(body);
   const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
   const key = idempotencyKey(context);
-  const agent = await agentOf(context, body.model ?? DEFAULT_AGENT);
+  const agent = await readAgent(context, body.model ?? DEFAULT_AGENT);
   const message = { ...beside, id: key ?? randomUUID(), text: firstMessage(supplied) };
   const answering = supplied.answers && { supplied, key, beside, signal };
   if (body.previous_response_id !== undefined) {
     const before = readResponseId(body.previous_response_id, 'previous_response_id');
     if (answering) return answerNamed(core, before.conversation, answering, before.turn);
-    return submitted(await submitFrom(core, before, message, signal));
+    return fromSubmitted(await submitFrom(core, before, message, signal));
   }
   if (body.conversation !== undefined) {
     const id = typeof body.conversation === 'string' ? body.conversation : body.conversation.id;
-    const conversation = workflowIdOf(id);
+    const conversation = toConversationId(id);
     if (answering) return answerNamed(core, conversation, answering);
     await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, message.id);
-    return submitted(await core.submit(conversation, message, { start: { agent }, signal }));
+    return fromSubmitted(await core.submit(conversation, message, { start: { agent }, signal }));
   }
   const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
   return submitSupplied(core, { ...asking, supplied, key, beside, signal });
@@ -180,11 +179,11 @@ async function submitFrom(
   return core.submit(fork, message, { start: {}, signal });
 }
 
-function messagesOf(input: Request['input']): readonly Message[] {
+function toMessages(input: Request['input']): readonly Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
   return input.map(({ type = 'message', role, content: said, call_id: callId, name = '', arguments: given = '', output }, at) => {
     if (type === 'function_call' && callId !== undefined) {
-      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: argumentsOf(given) }] };
+      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(given) }] };
     }
     if (type === 'function_call_output' && callId !== undefined) return { role: 'tool', content: output ?? '', callId };
     if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
@@ -193,14 +192,14 @@ function messagesOf(input: Request['input']): readonly Message[] {
   });
 }
 
-function outputOf({ text }: Request): JsonObject | undefined {
+function readOutput({ text }: Request): JsonObject | undefined {
   const format = text?.format;
   if (format === undefined || format.type === 'text') return undefined;
   if (format.type === 'json_schema' && format.schema !== undefined) return format.schema as JsonObject;
   throw unsupported(`the format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'text.format');
 }
 
-async function headOf({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
+async function readHead({ client }: Conversations, { conversation, turn, after }: ResponseName): Promise<ResponseHead> {
   const { agent, startedAt } = await client.describe(conversation).catch((error: unknown) => {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
   });
@@ -215,12 +214,12 @@ async function look(
   signal: AbortSignal,
   patienceMs?: number,
 ): Promise<object> {
-  const part: Part = { ...name, mayPause: true };
+  const segment: Segment = { ...name, mayPause: true };
   try {
-    const result = await endOf(core, name, signal, patienceMs);
-    if (result !== undefined) return endedResponse(head, await wholeAtEnd(core, part, result));
+    const result = await waitForEnd(core, name, signal, patienceMs);
+    if (result !== undefined) return endedResponse(head, await finalAnswer(core, segment, result));
     // What goes on may wait for its client.
-    const paused = patienceMs === undefined ? await lookForPause(core, part) : undefined;
+    const paused = patienceMs === undefined ? await findPause(core, segment) : undefined;
     return paused === undefined ? runningResponse(head) : endedResponse(head, paused);
   } catch (error) {
     throw toProblem(error).type === 'not-found' ? noResponse('response_id') : error;
@@ -230,8 +229,8 @@ async function look(
 function streamed(
   context: GatewayContext,
   head: ResponseHead,
-  part: Part,
-  followed: (gone: AbortSignal) => ReturnType<Conversations['attach']>,
+  segment: Segment,
+  follow: (gone: AbortSignal) => ReturnType<Conversations['attach']>,
   after = -1,
 ): Promise<Response> {
   const core = context.get('conversations');
@@ -239,13 +238,13 @@ function streamed(
   return sendEvents(
     context,
     async function* (gone) {
-      for await (const event of eventsAfter(head, turnPieces(core, part, followed(gone)), after)) {
+      for await (const event of eventsAfter(head, answerSnapshots(core, segment, follow(gone)), after)) {
         last = event.sequence_number;
         yield { event: event.type, data: JSON.stringify(event) };
       }
     },
     (error): ServerEvent => {
-      const { code, message, param } = openaiErrorOf(error);
+      const { code, message, param } = explainError(error);
       return { event: 'error', data: JSON.stringify({ type: 'error', code, message, param, sequence_number: last + 1 }) };
     },
   );
@@ -254,15 +253,15 @@ function streamed(
 /** The last event comes in any case, also to who has a number that is too high: it has the whole answer. */
 async function* eventsAfter(
   head: ResponseHead,
-  pieces: AsyncIterable<TurnPiece>,
+  snapshots: AsyncIterable<AnswerSnapshot>,
   after: number,
 ): AsyncGenerator<{ readonly type: string; readonly sequence_number: number }> {
   const events = createResponseEvents(head);
   for (const event of events.begin()) if (event.sequence_number > after) yield event;
-  for await (const piece of pieces) {
-    const made = events.take(piece);
+  for await (const snapshot of snapshots) {
+    const made = events.take(snapshot);
     for (const [at, event] of made.entries()) {
-      const isLast = piece.kind === 'whole' && at === made.length - 1;
+      const isLast = snapshot.kind === 'final' && at === made.length - 1;
       if (event.sequence_number > after) yield event;
       else if (isLast) yield { ...event, sequence_number: after + 1 };
     }

@@ -20,7 +20,7 @@ function addModels(app: GatewayApp): void {
     const agents = await context.get('agents')();
     return context.json({
       object: 'list',
-      data: agents.map(modelOf),
+      data: agents.map(toModel),
       has_more: false,
       first_id: agents[0] ?? null,
       last_id: agents.at(-1) ?? null,
@@ -31,11 +31,11 @@ function addModels(app: GatewayApp): void {
     if (!(await context.get('agents')()).includes(name)) {
       throw new GatewayError({ status: 404, type: 'model-not-found', message: 'there is no agent of that name', param: 'model' });
     }
-    return context.json(modelOf(name));
+    return context.json(toModel(name));
   });
 }
 
-function modelOf(name: string): object {
+function toModel(name: string): object {
   return {
     id: name,
     object: 'model',

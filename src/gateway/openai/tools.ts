@@ -1,7 +1,7 @@
 /** Tools that a request of OpenAI's clients brings. */
 import { z } from 'zod';
 import type { ClientTool, JsonObject } from '../../records/message.js';
-import { checkedTools, type MustCall } from '../core/calls/client-tools.js';
+import { checkTools, type MustCall } from '../core/client-calls.js';
 import { optional, unsupported } from '../core/read-body.js';
 
 const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };
@@ -27,12 +27,16 @@ export const toolFields = {
 
 type Wanted = z.output<z.ZodObject<typeof toolFields>>;
 
-export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_tool_calls: parallel = true }: Wanted): readonly ClientTool[] {
+export function readTools({
+  tools = [],
+  tool_choice: choice = 'auto',
+  parallel_tool_calls: parallel = true,
+}: Wanted): readonly ClientTool[] {
   if (choice === 'none') return [];
-  const mustCall = mustCallOf(choice);
+  const mustCall = readMustCall(choice);
   if (tools.length === 0 && mustCall === undefined) return [];
   if (!parallel) throw unsupported('a model that calls one tool at a time', 'parallel_tool_calls');
-  return checkedTools(
+  return checkTools(
     tools.map(({ type, function: nested, ...own }, at) => {
       if (type !== 'function') throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
       const { name = '', description, parameters } = nested ?? own;
@@ -42,7 +46,7 @@ export function toolsOf({ tools = [], tool_choice: choice = 'auto', parallel_too
   );
 }
 
-function mustCallOf(choice: NonNullable<Wanted['tool_choice']>): MustCall {
+function readMustCall(choice: NonNullable<Wanted['tool_choice']>): MustCall {
   if (choice === 'auto') return undefined;
   if (choice === 'required') return 'any';
   const name = typeof choice === 'string' || choice.type !== 'function' ? undefined : (choice.function?.name ?? choice.name);

@@ -9,7 +9,7 @@ import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js'
 import { mayAct, type Principal } from '../access/principal.js';
 import { createConversations, type Conversations } from '../core/conversations.js';
 import { GatewayError } from '../core/errors.js';
-import { createClientOfNoTenant, createTenantClient } from './client.js';
+import { createClientOfNoTenant, createTenantClient } from '../../client/tenants/client.js';
 
 export interface TenantOptions {
   readonly client: PerduraClient;
@@ -21,13 +21,13 @@ export interface TenantOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Of those that asked last: readers of one tenant share what they wait for (core/turns/turn-ends.ts). */
+/** Of those that asked last: readers of one tenant share what they wait for (core/follow-turn.ts). */
 const MAX_TENANTS = 1_000;
 
 /** After it is known who asks. */
 export function ofTenant({ client, tenantKey, agents, describeAgent, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
   const known = new Map<string, Conversations>();
-  const conversationsOf = (tenant: string): Conversations => {
+  const openConversations = (tenant: string): Conversations => {
     if (tenantKey === undefined) {
       const message = 'this gateway serves no tenants: it was started without a tenant key';
       throw new GatewayError({ status: 501, type: 'no-tenants', message });
@@ -46,7 +46,7 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
     const tenant = principal && tenantFor(principal, context.req.queries('tenant') ?? []);
     if (principal !== undefined && tenant !== undefined) {
       context.set('principal', { ...principal, tenant });
-      context.set('conversations', conversationsOf(tenant));
+      context.set('conversations', openConversations(tenant));
       context.set('agents', () => agents?.(tenant) ?? Promise.resolve([]));
       context.set('describeAgent', (name) => describeAgent?.(name, tenant) ?? Promise.resolve(undefined));
       context.set('temporalLink', () => Promise.resolve(undefined));

@@ -73,14 +73,14 @@ async function send(own: Message): Promise<Task> {
   return result;
 }
 
-const textsOf = ({ artifacts }: Pick<Task, 'artifacts'>): unknown[] =>
+const textsIn = ({ artifacts }: Pick<Task, 'artifacts'>): unknown[] =>
   artifacts.map(({ parts }) => parts.map(({ content }) => content?.value).join(''));
 
 test('a message is a task that ends with its answer, and the same message is the same task', async () => {
   const own = message('hello');
   const task = await send(own);
   expect(stateIn(task)).toBe('TASK_STATE_COMPLETED');
-  expect(textsOf(task)).toEqual(['You said: hello']);
+  expect(textsIn(task)).toEqual(['You said: hello']);
   expect(task.history).toMatchObject([{ messageId: own.messageId, parts: [{ content: { value: 'hello' } }] }]);
   expect(await send(own)).toEqual(task);
   expect(await client.getTask({ tenant: '', id: task.id })).toEqual(task);
@@ -118,7 +118,7 @@ test('a question is input that the task requires, and a message with its id answ
   const answered = await send(blue);
   expect(answered).toMatchObject({ id: taskId, contextId });
   expect(stateIn(answered)).toBe('TASK_STATE_COMPLETED');
-  expect(textsOf(answered)[0]).toContain('blue');
+  expect(textsIn(answered)[0]).toContain('blue');
   expect(answered.history.map(({ role, parts }) => [role, parts[0]?.content?.value])).toEqual([
     [1, 'ask'],
     [2, 'Which colour? (blue, red)'],
@@ -145,7 +145,7 @@ test('a call is allowed by its hash alone', async () => {
   const yes = decide({ decision: 'approve', hash: asks[0]?.hash });
   const done = await send(yes);
   expect(stateIn(done)).toBe('TASK_STATE_COMPLETED');
-  expect(textsOf(done)).toEqual(['I write it.', expect.stringContaining('Result:')]);
+  expect(textsIn(done)).toEqual(['I write it.', expect.stringContaining('Result:')]);
   expect(await send(yes)).toEqual(done);
 });
 
@@ -196,7 +196,7 @@ test('a task that waits for a tool of another client requires input, says which,
   const part = { $case: 'data' as const, value: { callId: 'turn_0001/c1', output: { at: 1 } } };
   const parts = [{ content: part, metadata: undefined, filename: '', mediaType: '' }];
   const done = await send(message('', { taskId: task.id, parts }));
-  expect([stateIn(done), textsOf(done)]).toEqual(['TASK_STATE_COMPLETED', ['Result: {"at":1}']]);
+  expect([stateIn(done), textsIn(done)]).toEqual(['TASK_STATE_COMPLETED', ['Result: {"at":1}']]);
   expect(stateIn(await send(message('', { taskId: task.id, parts })))).toBe('TASK_STATE_COMPLETED');
 });
 
@@ -208,7 +208,7 @@ test('a subscription begins with what there is, goes on over a question, and end
   for (const [at, stream] of streams.entries()) {
     const events = [firsts[at]?.value as StreamResponse, ...(await collect(stream))];
     expect(events[0]?.payload).toMatchObject({ $case: 'task', value: { status: { state: 6 } } });
-    expect(artifactsAfter(events)).toEqual(textsOf(done));
+    expect(artifactsAfter(events)).toEqual(textsIn(done));
     expect(events.at(-1)?.payload).toMatchObject({ $case: 'statusUpdate', value: { status: { state: 3 } } });
   }
   await expect(collect(client.resubscribeTask({ tenant: '', id: done.id }))).rejects.toThrow(/has ended/);
@@ -234,7 +234,7 @@ test('after a lost connection a subscription begins with what was said, and has 
   held = undefined;
   expect(events[0]?.payload).toMatchObject({ $case: 'task', value: { status: { state: 2 }, history: [{ role: 1 }] } });
   expect(artifactsAfter(events)).toEqual(['held back until it is let go']);
-  expect(textsOf(await client.getTask({ tenant: '', id }))).toEqual(['held back until it is let go']);
+  expect(textsIn(await client.getTask({ tenant: '', id }))).toEqual(['held back until it is let go']);
 });
 
 test('cancelling stops the turn, and what waits behind it is taken back', async () => {
@@ -277,11 +277,11 @@ test('what is said to a task that works reaches the model in the same turn where
   };
   const goesOn = await steer('work');
   expect(goesOn.task.id).toBe(goesOn.before);
-  expect(textsOf(goesOn.task).at(-1)).toBe('You said: and this');
+  expect(textsIn(goesOn.task).at(-1)).toBe('You said: and this');
   const ended = await steer('hold still');
   expect(ended.task.id).not.toBe(ended.before);
   expect(ended.task.contextId).toBe(ended.conversation);
-  expect(textsOf(ended.task)).toEqual(['You said: and this']);
+  expect(textsIn(ended.task)).toEqual(['You said: and this']);
 });
 
 test('tasks are listed, newest first, by page, state and time', async () => {
@@ -293,7 +293,7 @@ test('tasks are listed, newest first, by page, state and time', async () => {
   const first = await ask({ pageSize: 2 });
   expect(first).toMatchObject({ totalSize: 3, pageSize: 2, tasks: [{ id: ids[0], status: { state: 7 }, artifacts: [] }, { id: ids[1] }] });
   expect(await ask({ pageSize: 2, pageToken: first.nextPageToken })).toMatchObject({ tasks: [{ id: ids[2] }], nextPageToken: '' });
-  expect((await ask({ status: 3, includeArtifacts: true })).tasks.map(textsOf)).toEqual([['You said: two'], ['You said: one']]);
+  expect((await ask({ status: 3, includeArtifacts: true })).tasks.map(textsIn)).toEqual([['You said: two'], ['You said: one']]);
   expect((await ask({ statusTimestampAfter: '2999-01-01T00:00:00Z' })).totalSize).toBe(0);
   expect((await ask({ contextId: 'nothing-here' })).tasks).toEqual([]);
   expect((await ask({ contextId: '' })).tasks.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
@@ -307,7 +307,7 @@ test('an answer of a schema is data; a picture reaches the model; the agent is c
   const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg==', 'base64');
   const picture = { content: { $case: 'raw' as const, value: png }, metadata: undefined, filename: 'a.png', mediaType: 'image/png' };
   const pictured = await send(message('', { parts: [...message('look').parts, picture] }));
-  expect(textsOf(pictured)).toEqual(['You said: look']);
+  expect(textsIn(pictured)).toEqual(['You said: look']);
   expect(JSON.stringify((await world.client.history(pictured.contextId))[0])).toContain('image/png');
   const sound = { ...picture, content: { $case: 'raw' as const, value: Buffer.from('ID3\x03\x00') }, mediaType: 'application/pdf' };
   await expect(send(message('', { parts: [sound] }))).rejects.toThrow(/by its content the file "a.png" is no PNG/);

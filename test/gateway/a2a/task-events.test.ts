@@ -1,11 +1,11 @@
 /** Turns as updates of a task, frame by frame. */
 import type { Pending } from '../../../src/client.js';
-import { decisionsOf, wasTaken } from '../../../src/gateway/a2a/answers.js';
+import { readDecisions, wasTaken } from '../../../src/gateway/a2a/answers.js';
 import { createTaskEvents } from '../../../src/gateway/a2a/task-events.js';
-import { taskOf, type TaskFacts } from '../../../src/gateway/a2a/task.js';
+import { renderTask, type TaskFacts } from '../../../src/gateway/a2a/task.js';
 import { readTaskId, taskName } from '../../../src/gateway/a2a/task-id.js';
 import { callFingerprint } from '../../../src/memory/call-fingerprint.js';
-import { createAnswerParts } from '../../../src/gateway/core/turns/answer-parts.js';
+import { deltasOf } from '../../support/turn-events.js';
 import type { TurnEvent } from '../../../src/records/feed-event.js';
 import type { AssistantBlock, ConversationMessage, Entry } from '../../../src/records/message.js';
 
@@ -28,12 +28,12 @@ const ended = (entries: readonly Entry[], stopReason: 'end' | 'failed' | 'interr
 });
 
 /** What the encoder makes of live events, and then of the end. */
-function frames(events: readonly TurnEvent[], facts: TaskFacts): object[] {
-  const [parts, encoder] = [createAnswerParts(), createTaskEvents(name)];
-  const live = events.flatMap((event) => {
-    const news = parts.take(event);
-    return [...encoder.show(parts.view()), ...news.flatMap((part) => encoder.take(part))];
-  });
+async function frames(events: readonly TurnEvent[], facts: TaskFacts): Promise<object[]> {
+  const encoder = createTaskEvents(name);
+  const live = (await deltasOf(events)).flatMap(({ view, changes }) => [
+    ...encoder.show(view),
+    ...changes.flatMap((change) => encoder.take(change)),
+  ]);
   return [...live, ...encoder.end(facts)];
 }
 
@@ -52,8 +52,8 @@ const status = (state: string, stopReason: string, message?: string): object => 
   },
 });
 
-test('a text is an artifact in chunks', () => {
-  expect(frames([text('c1', 'Os'), text('c1', 'lo')], ended([user('where'), said(words('Oslo'))]))).toEqual([
+test('a text is an artifact in chunks', async () => {
+  expect(await frames([text('c1', 'Os'), text('c1', 'lo')], ended([user('where'), said(words('Oslo'))]))).toEqual([
     chunk(1, 'Os', false, false),
     chunk(1, 'lo', true, false),
     chunk(1, '', true, true),
@@ -61,9 +61,9 @@ test('a text is an artifact in chunks', () => {
   ]);
 });
 
-test('what a failed attempt had said is replaced by nothing, and the next one goes on there', () => {
+test('what a failed attempt had said is replaced by nothing, and the next one goes on there', async () => {
   const events: TurnEvent[] = [text('c1', 'Ber'), { kind: 'reset', turn, call: 'c1', attempt: 'b' }, text('c1', 'Oslo', 'b')];
-  expect(frames(events, ended([said(words('Oslo'))]))).toEqual([
+  expect(await frames(events, ended([said(words('Oslo'))]))).toEqual([
     chunk(1, 'Ber', false, false),
     chunk(1, '', false, false),
     chunk(1, 'Oslo', true, false),
@@ -72,13 +72,13 @@ test('what a failed attempt had said is replaced by nothing, and the next one go
   ]);
 });
 
-test('a text before tools is an artifact of its own, and the tool shows', () => {
+test('a text before tools is an artifact of its own, and the tool shows', async () => {
   const events: TurnEvent[] = [
     text('c1', 'I look.'),
     { kind: 'tool-started', turn, callId: 'turn_0001/c1', name: 'read_file', input: '{}' },
     text('c2', 'Done.'),
   ];
-  expect(frames(events, ended([said(words('I look.')), said(words('Done.'))]))).toEqual([
+  expect(await frames(events, ended([said(words('I look.')), said(words('Done.'))]))).toEqual([
     chunk(1, 'I look.', false, false),
     chunk(1, '', true, true),
     { statusUpdate: { ...ids, status: { state: 'TASK_STATE_WORKING' }, metadata: { tool: 'read_file', callId: 'turn_0001/c1' } } },
@@ -88,17 +88,17 @@ test('a text before tools is an artifact of its own, and the tool shows', () => 
   ]);
 });
 
-test('what streaming has missed is appended, and what it had otherwise is replaced', () => {
-  expect(frames([text('c1', 'Os')], ended([said(words('Oslo'))])).slice(1)).toEqual([
+test('what streaming has missed is appended, and what it had otherwise is replaced', async () => {
+  expect((await frames([text('c1', 'Os')], ended([said(words('Oslo'))]))).slice(1)).toEqual([
     chunk(1, 'lo', true, true),
     status('COMPLETED', 'end'),
   ]);
-  expect(frames([text('c1', 'Bergen')], ended([said(words('Oslo')), said(words('End'))])).slice(1)).toEqual([
+  expect((await frames([text('c1', 'Bergen')], ended([said(words('Oslo')), said(words('End'))]))).slice(1)).toEqual([
     chunk(1, 'Oslo', false, true),
     chunk(2, 'End', false, true),
     status('COMPLETED', 'end'),
   ]);
-  expect(frames([text('c1', 'Half')], ended([user('x')], 'failed', 'no key')).slice(1)).toEqual([
+  expect((await frames([text('c1', 'Half')], ended([user('x')], 'failed', 'no key'))).slice(1)).toEqual([
     chunk(1, '', false, true),
     status('FAILED', 'failed', 'no key'),
   ]);
@@ -107,21 +107,21 @@ test('what streaming has missed is appended, and what it had otherwise is replac
 test.each([
   ['interrupted', 'CANCELED', undefined],
   ['refused', 'REJECTED', 'The model refused to answer.'],
-] as const)('%s', (stopReason, state, message) => {
-  expect(frames([], ended([user('x')], stopReason))).toEqual([status(state, stopReason, message)]);
+] as const)('%s', async (stopReason, state, message) => {
+  expect(await frames([], ended([user('x')], stopReason))).toEqual([status(state, stopReason, message)]);
 });
 
 test('a task has what was said and asked as its history, counted from the end', () => {
   const asks: AssistantBlock = { kind: 'tool-call', callId: 'turn_0001/c1', name: 'ask_user', input: { question: 'Where?' } };
   const answered: Entry = entry({ role: 'tool', callId: 'turn_0001/c1', name: 'ask_user', outcome: 'ok', text: 'Oslo' });
   const facts = ended([user('plan'), said(asks), answered, said(words('Good.'))]);
-  const task = taskOf(facts);
+  const task = renderTask(facts);
   expect(task.history.map(({ messageId, role, parts }) => [messageId, role, parts])).toEqual([
     ['m1', 'ROLE_USER', [{ text: 'plan' }]],
     ['turn_0001/c1', 'ROLE_AGENT', [{ text: 'Where?' }]],
     ['turn_0001/c1-answer', 'ROLE_USER', [{ text: 'Oslo' }]],
   ]);
-  expect([0, 1, 9].map((historyLength) => taskOf(facts, { historyLength }).history.length)).toEqual([0, 1, 3]);
+  expect([0, 1, 9].map((historyLength) => renderTask(facts, { historyLength }).history.length)).toEqual([0, 1, 3]);
   expect(task.artifacts).toEqual([{ artifactId: 'turn_0001-1', name: 'answer', parts: [{ text: 'Good.' }] }]);
 });
 
@@ -146,7 +146,7 @@ describe('what decides', () => {
   const question = pending({ kind: 'question', callId: 'turn_0001/c2', tool: 'ask_user', hash: 'c'.repeat(64) });
   const inSub = pending({ conversation: 'trip/x', callId: 'turn_0001/c3', hash: 'd'.repeat(64) });
   const read = (words: string, waiting: Pending[], ...data: object[]): unknown =>
-    decisionsOf({ text: words, data: data as never[] }, waiting);
+    readDecisions({ text: words, data: data as never[] }, waiting);
   const decided = (decision: string, more: object = {}): object => ({ callId: 'turn_0001/c1', hash, decision, ...more });
 
   test('words', () => {

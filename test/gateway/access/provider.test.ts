@@ -24,7 +24,7 @@ const signed = async (
   header: { readonly alg: string; readonly [name: string]: unknown },
   key: Key | Uint8Array,
 ): Promise<string> => new (await loadJose()).SignJWT(claims).setProtectedHeader(header).sign(key);
-const verifierOf = (jwt: object): JwtVerifier => createJwtVerifier(settingsOf(jwt), (line) => logged.push(line));
+const findVerifier = (jwt: object): JwtVerifier => createJwtVerifier(settingsOf(jwt), (line) => logged.push(line));
 beforeEach(() => logged.splice(0));
 
 describe('of a provider that describes itself', () => {
@@ -35,7 +35,7 @@ describe('of a provider that describes itself', () => {
     provider = new Provider();
     await provider.issuer.keys.generate('RS256', { kid: 'first' });
     await provider.start(0, '127.0.0.1');
-    verifier = verifierOf({ issuer: provider.issuer.url });
+    verifier = findVerifier({ issuer: provider.issuer.url });
   });
   afterAll(() => provider.stop());
 
@@ -111,7 +111,7 @@ describe('of a provider that describes itself', () => {
   });
 
   test('an algorithm that the file leaves out opens nothing', async () => {
-    expect(await verifierOf({ issuer: provider.issuer.url, algorithms: ['ES256'] }).principalOf(await token())).toBeUndefined();
+    expect(await findVerifier({ issuer: provider.issuer.url, algorithms: ['ES256'] }).principalOf(await token())).toBeUndefined();
   });
 });
 
@@ -143,7 +143,7 @@ describe('keys by an address of their own', () => {
 
   test('are asked for once, and again for a key that is not known, but not for each of them', async () => {
     const old = await signer('old');
-    const verifier = verifierOf({ issuer, jwksUri });
+    const verifier = findVerifier({ issuer, jwksUri });
     for (let at = 0; at < 5; at += 1) expect(await verifier.principalOf(await old())).toBeDefined();
     expect(asked).toBe(1);
     const unknown = await signer('new');
@@ -164,7 +164,7 @@ describe('keys by an address of their own', () => {
     async (answered) => {
       const sign = await signer('one');
       status = answered;
-      const verifier = verifierOf({ issuer, jwksUri });
+      const verifier = findVerifier({ issuer, jwksUri });
       for (let at = 0; at < 20; at += 1) {
         await expect(verifier.principalOf(await sign())).rejects.toMatchObject({
           problem: { status: 503, message: 'the identity provider id.example does not answer; try again', retryAfter: 5 },
@@ -186,12 +186,12 @@ describe('keys by an address of their own', () => {
 
   test('of a provider that is not there, and of one that describes another issuer, it is 503 too', async () => {
     const sign = await signer('one');
-    await expect(verifierOf({ issuer, jwksUri: 'http://127.0.0.1:1/keys' }).principalOf(await sign())).rejects.toMatchObject({
+    await expect(findVerifier({ issuer, jwksUri: 'http://127.0.0.1:1/keys' }).principalOf(await sign())).rejects.toMatchObject({
       problem: { status: 503 },
     });
     const other = `http://127.0.0.1:${new URL(jwksUri).port}`;
     const token = await signed({ ...USER, iss: other, exp: inFiveMinutes() }, { alg: 'ES256' }, (await newKeys('ES256')).privateKey);
-    await expect(verifierOf({ issuer: other }).principalOf(token)).rejects.toMatchObject({ problem: { status: 503 } });
+    await expect(findVerifier({ issuer: other }).principalOf(token)).rejects.toMatchObject({ problem: { status: 503 } });
   });
 });
 

@@ -1,5 +1,5 @@
 /** Where a request comes from, whatever its headers claim. */
-import { createProxies, networkOf, parseProxy } from '../../../src/gateway/access/proxies.js';
+import { createProxies, toNetwork, parseProxy } from '../../../src/gateway/access/proxies.js';
 
 const seen = (peer: string | undefined, headers: Record<string, string>, trusted: readonly string[] = ['10.0.0.0/8', 'fd00::/8']) =>
   createProxies(trusted)({
@@ -56,8 +56,8 @@ test.each(['10.0.0.0/33', '10.0.0', 'localhost', '', '::/129', '10.0.0.0/8/8'])(
 });
 
 test('who has a network of IPv6 addresses is counted once', () => {
-  expect(networkOf('2001:db8:1:2:3:4:5:6')).toBe(networkOf('2001:db8:1:2::ffff'));
-  expect(networkOf('2001:db8:1:3::1')).not.toBe(networkOf('2001:db8:1:2::1'));
-  expect(networkOf('::ffff:192.0.2.1')).toBe('192.0.2.1');
-  expect(networkOf(undefined)).toBe('unknown');
+  expect(toNetwork('2001:db8:1:2:3:4:5:6')).toBe(toNetwork('2001:db8:1:2::ffff'));
+  expect(toNetwork('2001:db8:1:3::1')).not.toBe(toNetwork('2001:db8:1:2::1'));
+  expect(toNetwork('::ffff:192.0.2.1')).toBe('192.0.2.1');
+  expect(toNetwork(undefined)).toBe('unknown');
 });

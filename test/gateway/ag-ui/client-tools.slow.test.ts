@@ -1,8 +1,7 @@
 /** Tools that a front end brings, by AG-UI's own client, unchanged: its verifier looks at every event, and two gateways serve it. */
 import { buildResumeArray, HttpAgent, type BaseEvent } from '@ag-ui/client';
 import type { Message } from '@ag-ui/core';
-import type { Redis as RedisClient } from 'ioredis';
-import { Redis } from 'ioredis';
+import { type Redis as RedisClient, Redis } from 'ioredis';
 import { z } from 'zod';
 import { oneToken } from '../../../src/gateway/access/tokens.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';

@@ -3,8 +3,8 @@ import { HttpAgent, type BaseEvent } from '@ag-ui/client';
 import { createFrames, type Frame, type FramesOptions } from '../../../src/gateway/ag-ui/frames.js';
 import type { ClientMessage } from '../../../src/gateway/ag-ui/request.js';
 import type { TurnEvent } from '../../../src/records/feed-event.js';
-import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
-import { asked, callEvents, ended, finished, started, streamed, turn } from '../../support/turn-events.js';
+import { createWaitingCalls } from '../../../src/gateway/core/interactive-turn.js';
+import { asked, changesOf, ended, finished, started, streamed, turn } from '../../support/turn-events.js';
 
 const HELLO: ClientMessage = { id: 'm1', role: 'user', content: 'hello' };
 const run: FramesOptions = { threadId: 't', runId: 'r', conversation: 't', turn, messages: [HELLO], state: {}, continues: false };
@@ -27,7 +27,7 @@ async function frames(options: Partial<FramesOptions>, ...events: TurnEvent[]): 
   const encoder = createFrames({ ...run, ...options });
   const waiting = createWaitingCalls();
   const made = [...encoder.start()];
-  for (const event of await callEvents(events)) {
+  for (const event of await changesOf(events)) {
     waiting.take(event);
     made.push(...encoder.take(event));
   }

@@ -1,14 +1,13 @@
 /** Frames of a turn, whole: what the encoder makes of live events, without a worker. */
 import { createChunks, type Chunk } from '../../../src/gateway/ai-sdk/chunks.js';
-import { createAnswerParts } from '../../../src/gateway/core/turns/answer-parts.js';
-import { withoutVoid } from '../../../src/gateway/core/turns/answer-stream.js';
+import { snapshot } from '../../../src/gateway/core/turn-stream.js';
 import type { TurnEvent } from '../../../src/records/feed-event.js';
-import { createWaitingCalls } from '../../../src/gateway/core/calls/waiting-calls.js';
-import { asked, callEvents, ended, finished, started, streamed, turn, usage } from '../../support/turn-events.js';
+import { createWaitingCalls } from '../../../src/gateway/core/interactive-turn.js';
+import { asked, changesOf, ended, finished, started, streamed, turn, usage } from '../../support/turn-events.js';
 
 async function frames(...events: TurnEvent[]): Promise<string[]> {
   const chunks = createChunks({ turn, messageId: turn });
-  return [...chunks.start(), ...(await callEvents(events)).flatMap((event) => chunks.take(event))].map(brief);
+  return [...chunks.start(), ...(await changesOf(events)).flatMap((event) => chunks.take(event))].map(brief);
 }
 
 /** `type id words`, enough to see all that differs. */
@@ -105,7 +104,7 @@ test('an approval is asked for, given, and the call runs; one that is refused is
 test('a stream waits for a person only while nothing else runs, and not for what the page has just answered', async () => {
   const waiting = createWaitingCalls([{ callId: 'turn_0001/c1', isApproval: true }]);
   const seen: string[][] = [];
-  for (const event of await callEvents([
+  for (const event of await changesOf([
     asked('turn_0001/c1', 'approval'),
     started('turn_0001/c3'),
     asked('turn_0001/c2', 'question'),
@@ -120,8 +119,8 @@ test('a stream waits for a person only while nothing else runs, and not for what
 
 test('a stream that ends while a person is waited for says so', async () => {
   const chunks = createChunks({ turn, messageId: turn });
-  for (const event of await callEvents([started('turn_0001/c3')])) chunks.take(event);
-  const asks = (await callEvents([asked('turn_0001/c4', 'approval')])).flatMap((event) => (event.kind === 'asked' ? [event] : []));
+  for (const event of await changesOf([started('turn_0001/c3')])) chunks.take(event);
+  const asks = (await changesOf([asked('turn_0001/c4', 'approval')])).flatMap((event) => (event.kind === 'asked' ? [event] : []));
   expect(chunks.pause(asks).map(brief)).toEqual([
     'finish-step',
     `finish ${JSON.stringify({ finishReason: 'tool-calls', messageMetadata: { turn, waitingFor: 'person' } })}`,
@@ -142,19 +141,13 @@ test('a failure is the last chunk, after the end that has its type; a stop is an
   ]);
 });
 
-test('who comes later has nothing of a failed attempt, and each text in one piece', () => {
+test('who comes later has nothing of a failed attempt, and each text in one piece', async () => {
   const events = [
     streamed('text', 'm1', 'a', 'Half'),
     streamed('text', 'm1', 'b', 'Who'),
     streamed('text', 'm1', 'b', 'le.'),
     finished('Whole.'),
   ];
-  const parts = createAnswerParts();
-  expect(withoutVoid(events.flatMap((event) => [...parts.take(event)])).map(({ kind }) => kind)).toEqual([
-    'call',
-    'begin',
-    'grow',
-    'end',
-    'finished',
-  ]);
+  const kinds = snapshot(await changesOf(events)).map(({ kind }) => kind);
+  expect(kinds).toEqual(['call', 'begin', 'grow', 'end', 'settle', 'finished']);
 });

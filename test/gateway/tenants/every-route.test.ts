@@ -4,10 +4,10 @@
  * added is asked too, or fails the first test.
  */
 import type { PerduraClient } from '../../../src/client.js';
-import { createTenantIds } from '../../../src/gateway/tenants/ids.js';
-import { createClientOfNoTenant, createTenantClient } from '../../../src/gateway/tenants/client.js';
+import { createTenantIds } from '../../../src/client/tenants/ids.js';
+import { createClientOfNoTenant, createTenantClient } from '../../../src/client/tenants/client.js';
 import { taskName } from '../../../src/gateway/a2a/task-id.js';
-import { publicCallId } from '../../../src/gateway/core/calls/client-calls.js';
+import { publicCallId } from '../../../src/gateway/core/client-calls.js';
 import { responseId } from '../../../src/gateway/openai/responses.js';
 import { fakeInstallation } from '../../support/fake-client.js';
 import { ask, TENANT_KEY, tenantGateway, type Asked } from '../../support/tenants.js';

@@ -4,9 +4,9 @@ import { ClientError } from '../../../src/client/errors.js';
 import { ID_PATTERN } from '../../../src/conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../../src/conversation/protocol/fields.js';
 import { TENANT_PATTERN } from '../../../src/conversation/protocol/tenant.js';
-import { createTenantIds } from '../../../src/gateway/tenants/ids.js';
-import { createPublicIds } from '../../../src/gateway/tenants/public-ids.js';
-import { createReveal } from '../../../src/gateway/tenants/reveal.js';
+import { createTenantIds } from '../../../src/client/tenants/ids.js';
+import { createKnownConversations } from '../../../src/client/tenants/names.js';
+import { createReveal } from '../../../src/client/tenants/reveal.js';
 
 const KEY = 'a-key-that-only-tests-have-0123456789';
 const tenant = fc.stringMatching(TENANT_PATTERN);
@@ -43,17 +43,17 @@ test('a sub-agent is below its parent, under the same hash', () => {
 
 test('conversations of one beginning are listed together', () => {
   const ids = createTenantIds('acme', KEY);
-  const prefix = ids.prefixOf(FAMILY) ?? '-';
+  const prefix = ids.toPrefix(FAMILY) ?? '-';
   expect(ids.toWorkflowId(`${FAMILY}${'1'.repeat(24)}`).startsWith(prefix)).toBe(true);
   expect(ids.toWorkflowId(`${FAMILY}${'2'.repeat(24)}`).startsWith(prefix)).toBe(true);
   expect(ids.toWorkflowId(FAMILY.replace('0', '1') + '1'.repeat(24)).startsWith(prefix)).toBe(false);
-  expect(ids.prefixOf('plan-')).toBeUndefined();
+  expect(ids.toPrefix('plan-')).toBeUndefined();
 });
 
 test('answers name what the tenant knows, and what was said stays as it was said', async () => {
   const ids = createTenantIds('acme', KEY);
   const [own, gone, others] = [ids.toWorkflowId('plan'), ids.toWorkflowId('gone'), createTenantIds('globex', KEY).toWorkflowId('x')];
-  const reveal = createReveal({ tenant: 'acme', prefix: ids.prefix, publicIdOf: async (one) => (one === own ? 'plan' : undefined) });
+  const reveal = createReveal({ tenant: 'acme', prefix: ids.prefix, toPublicId: async (one) => (one === own ? 'plan' : undefined) });
   const at = new Date(0);
   expect(
     await reveal.value({
@@ -87,13 +87,14 @@ test('what a deleted conversation was called is soon forgotten, also by a gatewa
   let called: string | null = 'plan';
   const describe = (id: string): Promise<Description> => {
     if (called === null) return Promise.reject(new ClientError('not-found', `there is no ${id}`));
-    return Promise.resolve({ id, publicId: called } as Description);
+    return Promise.resolve({ id, tenant: 'acme', publicId: called } as Description);
   };
-  const [one, other] = [createPublicIds({ describe }, () => now), createPublicIds({ describe }, () => now)];
-  expect([await one.of('t-1'), await other.of('t-1')]).toEqual(['plan', 'plan']);
+  const [one, other] = [createKnownConversations(describe, () => now), createKnownConversations(describe, () => now)];
+  const calls = async () => [(await one.find('t-1'))?.publicId, (await other.find('t-1'))?.publicId];
+  expect(await calls()).toEqual(['plan', 'plan']);
   called = null;
   one.drop('t-1:turn_0001:1');
-  expect([await one.of('t-1'), await other.of('t-1')]).toEqual([undefined, 'plan']);
+  expect(await calls()).toEqual([undefined, 'plan']);
   now = 30_000;
-  expect(await other.of('t-1')).toBeUndefined();
+  expect(await calls()).toEqual([undefined, undefined]);
 });

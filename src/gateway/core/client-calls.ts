@@ -1,11 +1,15 @@
 /**
- * Calls of tools that the client runs, as protocols show them: with ids from which any gateway finds conversation, turn and call. Such an id
+ * Tools that the client runs: as a request brings them, and their calls as protocols show them, with ids from which any gateway finds conversation, turn and call. Such an id
  * gives no right: who answers must be the one whose conversation it is (go-on.ts).
  */
-import { isClientTool, resultText, withoutPrefix } from '../../../conversation/protocol/client-tools.js';
-import { ID_PATTERN } from '../../../conversation/protocol/contract.js';
-import type { Approval } from '../../../conversation/protocol/human-input.js';
-import { shownText, type Entry, type JsonValue } from '../../../records/message.js';
+import type { Pending } from '../../client.js';
+import { isClientTool, readClientTools, resultText, withoutPrefix } from '../../conversation/protocol/client-tools.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import type { Approval } from '../../conversation/protocol/human-input.js';
+import { shownText, type ClientTool, type Entry, type JsonValue } from '../../records/message.js';
+import { isoTime } from '../../records/time.js';
+import { clientToolsRefusal } from '../../tools/client-tools.js';
+import { invalid, unsupported } from './read-body.js';
 
 export interface ClientCall {
   readonly callId: string;
@@ -52,17 +56,17 @@ export function callsIn({ message }: Entry): readonly ClientCall[] {
 
 type Result = Extract<Entry['message'], { readonly role: 'tool' }>;
 
-export function resultsOf(entries: readonly Entry[]): ReadonlyMap<string, Result> {
+export function resultsByCall(entries: readonly Entry[]): ReadonlyMap<string, Result> {
   return new Map(entries.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message] as const] : [])));
 }
 
 /** The very answer stands there already: the same request came twice. */
-export function isAnsweredSo(result: Result, { output, isError }: ToolAnswer): boolean {
+export function isSameAnswer(result: Result, { output, isError }: ToolAnswer): boolean {
   return result.outcome === (isError ? 'error' : 'ok') && shownText(result.text) === resultText(output);
 }
 
 /** Calls that the client was asked to run: what was refused at once, and what never began, it has not seen. */
-export function askedOf(entry: Entry, results: ReadonlyMap<string, Result>): readonly ClientCall[] {
+export function callsForClient(entry: Entry, results: ReadonlyMap<string, Result>): readonly ClientCall[] {
   return callsIn(entry).filter(({ callId }) => {
     const outcome = results.get(callId)?.outcome;
     return outcome !== 'rejected' && outcome !== 'cancelled';
@@ -78,16 +82,50 @@ export interface Pause {
 
 /** The first pause after slot `from`, as the store and the conversation have it; for what the live events no longer show. */
 export function pauseAfter(entries: readonly Entry[], waiting: readonly Approval[], from: number): Pause | undefined {
-  const results = resultsOf(entries);
+  const results = resultsByCall(entries);
   const open = waiting.filter(({ kind }) => kind === 'client-tool');
   const again = open.filter(({ askedIn }) => askedIn === from).map(({ callId }) => callId);
   if (again.length > 0) return { slot: from, ids: again };
   for (const entry of entries) {
     if (entry.slot <= from) continue;
-    const ids = askedOf(entry, results)
+    const ids = callsForClient(entry, results)
       .map(({ callId }) => callId)
       .filter((callId) => results.has(callId) || open.some((one) => one.callId === callId));
     if (ids.length > 0) return { slot: entry.slot, ids };
   }
   return undefined;
+}
+
+/** Which of them the turn must begin with a call of: any, or the one of that name. */
+export type MustCall = 'any' | { readonly name: string } | undefined;
+
+/** Checked before anything is sent, as the conversation takes them and as providers do. */
+export function checkTools(tools: readonly ClientTool[], mustCall?: MustCall): readonly ClientTool[] {
+  if (mustCall && !tools.some(({ name }) => mustCall === 'any' || mustCall.name === name)) {
+    throw invalid('tool_choice names no tool of the request', 'tool_choice');
+  }
+  const read = readClientTools(tools);
+  if (!read.ok) throw invalid(read.reason.replace(/^message\./, ''), 'tools');
+  const refusal = clientToolsRefusal(read.value);
+  if (refusal !== undefined) throw invalid(refusal, 'tools');
+  return read.value.map((tool) => (mustCall === 'any' || mustCall?.name === tool.name ? { ...tool, mustCall: true } : tool));
+}
+
+/** What goes on is a turn that has begun: a choice for it would come too late, and be passed over in silence. */
+export function refuseLateChoice(tools: readonly ClientTool[] = []): void {
+  if (tools.some(({ mustCall }) => mustCall))
+    throw unsupported('a tool_choice that forces a call, beside tool outputs that a turn goes on with,', 'tool_choice');
+}
+
+/** For those who came by another way: what it waits for, and who can answer; undefined where it waits for no tool of a client. */
+export function describeClientWait(conversation: string, waiting: readonly Pending[]): string | undefined {
+  const calls = waiting.filter(({ kind }) => kind === 'client-tool');
+  const [first] = calls;
+  if (!first) return undefined;
+  const names = calls.map(({ tool, callId }) => `${withoutPrefix(tool)} (${callId})`).join(', ');
+  const until = isoTime(Math.min(...calls.map(({ expiresAt }) => expiresAt)));
+  return (
+    `${conversation} waits for what ${names} answers, until ${until}. The client that brought this tool runs it and answers; ` +
+    `"perdura answer ${conversation} ${first.callId} WHAT IT ANSWERS" answers in its place, and an interrupt ends the wait.`
+  );
 }

@@ -3,9 +3,9 @@
  * name a conversation that is not its own: also not by the id that Temporal knows.
  */
 import { createHmac } from 'node:crypto';
-import { ClientError } from '../../client/errors.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
+import { ClientError } from '../errors.js';
 
 export interface TenantIds {
   /** All of the tenant's ids begin so, and no other's. */
@@ -13,11 +13,11 @@ export interface TenantIds {
   /** Of a conversation, or of a sub-agent. Throws `invalid` for what can be no id. */
   toWorkflowId(publicId: string): string;
   /** What the ids begin with that stand for public ids beginning so; undefined where they have no beginning in common. */
-  prefixOf(publicPrefix: string): string | undefined;
+  toPrefix(publicPrefix: string): string | undefined;
 }
 
 const DOMAIN = 'perdura tenant ids 1';
-/** Of conversations that are found by what was said in them (core/supplied-history.ts): they are listed together. */
+/** Of conversations that are found by what was said in them (gateway/core/supplied-history.ts): they are listed together. */
 const FAMILY = /^api-[0-9a-f]{24}-/;
 
 /** The same for every gateway that has the key. */
@@ -28,15 +28,15 @@ export function createTenantIds(tenant: string, key: string): TenantIds {
       .digest('hex')
       .slice(0, digits);
   const prefix = `t-${hash('tenant', '', 12)}-`;
-  const familyOf = (publicId: string): string => hash('family', FAMILY.exec(publicId)?.[0] ?? publicId, 16);
+  const hashFamily = (publicId: string): string => hash('family', FAMILY.exec(publicId)?.[0] ?? publicId, 16);
   return {
     prefix,
     toWorkflowId(publicId) {
       if (!ID_PATTERN.test(publicId) && !CHILD_PATTERN.test(publicId)) throw noId(publicId);
       const [own = '', ...below] = publicId.split(':');
-      return [`${prefix}${familyOf(own)}${hash('id', own, 32)}`, ...below].join(':');
+      return [`${prefix}${hashFamily(own)}${hash('id', own, 32)}`, ...below].join(':');
     },
-    prefixOf: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${familyOf(publicPrefix)}` : undefined),
+    toPrefix: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${hashFamily(publicPrefix)}` : undefined),
   };
 }
 

@@ -1,26 +1,19 @@
 /** What a conversation says of itself and of others, in the names that its tenant knows. */
-import { DELETED } from '../../client/describe.js';
-import { ClientError } from '../../client/errors.js';
 import { scopeParts } from '../../records/scope.js';
+import { DELETED } from '../describe.js';
+import { ClientError } from '../errors.js';
 import { TENANT_IDS } from './ids.js';
+import type { TenantNames } from './names.js';
 
 export interface Reveal {
   /** A copy with its ids and scopes as the tenant knows them. What people, models and tools said is left as it is. */
-  value<T>(value: T, asked?: Asked): Promise<T>;
-  words(text: string, asked?: Asked): Promise<string>;
+  value<T>(value: T, request?: RequestNames): Promise<T>;
   /** What to throw in the place of an error of the client below. */
-  error(error: unknown, asked?: Asked): Promise<unknown>;
+  error(error: unknown, request?: RequestNames): Promise<unknown>;
 }
 
 /** Conversations that the request itself has named, by their ids in Temporal: an answer names them as it did, whether there are such or not. */
-export type Asked = ReadonlyMap<string, string>;
-
-export interface RevealNames {
-  readonly tenant: string;
-  readonly prefix: string;
-  /** Undefined where there is no such conversation any more. */
-  readonly publicIdOf: (workflowId: string) => Promise<string | undefined>;
-}
+export type RequestNames = ReadonlyMap<string, string>;
 
 /** Fields whose sentences name conversations. */
 const WORDS = new Set([
@@ -42,20 +35,22 @@ const WORDS = new Set([
 const CONTENT = new Set(['arguments', 'payload', 'blocks', 'text', 'preview', 'input', 'context']);
 const WHOLE = new RegExp(`^${TENANT_IDS.source}(?::turn_\\d+:\\d+)*$`);
 const AT_ONCE = 16;
-const NONE: Asked = new Map();
+const NONE: RequestNames = new Map();
 const ANOTHER = '(another conversation)';
 
-export function createReveal({ tenant, prefix, publicIdOf }: RevealNames): Reveal {
-  const scopeWords = new RegExp(`(memory:|memory of )${tenant}\\.`, 'g');
+type Names = Pick<TenantNames, 'tenant' | 'prefix' | 'toPublicId'>;
+
+export function createReveal({ tenant, prefix, toPublicId }: Names): Reveal {
+  const scopeWords = new RegExp(`(memory:|memory of )${tenant ?? ''}\\.`, 'g');
 
   /** Public ids of all that are named. */
-  const lookUp = async (named: ReadonlySet<string>, asked: Asked = NONE): Promise<ReadonlyMap<string, string>> => {
-    const known = new Map(asked);
+  const lookUp = async (named: ReadonlySet<string>, request: RequestNames = NONE): Promise<ReadonlyMap<string, string>> => {
+    const known = new Map(request);
     const rest = [...named].filter((id) => !known.has(id));
     while (rest.length > 0) {
       const found = rest
         .splice(0, AT_ONCE)
-        .map(async (id) => known.set(id, id.startsWith(prefix) ? ((await publicIdOf(id)) ?? DELETED) : ANOTHER));
+        .map(async (id) => known.set(id, id.startsWith(prefix) ? ((await toPublicId(id)) ?? DELETED) : ANOTHER));
       await Promise.all(found);
     }
     return known;
@@ -64,28 +59,26 @@ export function createReveal({ tenant, prefix, publicIdOf }: RevealNames): Revea
   const rename = (text: string, known: ReadonlyMap<string, string>): string =>
     text.replace(TENANT_IDS, (id) => known.get(id) ?? ANOTHER).replace(scopeWords, '$1');
 
-  const words = async (text: string, asked?: Asked): Promise<string> =>
-    rename(text, await lookUp(new Set(text.match(TENANT_IDS) ?? []), asked));
+  const words = async (text: string, request?: RequestNames): Promise<string> =>
+    rename(text, await lookUp(new Set(text.match(TENANT_IDS) ?? []), request));
 
   return {
-    words,
-
-    async value(value, asked) {
+    async value(value, request) {
       const named = new Set<string>();
       walk(value, (text) => {
         for (const id of text.match(TENANT_IDS) ?? []) named.add(id);
         return text;
       });
-      const known = await lookUp(named, asked);
+      const known = await lookUp(named, request);
       return walk(value, (text, key) => {
-        if (key === 'scope' || key === 'scopes') return scopeParts(text).tenant === tenant ? scopeParts(text).scope : text;
+        if (key === 'scope' || key === 'scopes') return scopeParts(text).tenant === (tenant ?? '') ? scopeParts(text).scope : text;
         return rename(text, known);
       }) as typeof value;
     },
 
-    async error(error, asked) {
+    async error(error, request) {
       if (!(error instanceof ClientError)) return error;
-      return new ClientError(error.kind, await words(error.message, asked), { cause: error });
+      return new ClientError(error.kind, await words(error.message, request), { cause: error });
     },
   };
 }

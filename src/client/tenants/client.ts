@@ -1,0 +1,248 @@
+/**
+ * The client as one tenant has it: the door at which a public id becomes a workflow id, and what comes back is named as the tenant knows it.
+ *
+ * @rule tenants/public-ids: An incoming id is looked up under its hash, whatever it is; an outgoing id is the public one. (test:
+ *   test/gateway/tenants/every-route.test.ts)
+ * @rule tenants/start-reaches-no-other: The fields of a start are named here: none of them reaches another conversation. (test:
+ *   test/gateway/tenants/every-route.test.ts)
+ */
+import { randomUUID } from 'node:crypto';
+import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
+import { qualifiedScope, scopeParts } from '../../records/scope.js';
+import { withCurrentStatus } from '../current-status.js';
+import { ClientError } from '../errors.js';
+import type { ScopeMemory } from '../memory.js';
+import type { PerduraClient } from '../perdura-client.js';
+import {
+  baseId,
+  createKnownConversations,
+  createNamesOfNone,
+  createTenantNames,
+  type KnownConversations,
+  type TenantNames,
+} from './names.js';
+import { createReveal, type RequestNames } from './reveal.js';
+
+/** `key`: the same for every gateway of an installation, and secret (docs/operations/deploying.md). */
+export function createTenantClient(client: PerduraClient, tenant: string, key: string): PerduraClient {
+  const known = createKnownConversations((id) => client.describe(id));
+  return createDoor(client, known, createTenantNames(known, tenant, key));
+}
+
+/** Of users of no tenant, who see nothing of tenants. */
+export function createClientOfNoTenant(client: PerduraClient): PerduraClient {
+  const known = createKnownConversations((id) => client.describe(id));
+  return createDoor(client, known, createNamesOfNone(known));
+}
+
+type AnyMethod = (...given: readonly unknown[]) => Promise<unknown>;
+type MethodsOnId<T> = { [K in keyof T]: T[K] extends (id: string, ...rest: never[]) => Promise<unknown> ? K : never }[keyof T];
+
+/**
+ * Methods that name one conversation and answer of that alone: first those whose answers name conversations. A new method of the client does
+ * not compile until it stands here or below.
+ */
+const REVEALED = [
+  ...(['turn', 'withdraw', 'compact', 'undoCompaction', 'dispatch', 'status', 'retry', 'edit', 'approvals', 'turnEnds'] as const),
+  ...(['memory', 'items', 'item', 'turns', 'contextView', 'why', 'contextChanges', 'moments'] as const),
+  ...(['setMode', 'step', 'setBreakpoints', 'truncate', 'executeTruncation', 'triggerCompaction', 'control'] as const),
+] as const satisfies readonly MethodsOnId<PerduraClient>[];
+const PLAIN = [
+  ...(['message', 'enqueue', 'interrupt', 'reset', 'context', 'closeConversation', 'outcome', 'cancel', 'terminate', 'rename'] as const),
+  ...(['queue', 'key', 'runs', 'rewind', 'attach', 'raiseBudget', 'setModel', 'newestCursor', 'history', 'latest', 'entries'] as const),
+  ...(['branches', 'archived', 'imported', 'openMemory', 'chunk', 'editQueue', 'checkTokenUsage'] as const),
+] as const satisfies readonly MethodsOnId<PerduraClient>[];
+
+const REVEALED_OF_SCOPE = ['changes', 'open', 'facts', 'proposals', 'status'] as const satisfies readonly (keyof ScopeMemory)[];
+const PLAIN_OF_SCOPE = ['text', 'textOf', 'wouldForget', 'forget', 'review', 'care'] as const satisfies readonly (keyof ScopeMemory)[];
+
+interface Wrapped {
+  /** The answer names conversations. */
+  readonly isRevealed: boolean;
+  /** The first argument is an id. */
+  readonly hasId: boolean;
+}
+
+type Show = <T>(value: T) => Promise<T>;
+
+function createDoor(client: PerduraClient, known: KnownConversations, names: TenantNames): PerduraClient {
+  const { tenant } = names;
+  const reveal = createReveal(names);
+  const owner = tenant === null ? {} : { tenant };
+  /** What a start, a fork or a new life of a tenant's has beside what the caller gives. */
+  const owned = (publicId: string): Pick<StartOptions, 'tenant' | 'publicId'> =>
+    tenant === null ? {} : { tenant, publicId: baseId(publicId) };
+  const among = tenant === null ? {} : { idPrefix: names.prefix };
+
+  /** The one way in and out: an answer, or what is wrong, names the conversations of the request as it does (tenants/public-ids). */
+  const pass = async <T>(publicIds: readonly string[], act: (show: Show, ...ids: readonly string[]) => Promise<T>): Promise<T> => {
+    const ids = await Promise.all(publicIds.map((id) => names.toWorkflowId(id)));
+    const request: RequestNames = new Map(publicIds.map((id, at) => [baseId(ids[at] ?? ''), baseId(id)]));
+    try {
+      return await act((value) => reveal.value(value, request), ...ids);
+    } catch (error) {
+      throw await reveal.error(error, request);
+    }
+  };
+  const wrap = <T, K extends keyof T>(target: T, methods: readonly K[], { isRevealed, hasId }: Wrapped): Pick<T, K> =>
+    Object.fromEntries(
+      methods.map((method) => [
+        method,
+        (...given: readonly unknown[]) =>
+          pass(hasId ? [String(given[0])] : [], async (show, id) => {
+            const act = target[method] as unknown as AnyMethod;
+            const answer = await act(...(hasId ? [id, ...given.slice(1)] : given));
+            return isRevealed ? show(answer) : answer;
+          }),
+      ]),
+    ) as unknown as Pick<T, K>;
+
+  /** (tenants/start-reaches-no-other) */
+  const toStart = (publicId: string, start: StartOptions = {}): StartOptions => {
+    const { agent, scope, title, autoTitle, model, mode, budget, context } = start;
+    return { agent, scope, title, autoTitle, model, mode, budget, context, ...owned(publicId) };
+  };
+
+  const list: PerduraClient['list'] = ({ limit = 50, query, idPrefix, where, scan } = {}) =>
+    pass([], async (show) => {
+      const prefix = (idPrefix === undefined ? undefined : names.toPrefix(idPrefix)) ?? among.idPrefix;
+      const rows = await client.list({
+        ...{ limit: where === undefined ? limit : (scan ?? Number.MAX_SAFE_INTEGER), tenant },
+        ...(query !== undefined && { query }),
+        ...(prefix !== undefined && { idPrefix: prefix }),
+      });
+      for (const row of rows) known.note(row.id, row);
+      const shown = (await show(rows)).map((row) => ({ ...row, publicId: null }));
+      // By the names that the tenant knows.
+      return shown.filter((row) => (idPrefix === undefined || row.id.startsWith(idPrefix)) && (where?.(row) ?? true)).slice(0, limit);
+    });
+  const { status, ...revealed } = wrap(client, REVEALED, { isRevealed: true, hasId: true });
+
+  return {
+    namespace: client.namespace,
+    taskQueue: client.taskQueue,
+    ...wrap(client, PLAIN, { isRevealed: false, hasId: true }),
+    ...revealed,
+    status,
+    list,
+
+    start: (id = `conv-${randomUUID()}`, options) =>
+      pass([id], async (_show, workflowId) => ({ ...(await client.start(workflowId, toStart(id, options))), id })),
+    send: (id, message, { start, ...options } = {}) =>
+      pass([id], async (show, workflowId = '') =>
+        show(await client.send(workflowId, message, { ...options, ...(start && { start: toStart(id, start) }) })),
+      ),
+    describe: (id) =>
+      pass([id], async (show, workflowId = '') => {
+        const found = await client.describe(workflowId);
+        known.note(workflowId, found);
+        return { ...(await show(found)), id, publicId: null };
+      }),
+    fork: (id, { id: wanted = `conv-${randomUUID()}`, at, title, agent, scope, budget }) =>
+      pass([id, wanted], async (show, workflowId = '', fork) =>
+        show(await client.fork(workflowId, { at, id: fork, title, agent, scope, budget, ...owned(wanted) })),
+      ),
+    resume: (id, { title, agent, scope, budget } = {}) =>
+      pass([id], async (show, workflowId = '') => show(await client.resume(workflowId, { title, agent, scope, budget, ...owned(id) }))),
+    begin: (id, life, { title, agent, scope } = {}) =>
+      pass([id], async (show, workflowId = '') => show(await client.begin(workflowId, life, { title, agent, scope, ...owned(id) }))),
+    deleteConversation: (id) =>
+      pass([id], async (show, workflowId = '') => {
+        const deleted = await show(await client.deleteConversation(workflowId));
+        known.drop(workflowId);
+        return deleted;
+      }),
+    decide: (id, { conversation, ...decision }, options) =>
+      pass(conversation === undefined ? [id] : [id, conversation], (_show, workflowId = '', below) =>
+        client.decide(workflowId, { ...decision, ...(below !== undefined && { conversation: below }) }, options),
+      ),
+    async *watch(id, options) {
+      const workflowId = await names.toWorkflowId(id);
+      const request: RequestNames = new Map([[baseId(workflowId), baseId(id)]]);
+      try {
+        for await (const { cursor, event } of client.watch(workflowId, options))
+          yield { cursor, event: await reveal.value(event, request) };
+      } catch (error) {
+        throw await reveal.error(error, request);
+      }
+    },
+    timeline: (id, turn) =>
+      pass([id], async (show, workflowId = '') => {
+        const found = await show(await client.timeline(workflowId, turn));
+        const bars = found.bars.map((bar) => ({ ...bar, worker: null }));
+        const marks = found.marks.map((mark) => (mark.kind === 'worker-changed' ? { ...mark, words: 'another worker went on' } : mark));
+        return { ...found, bars, marks, workers: [] };
+      }),
+    moment: (id, position) =>
+      pass([id], async (show, workflowId = '') => {
+        const { changes, ...moment } = await show(await client.moment(workflowId, position));
+        // Fields of the state by any name: sentences, whatever they are called.
+        const texts = await show(changes.map(({ before, after }) => ({ before: { words: before }, after: { words: after } })));
+        return {
+          ...moment,
+          changes: changes.map(({ path }, at) => ({
+            path,
+            before: texts[at]?.before.words ?? null,
+            after: texts[at]?.after.words ?? null,
+          })),
+        };
+      }),
+
+    upload: (parts, options) => client.upload(parts, { ...options, ...owner }),
+    uploaded: (ref) => client.uploaded(ref, owner),
+    uploadedBytes: (ref) => client.uploadedBytes(ref, owner),
+    attachUploaded: (id, ref) => pass([id], (_show, workflowId = '') => client.attachUploaded(workflowId, ref, owner)),
+    // Of all owners: the installation's client does it.
+    sweepUploads: () => Promise.resolve(0),
+
+    usage: ({ by = 'model', since } = {}) =>
+      pass([], async (show) => {
+        const report = await client.usage({ by, tenant, ...(since && { since }) });
+        const named = by === 'scope' ? report.sums.map((sum) => ({ ...sum, of: scopeParts(sum.of).scope })) : report.sums;
+        return { ...report, sums: await show(named) };
+      }),
+    allApprovals: ({ limit } = {}) =>
+      pass([], async (show) => {
+        const all = await client.allApprovals({ ...(limit !== undefined && { limit }), ...among });
+        const approvals = await filterAsync(all.approvals, ({ via }) => names.includes(via));
+        return show({ ...all, approvals, silent: await filterAsync(all.silent, ({ id }) => names.includes(id)) });
+      }),
+    standing: async (options) =>
+      withCurrentStatus(await list(options), { statusOf: (id) => status(id), hasWorker: () => Promise.resolve(true) }),
+    failures: ({ limit } = {}) =>
+      pass([], async (show) => show(await client.failures({ ...(limit !== undefined && { limit }), tenant, ...among }))),
+    // Workers are the installation's, and their names are those of machines.
+    workers: () => Promise.resolve({ taskQueue: client.taskQueue, workers: [], queues: [] }),
+
+    scope(scope) {
+      // As the tenant calls it: a whole name would be another's.
+      if (!ID_PATTERN.test(scope)) {
+        const given = JSON.stringify(scope.slice(0, 80));
+        throw new ClientError('invalid', `${given} cannot be a memory's scope: it must match ${ID_PATTERN.source}`);
+      }
+      const memory = client.scope(qualifiedScope(tenant ?? undefined, scope));
+      return {
+        scope,
+        ...wrap(memory, REVEALED_OF_SCOPE, { isRevealed: true, hasId: false }),
+        ...wrap(memory, PLAIN_OF_SCOPE, { isRevealed: false, hasId: false }),
+        history: () => pass([], async (show) => mapEach(await memory.history(), show)),
+        search: (question, { conversation, ...options } = {}) =>
+          pass(conversation === undefined ? [] : [conversation], async (show, workflowId) =>
+            show(await memory.search(question, { ...options, conversation: workflowId })),
+          ),
+      };
+    },
+
+    // The installation's client is others' too.
+    close: () => Promise.resolve(),
+  };
+}
+
+async function filterAsync<T>(all: readonly T[], fits: (one: T) => Promise<boolean>): Promise<T[]> {
+  const fit = await Promise.all(all.map(fits));
+  return all.filter((_one, at) => fit[at]);
+}
+
+async function* mapEach<T>(items: AsyncIterable<T>, change: (item: T) => Promise<T>): AsyncGenerator<T> {
+  for await (const item of items) yield await change(item);
+}

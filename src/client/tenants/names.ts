@@ -1,0 +1,97 @@
+/**
+ * What a tenant's conversations are called, by it and in Temporal. Each tenant has ids of its own (ids.ts). Those of no tenant keep theirs; an
+ * id that is a tenant's conversation is looked up under a hash for them, where there is nothing, as a tenant's look-up of another's is.
+ */
+import type { ClientError } from '../errors.js';
+import type { Description } from '../describe.js';
+import { createTenantIds, TENANT_IDS } from './ids.js';
+
+export interface TenantNames {
+  /** null: those of none. */
+  readonly tenant: string | null;
+  /** Of all workflow ids that are the tenant's; of none: of those that hide. */
+  readonly prefix: string;
+  /** Throws `invalid` for what can be no id. */
+  toWorkflowId(publicId: string): Promise<string>;
+  /** What workflow ids begin with that stand for public ids beginning so; undefined where they have no beginning in common. */
+  toPrefix(publicPrefix: string): string | undefined;
+  /** Undefined where there is no such conversation any more. */
+  toPublicId(workflowId: string): Promise<string | undefined>;
+  includes(workflowId: string): Promise<boolean>;
+}
+
+type Owner = Pick<Description, 'tenant' | 'publicId'>;
+
+/** Whose conversations are, and what their tenants call them, as their memos say. */
+export interface KnownConversations {
+  /** What a list or a description has just shown. */
+  note(workflowId: string, owner: Owner): void;
+  /** It was deleted. */
+  drop(workflowId: string): void;
+  /** Undefined where there is no such conversation. */
+  find(workflowId: string): Promise<Owner | undefined>;
+}
+
+const MAX_KNOWN = 10_000;
+/** Another gateway may delete a conversation: soon after that this one, too, no longer says what it was called. */
+const KNOWN_FOR_MS = 30_000;
+
+/** Sub-agents are known by their parent's. */
+export function baseId(id: string): string {
+  return id.split(':')[0] ?? id;
+}
+
+export function createKnownConversations(describe: (id: string) => Promise<Owner>, now: () => number = Date.now): KnownConversations {
+  const known = new Map<string, { readonly owner: Owner; readonly at: number }>();
+  const note = (workflowId: string, { tenant, publicId }: Owner): void => {
+    const id = baseId(workflowId);
+    known.delete(id);
+    known.set(id, { owner: { tenant, publicId: publicId === null ? null : baseId(publicId) }, at: now() });
+    if (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '');
+  };
+  return {
+    note,
+    drop: (workflowId) => void known.delete(baseId(workflowId)),
+    async find(workflowId) {
+      const id = baseId(workflowId);
+      const before = known.get(id);
+      if (before !== undefined && now() - before.at < KNOWN_FOR_MS) return before.owner;
+      known.delete(id);
+      const found = await describe(id).catch((error: unknown) => {
+        const { kind } = error as Partial<ClientError>;
+        if (kind === 'not-found' || kind === 'invalid') return undefined;
+        throw error;
+      });
+      if (found !== undefined) note(id, found);
+      return found;
+    },
+  };
+}
+
+export function createTenantNames(known: KnownConversations, tenant: string, key: string): TenantNames {
+  const { prefix, toWorkflowId, toPrefix } = createTenantIds(tenant, key);
+  return {
+    tenant,
+    prefix,
+    toPrefix,
+    toWorkflowId: async (publicId) => toWorkflowId(publicId),
+    toPublicId: async (workflowId) => (await known.find(workflowId))?.publicId ?? undefined,
+    includes: async (workflowId) => workflowId.startsWith(prefix),
+  };
+}
+
+const HIDDEN = createTenantIds('', 'what those of no tenant may not see');
+const HASHED = new RegExp(`^${TENANT_IDS.source}`);
+
+export function createNamesOfNone(known: KnownConversations): TenantNames {
+  // One may have been begun by a program, under an id of its own for a tenant.
+  const includes = async (id: string): Promise<boolean> => !HASHED.test(id) && ((await known.find(id))?.tenant ?? null) === null;
+  return {
+    tenant: null,
+    prefix: HIDDEN.prefix,
+    includes,
+    toPrefix: (prefix) => prefix,
+    toWorkflowId: async (id) => ((await includes(id)) ? id : HIDDEN.toWorkflowId(id)),
+    toPublicId: async (workflowId) => (await known.find(workflowId))?.publicId ?? undefined,
+  };
+}

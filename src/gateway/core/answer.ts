@@ -1,0 +1,166 @@
+/**
+ * A turn as the answer that protocols without turns have: texts of the model, and calls of tools that the client runs. Where a turn waits for
+ * such calls an answer ends, and the next one, of the request that answers them, begins there: each is a segment of the turn.
+ *
+ * @rule core/never-a-wrong-text: A protocol whose text only grows is sent a beginning of the valid texts, joined. After a failed attempt it
+ *   gets nothing until the next attempt has the same words up to there. If that uses other words, the stream ends with an error, never with a
+ *   wrong text. (test: test/gateway/begun-anew.test.ts)
+ */
+import type { Approval } from '../../conversation/protocol/human-input.js';
+import type { TurnResult } from '../../records/feed-event.js';
+import { answerText, NO_USAGE, type Entry, type Usage } from '../../records/message.js';
+import { callTexts } from '../../records/turn-view.js';
+import { callsIn, pauseAfter, type ClientCall, type Pause } from './client-calls.js';
+import type { Conversations } from './conversations.js';
+import { GatewayError } from './errors.js';
+import type { TurnEventAt } from './follow-turn.js';
+import { turnStream, withLooks, type TurnDelta } from './turn-stream.js';
+
+/** A text for each model call that spoke. */
+export type AnswerSnapshot =
+  /** Those that stand now; `isOpen`: the last is still spoken, or may be taken back. Once live events were lost only the end is sure. */
+  { readonly kind: 'partial'; readonly texts: readonly string[]; readonly isOpen: boolean } | FinalAnswer;
+
+/** With `calls`, which the client is to run, or none; then the last text is the answer. */
+export interface FinalAnswer {
+  readonly kind: 'final';
+  readonly result: TurnResult;
+  readonly texts: readonly string[];
+  readonly calls: readonly ClientCall[];
+}
+
+export interface Segment {
+  readonly conversation: string;
+  /** null: the session was cleared. */
+  readonly turn: string | null;
+  /** The last of the calls that the client has answered before it; absent: it begins with the turn. */
+  readonly after?: string | undefined;
+  /** It may come to wait for the client. */
+  readonly mayPause: boolean;
+}
+
+type Core = Pick<Conversations, 'client'>;
+
+/** The texts at the end come from the result and the store, whatever the live events had. `events`: the turn's from its beginning. */
+export async function* answerSnapshots(
+  core: Core,
+  segment: Segment,
+  events: AsyncGenerator<TurnEventAt, void>,
+): AsyncGenerator<AnswerSnapshot, void> {
+  /** Texts of the turn that come before the segment; undefined until it begins. */
+  let before = segment.after === undefined ? 0 : undefined;
+  let used: Usage = NO_USAGE;
+  let isSure = true;
+  const look = async (): Promise<readonly FinalAnswer[]> => {
+    const paused = segment.mayPause ? await findPause(core, segment) : undefined;
+    return paused === undefined ? [] : [paused];
+  };
+  for await (const delta of withLooks<TurnDelta | FinalAnswer>(turnStream(events), look)) {
+    if ('kind' in delta) return yield delta;
+    const all = callTexts(delta.view);
+    const texts = all.slice(before);
+    const latest = delta.changes.at(-1);
+    if (latest?.kind === 'finished') {
+      const { result } = latest;
+      const hasMore = texts.length > 1 || !isSure || result.toolCalls > 0;
+      return yield await finalAnswer(core, segment, { ...result, usage: without(result.usage, used) }, hasMore);
+    }
+    if (before !== undefined && isSure) {
+      yield { kind: 'partial', texts: texts.map(({ text }) => text), isOpen: texts.at(-1)?.isOpen === true };
+    }
+    isSure = delta.view.hasGap !== true;
+    const pause = latest?.kind === 'asked' ? latest.calls : undefined;
+    if (pause === undefined) continue;
+    if (before !== undefined)
+      return yield await answerAtPause(core, segment, { slot: pause.askedIn, ids: pause.ids }, without(pause.usage, used));
+    if (segment.after === undefined || !pause.ids.includes(segment.after)) continue;
+    before = all.length;
+    used = pause.usage;
+  }
+}
+
+/** Of a segment that has ended. `hasMore`: the text of the result may not be all that the model said in it. */
+export async function finalAnswer(core: Core, segment: Segment, result: TurnResult, hasMore = result.toolCalls > 0): Promise<FinalAnswer> {
+  const alone = result.text === '' ? [] : [result.text];
+  if (!hasMore || result.turnId === null) return { kind: 'final', result, texts: alone, calls: [] };
+  const { entries, from } = await readSegment(core, segment);
+  // What the live events did not show, because they were lost.
+  const pause = pauseAfter(entries, [], from);
+  if (pause) return answerAtPause(core, segment, pause, result.usage);
+  const texts = textsIn(entries.filter(({ slot }) => slot > from));
+  return { kind: 'final', result, texts: texts.length === 0 ? alone : texts, calls: [] };
+}
+
+/** Undefined where it waits for nothing that the client runs. */
+export async function findPause(core: Core, segment: Segment): Promise<FinalAnswer | undefined> {
+  const waiting = await core.client.approvals(segment.conversation).catch((): Approval[] => []);
+  const open = waiting.filter(({ turnId, conversation }) => turnId === segment.turn && conversation === segment.conversation);
+  const { entries, from } = await readSegment(core, segment);
+  const pause = pauseAfter(entries, open, from);
+  return pause && answerAtPause(core, segment, pause, NO_USAGE);
+}
+
+async function answerAtPause(core: Core, segment: Segment, { slot, ids }: Pause, usage: Usage): Promise<FinalAnswer> {
+  const { entries, from } = await readSegment(core, segment);
+  const texts = textsIn(entries.filter((entry) => entry.slot > from && entry.slot <= slot));
+  const calls = entries
+    .filter((entry) => entry.slot === slot)
+    .flatMap((entry) => callsIn(entry).filter(({ callId }) => ids.includes(callId)));
+  const result: TurnResult = { turnId: segment.turn, text: texts.at(-1) ?? '', stopReason: 'end', usage, toolCalls: calls.length };
+  return { kind: 'final', result, texts, calls };
+}
+
+/** The entries of its turn, and the slot after which it begins. */
+async function readSegment(
+  { client }: Core,
+  { conversation, turn, after }: Segment,
+): Promise<{ readonly entries: readonly Entry[]; readonly from: number }> {
+  const entries = (await client.history(conversation)).filter((entry) => entry.turn === turn);
+  const from = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === after))?.slot ?? 0;
+  return { entries, from };
+}
+
+export function textsIn(entries: readonly Entry[]): readonly string[] {
+  return entries.flatMap(({ message }) => {
+    const text = answerText(message);
+    return text === '' ? [] : [text];
+  });
+}
+
+/** As protocols have it whose answer is one text. */
+export function joinTexts(texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join('\n\n');
+}
+
+function without(usage: Usage, used: Usage): Usage {
+  const { inputTokens, cachedTokens, outputTokens, costUsd } = usage;
+  return {
+    inputTokens: Math.max(0, inputTokens - used.inputTokens),
+    cachedTokens: Math.max(0, cachedTokens - used.cachedTokens),
+    outputTokens: Math.max(0, outputTokens - used.outputTokens),
+    costUsd: costUsd === null || used.costUsd === null ? null : Math.max(0, costUsd - used.costUsd),
+  };
+}
+
+/** What each snapshot adds to one text that only grows; throws if the text sent before is wrong (core/never-a-wrong-text). */
+export function createTextDeltas(): (snapshot: AnswerSnapshot) => string {
+  let sent = '';
+  return (snapshot) => {
+    const standing = joinTexts(snapshot.texts);
+    if (standing.startsWith(sent)) {
+      const delta = standing.slice(sent.length);
+      sent = standing;
+      return delta;
+    }
+    // What was stopped half way may be recorded without its end.
+    const isWhole = snapshot.kind === 'final' && snapshot.result.stopReason === 'end';
+    if (sent.startsWith(standing) && (!isWhole || sent.slice(standing.length).trim() === '')) return '';
+    throw new GatewayError({
+      status: 503,
+      type: 'answer-restarted',
+      message:
+        'the model failed half way and began its answer anew, in other words, which this protocol cannot show: the turn goes on, and the ' +
+        'same request with the same Idempotency-Key answers with it',
+    });
+  };
+}

@@ -1,0 +1,168 @@
+/**
+ * A turn for protocols whose clients answer what waits with a request of their own. Those requests come once a stream has ended, so it ends
+ * where nothing but a person, or the client itself, is waited for; a client that answers has the turn up to there.
+ */
+import type { PerduraClient } from '../../client.js';
+import { orSilence } from '../../platform/promises.js';
+import type { TurnEvent } from '../../records/feed-event.js';
+import { OLDEST } from '../../stores/feed-cursor.js';
+import type { Conversations, Submitted } from './conversations.js';
+import type { TurnEventAt } from './follow-turn.js';
+import { createToolCalls } from './tool-calls.js';
+import { turnStream, withLooks, type Change } from './turn-stream.js';
+
+/** Several calls of one step are asked for one after the other: for so long a stream waits for the next of them before it ends. */
+const PAUSE_MS = 300;
+
+export interface TurnSource {
+  readonly id: string;
+  readonly turn: string | null;
+  readonly follow: (signal: AbortSignal) => AsyncGenerator<TurnEventAt, void>;
+  /** The feed's newest cursor when the reader came; absent for one that is there from the beginning. */
+  readonly edge?: string;
+}
+
+export type WaitingCall = Extract<Change, { readonly kind: 'asked' }>;
+
+/** A call that the client has answered. One that a person had to allow may wait once more, then for the client that runs it. */
+export interface AnsweredCall {
+  readonly callId: string;
+  readonly isApproval: boolean;
+}
+
+export type InteractiveChange =
+  /** `isKnown`: the client has it. */
+  | { readonly kind: 'change'; readonly change: Change; readonly isKnown: boolean }
+  /** The last: nothing goes on until these are answered. */
+  | { readonly kind: 'pause'; readonly waiting: readonly WaitingCall[] };
+
+export interface Reader {
+  readonly gone: AbortSignal;
+  /** Calls that the client has just answered. */
+  readonly answered?: readonly AnsweredCall[];
+  /** Calls up to whose asking the client has the turn; default: those that it has answered. */
+  readonly known?: readonly AnsweredCall[];
+}
+
+export async function* interactiveTurn(
+  { client }: Pick<Conversations, 'client'>,
+  { id, turn, follow, edge }: TurnSource,
+  { gone, answered = [], known = answered }: Reader,
+): AsyncGenerator<InteractiveChange, void> {
+  const waiting = createWaitingCalls(answered);
+  const isKnown = createKnownUpTo(known);
+  const calls = createToolCalls(client, id, turn ?? '');
+  const seen = new Set<string>();
+  const left = new AbortController();
+  const events = withLooks(follow(AbortSignal.any([gone, left.signal])), () => missedWaits(client, { id, turn }, seen));
+  try {
+    for await (const delta of orSilence(turnStream(events, edge), () => (waiting.all().length > 0 ? PAUSE_MS : undefined))) {
+      if (delta === undefined) return yield { kind: 'pause', waiting: waiting.all() };
+      for (const each of delta.changes) {
+        if (each.kind === 'asked') seen.add(waitKey(each.callId, each.what));
+        for (const change of await calls.expand(each)) {
+          waiting.take(change);
+          yield { kind: 'change', change, isKnown: isKnown(change) };
+        }
+      }
+    }
+  } finally {
+    left.abort();
+  }
+}
+
+/** What the turn waits for by now, as its conversation says, without what the live events have shown. */
+async function missedWaits(
+  client: PerduraClient,
+  { id, turn }: Pick<TurnSource, 'id' | 'turn'>,
+  seen: ReadonlySet<string>,
+): Promise<readonly TurnEventAt[]> {
+  const waiting = await client.approvals(id).catch(() => []);
+  return waiting.flatMap(({ callId, conversation, turnId, kind, tool, target, expiresAt }): TurnEventAt[] => {
+    if (conversation !== id || turnId !== turn || seen.has(waitKey(callId, kind))) return [];
+    const event: TurnEvent = { kind: 'asked', turn: turnId, callId, name: tool, what: kind, target, until: expiresAt };
+    return [{ cursor: null, event }];
+  });
+}
+
+function waitKey(callId: string, what: WaitingCall['what']): string {
+  return `${callId} ${what}`;
+}
+
+/** What was submitted, from its beginning. */
+export async function openSubmitted(core: Conversations, submitted: Submitted): Promise<TurnSource> {
+  const { conversation: id, turn, acceptedAs, after } = submitted;
+  const edge = acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : after;
+  return { id, turn, follow: (signal) => core.answer(submitted, signal), edge };
+}
+
+/** A turn that began before. */
+export async function openTurn(core: Conversations, id: string, turn: string): Promise<TurnSource> {
+  const edge = await core.client.newestCursor(id);
+  return { id, turn, follow: (signal) => core.attach({ id, turn, after: OLDEST, signal }), edge };
+}
+
+export interface WaitingCalls {
+  take(change: Change): void;
+  /** Those that wait, while nothing else goes on; otherwise empty. */
+  all(): readonly WaitingCall[];
+}
+
+/** `answered`: calls that the client has just answered. They are waited for no longer, whatever the live events still say. */
+export function createWaitingCalls(answered: readonly AnsweredCall[] = []): WaitingCalls {
+  const justAnswered = new Set(answered.map(answerKey));
+  const running = new Set<string>();
+  const waiting = new Map<string, WaitingCall>();
+  return {
+    take(change) {
+      switch (change.kind) {
+        case 'asked':
+          if (!justAnswered.delete(answerKey(toAnswer(change)))) waiting.set(change.callId, change);
+          return;
+        case 'tool-started':
+          running.add(change.callId);
+          waiting.delete(change.callId);
+          return;
+        case 'tool-finished':
+          running.delete(change.callId);
+          waiting.delete(change.callId);
+          return;
+        case 'decided':
+          waiting.delete(change.callId);
+          return;
+        default:
+      }
+    },
+    all: () => (running.size === 0 ? [...waiting.values()] : []),
+  };
+}
+
+/**
+ * True up to where the last of these calls was asked for: a client that answers them has all that came before. Of what the feed no longer
+ * has, the next sign of them ends it.
+ */
+function createKnownUpTo(answered: readonly AnsweredCall[]): (change: Change) => boolean {
+  const open = new Map(answered.map((one) => [answerKey(one), one.callId]));
+  let isOver = open.size === 0;
+  return (change) => {
+    if (isOver) return false;
+    if (change.kind === 'asked' && open.delete(answerKey(toAnswer(change)))) {
+      isOver = open.size === 0;
+      return true;
+    }
+    // An approval is no sign of what its client answers then.
+    const isSign =
+      (change.kind === 'tool-started' || change.kind === 'tool-finished' || (change.kind === 'decided' && change.decision !== 'approve')) &&
+      [...open.values()].includes(change.callId);
+    isOver = isSign || change.kind === 'finished';
+    return !isOver;
+  };
+}
+
+function toAnswer({ callId, what }: WaitingCall): AnsweredCall {
+  return { callId, isApproval: what === 'approval' };
+}
+
+function answerKey({ callId, isApproval }: AnsweredCall): string {
+  return `${callId} ${isApproval}`;
+}
