@@ -4,7 +4,7 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import type { CommandSession } from '../session/with-client.js';
+import type { CommandSession } from '../session/command.js';
 
 type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;
 
@@ -112,4 +112,16 @@ function listed(waiting: readonly Pending[]): string {
 function nameOf({ conversation, via, callId, tool, kind }: Pending): string {
   const whose = conversation === via ? '' : `${conversation} `;
   return `${whose}${callId} (${kind === 'question' ? 'a question' : tool.replace(/[^\w.:/-]/g, '?').slice(0, 80)})`;
+}
+
+/** What Temporal no longer knows, the store may. */
+export async function findRemembered(desk: Desk, given: string): Promise<string> {
+  try {
+    return await findConversation(desk, given);
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound) throw error;
+    const id = (await namedByTenant(desk.config, given)) ?? given;
+    if (!ID_PATTERN.test(id)) throw error;
+    return id;
+  }
 }

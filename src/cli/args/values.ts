@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { resolve } from 'node:path';
 import { text as allOf } from 'node:stream/consumers';
-import type { Surroundings } from '../session/surroundings.js';
+import type { Surroundings } from '../session/context.js';
 import { errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -58,20 +58,12 @@ export function parseTokens(text: string): number {
   return count;
 }
 
-/** `7` or `turn_0007`, as people write a turn. */
+/** `7`, `turn_7` or `turn_0007`, as people write a turn. */
 export function toTurn(text: string): string {
   const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
   if (digits === undefined)
     throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 7 or turn_0007`, EXIT.usage);
   return turnId(Number(digits));
-}
-
-/** A turn as people type it: `3`, `turn_3`, `turn_0003`. */
-export function turnName(text: string): string {
-  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
-  if (digits === undefined)
-    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 3 or turn_0003`, EXIT.usage);
-  return `turn_${digits.padStart(4, '0')}`;
 }
 
 /** Where a value may be that is not written out: on stdin, or in a file. */

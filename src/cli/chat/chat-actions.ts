@@ -4,15 +4,15 @@ import { dirname, join, resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
-import { keptInWords } from '../actions/answer-again.js';
-import { modelInWords } from '../actions/control.js';
+
+
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { outcomeInWords } from '../views/context-meter.js';
-import { countOf, formatDuration } from '../views/quantities.js';
+import { describeOutcome } from '../views/context.js';
+import { countOf, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
 import { renderFound } from '../views/search.js';
@@ -105,7 +105,7 @@ export async function answerAgain(
   { turn, text, ...options }: { readonly turn?: string; readonly text?: string } & AnswerAgainOptions,
 ): Promise<TurnResult> {
   const done = text === undefined ? await client.retry(id, options) : await client.edit(id, text, { turn, ...options });
-  output.note(`(${keptInWords(id, done)})`);
+  output.note(`(${describeBranch(id, done)})`);
   return done;
 }
 
@@ -131,8 +131,8 @@ export async function rename({ client, id }: ChatSession, title: string): Promis
 
 export async function compactNow({ client, id }: ChatSession): Promise<string> {
   const outcome = await client.compact(id);
-  if (outcome.kind === 'failed') throw new CliError(outcomeInWords(outcome), EXIT.failed);
-  return outcomeInWords(outcome);
+  if (outcome.kind === 'failed') throw new CliError(describeOutcome(outcome), EXIT.failed);
+  return describeOutcome(outcome);
 }
 
 /** Never overwrites what somebody else wrote under that name. */
@@ -153,7 +153,7 @@ export async function exportMarkdown({ client, id, config }: ChatSession, file: 
 /** Without a name it says which answers. */
 export async function chooseModel({ client, id }: ChatSession, name: string): Promise<string> {
   if (name !== '') await client.setModel(id, name === 'default' ? null : name);
-  const words = modelInWords(await client.status(id));
+  const words = describeModel(await client.status(id));
   return name === ''
     ? `${words}\n/model provider/name chooses another, /model default that of the agent`
     : `${words}, from the next call on`;

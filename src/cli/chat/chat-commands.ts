@@ -2,14 +2,15 @@
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { knownModels } from '../../models/known-models.js';
 import { nearest } from '../args/nearest.js';
-import { turnName } from '../args/values.js';
+import { toTurn } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
 import { compactNow, costTable, exportMarkdown, chooseModel, rename, searchNow, setMode, statusCard } from './chat-actions.js';
 import type { ChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
-import { renderMeter } from '../views/context-meter.js';
+import { renderContext } from '../views/context.js';
+import { loadMeasure } from '../views/table.js';
 import { renderStep } from '../views/control.js';
 
 /** What the commands act on: a terminal and piped lines each have their own. */
@@ -77,7 +78,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/context',
     meaning: 'what the model sees, and how much still fits',
-    run: async ({ session: { client, id, output } }) => draw(output, renderMeter(await client.context(id), output.width())),
+    run: async ({ session: { client, id, output } }) => draw(output, renderContext(await client.context(id), { width: output.width(), measure: await loadMeasure() })),
   },
   {
     name: '/compact',
@@ -201,7 +202,7 @@ function readEdit(argument: string): { readonly turn?: string; readonly text: st
   const [, turn, text = ''] = /^(?:(turn_\d+)[ \t]+)?(.*)$/i.exec(argument) ?? [];
   if (text.trim() === '' || /^turn_\d+$/i.test(text))
     throw new CliError('write what to say in its place: /edit TEXT, or /edit turn_3 TEXT', EXIT.usage);
-  return { text, ...(turn !== undefined && { turn: turnName(turn.toLowerCase()) }) };
+  return { text, ...(turn !== undefined && { turn: toTurn(turn.toLowerCase()) }) };
 }
 
 function draw(output: Output, lines: readonly StyledLine[]): void {

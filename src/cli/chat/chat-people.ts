@@ -13,7 +13,7 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { askedLines, questionIn, shownName, standingLines, standingRefusal } from '../views/approvals.js';
+import { renderQuestion, questionIn, shownName, renderStanding, standingRefusal } from '../views/approvals.js';
 import { formatTime } from '../views/quantities.js';
 
 export interface ChatPeople {
@@ -86,7 +86,7 @@ export function createChatPeople({ client, id, output, config }: Pick<ChatSessio
   const offer = (one: Pending): void => {
     const refusal = standingRefusal(one);
     if (refusal !== undefined) throw new CliError(refusal, EXIT.usage);
-    for (const line of standingLines(one, 'in this conversation, until /new')) output.say(line);
+    for (const line of renderStanding(one, 'in this conversation, until /new')) output.say(line);
     output.say('  y saves it; agent saves it for all conversations of this agent, in its agent.json; any other line saves nothing');
     offered = one;
   };
@@ -172,7 +172,7 @@ function card(one: Pending, id: string): string[] {
         : `/approve ${short} [note] or /deny ${short} [note]${one.mayAlways ? ', or a to allow it from now on' : ''}; other lines wait until then`;
   return [
     head,
-    ...askedLines(one).map((line) => `    ${line}`),
+    ...renderQuestion(one).map((line) => `    ${line}`),
     ...(why === undefined ? [] : [`  why: ${toTerminalLine(why, 500)}`]),
     `  ${how} · expires ${formatTime(expiresAt, 'relative', Date.now())}`,
   ];

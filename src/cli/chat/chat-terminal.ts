@@ -19,7 +19,7 @@ import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
 import type { WorkerChange } from '../services/worker-process.js';
 import type { ChatSession } from './chat-session.js';
-import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../session/what-it-waits-for.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { errorMessage } from '../../platform/errors.js';
 

@@ -10,7 +10,7 @@ import { onInterrupt, onTermination } from '../terminal/interrupts.js';
 import { startCommands } from '../terminal/start-commands.js';
 import { readLastConversation } from './last-conversation.js';
 import type { CliContext } from '../session/context.js';
-import type { Input, Surroundings } from '../session/surroundings.js';
+import type { Input, Surroundings } from '../session/context.js';
 import { canAsk } from '../terminal/ask.js';
 import type { Services } from '../services/services.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
@@ -67,7 +67,7 @@ export async function chat(
       loadAhead(isTerminal);
       services = await startServices(config, { output, person: surroundings }, leave.signal);
     }
-    const { openClient } = await import('../session/with-client.js');
+    const { openClient } = await import('../session/connect.js');
     const place = services === undefined ? config : { ...config, taskQueue: services.taskQueue };
     client = await openClient(surroundings, place, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
@@ -101,7 +101,7 @@ export async function chat(
 
 /** What is needed once the services have started is loaded while they do; what cannot be loaded is said when it is needed. */
 function loadAhead(isTerminal: boolean): void {
-  const needed = [import('../session/with-client.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
+  const needed = [import('../session/connect.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
   Promise.all(needed).catch(() => undefined);
 }
 

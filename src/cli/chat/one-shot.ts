@@ -7,10 +7,10 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import { withProgress } from '../session/with-progress.js';
 import { text as allOf } from 'node:stream/consumers';
-import type { Input, Signals } from '../session/surroundings.js';
+import type { Input, Signals } from '../session/context.js';
 import { readPipedInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { answerExitCode, explainEnd } from '../session/turn-end.js';
+import { answerExitCode, endProblems } from '../session/with-progress.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { errorMessage } from '../../platform/errors.js';
 
@@ -48,7 +48,7 @@ export async function printOneAnswer(
       const kind = options.format === 'stream-json' ? { kind: 'result' } : {};
       output.line(toTerminalJson({ ...kind, conversation: id, ...result, text: answer }));
     }
-    explainEnd(result, output);
+    for (const problem of endProblems(result)) output.problem(problem);
     return answerExitCode(result);
   } finally {
     drawn.abort();

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { variablesOf, type Config } from '../../config.js';
 import { watchAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
-import { createEntrance, type Entrance } from '../../gateway/access/entrance.js';
+import { createEntrance, type Browsers, type Entrance } from '../../gateway/access/entrance.js';
 import { createLimits, type SharedCounts } from '../../gateway/access/limits.js';
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
 import { keptToken } from '../../gateway/access/tokens.js';
@@ -79,4 +79,16 @@ async function checkProvider({ jwt, oidc }: AuthFile, variables: Readonly<Record
   if (secret !== undefined && variables[secret] === undefined) {
     throw new CliError(`${secret}, which oidc.clientSecretEnv of PERDURA_AUTH names, is not set`, EXIT.usage);
   }
+}
+
+/** A link that lets a browser in: its code opens once, within a minute, and stands where no server and no log sees it. Undefined where the gateway's token does not open. */
+export function createLink(served: string, browsers: Browsers): string | undefined {
+  const code = browsers.createCode();
+  if (code === undefined) return undefined;
+  const url = new URL(served);
+  // "All addresses" is none that a browser can open.
+  if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1';
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  url.hash = `code=${code}`;
+  return url.href;
 }

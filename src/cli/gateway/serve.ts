@@ -1,20 +1,16 @@
-/** `perdura serve`: conversations over HTTP until Ctrl+C. */
+/** The gateway of this folder: conversations over HTTP, and the page. */
 import { agentNames, agentsFolder } from '../../agents/agents-folder.js';
 import type { Config } from '../../config.js';
 import type { SharedCounts } from '../../gateway/access/limits.js';
 import { packageVersion } from '../../platform/version.js';
-import type { CliContext } from '../session/context.js';
-import { withClient } from '../session/with-client.js';
+import type { CommandSession } from '../session/command.js';
 import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
-import { onTermination } from '../terminal/interrupts.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { findingsHere } from '../doctor/findings-here.js';
 import type { Store } from '../../stores/store.js';
-import { linkOf } from './link.js';
-import { tenantKeyOf } from './tenant-names.js';
-import { openEntrance, type OpenedEntrance } from './open-entrance.js';
+import { createLink, openEntrance, type OpenedEntrance } from './open-entrance.js';
+import { readTenantKey } from './tenant-names.js';
 import { errorMessage } from '../../platform/errors.js';
 import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
@@ -37,99 +33,99 @@ export interface ServeWanted {
   readonly accessLog?: boolean;
 }
 
-export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, config, temporal, output, globals, signal, surroundings }) => {
-    const { serveGateway } = await import('../../gateway/serve.js');
-    const log = (line: string): void => output.problem(line);
-    const counts = await openCounts(config, log);
-    const sharedCounts = counts?.shared;
-    const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
-    const probe = await openNamespace(temporal);
-    let opened: Promise<Store> | undefined;
-    const store = (): Promise<Store> => (opened ??= import('../../stores/open.js').then(({ openStore }) => openStore(config, { log })));
-    const served = await serveGateway({
-      client,
-      host: wanted.host,
-      port: wanted.port,
-      hosts: wanted.allowHost,
-      origins: wanted.allowOrigin,
-      trustedProxies: wanted.trustedProxy,
-      requestsPerMinute: wanted.requestsPerMinute,
-      openPerToken: wanted.openPerToken,
-      attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
-      ...(sharedCounts !== undefined && { sharedCounts }),
-      ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
-      authenticate: entrance.authenticate,
-      browsers: entrance.browsers,
-      agents: (tenant) => agentNames(config, tenant),
-      describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
-      findings: () => findingsHere(config),
-      temporalLink: await findEventLink(temporal),
-      tenantKey: await tenantKeyOf(config),
-      version: packageVersion(),
-      log,
-      ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
-      checks: {
-        temporal: () => client.list({ limit: 1 }),
-        store: () => client.scope('default').text(),
-        worker: async () => {
-          if (!(await hasWorker(probe, temporal.namespace, config.taskQueue))) throw new Error('no worker');
-        },
+export interface RunningGateway {
+  readonly url: string;
+  readonly entrance: OpenedEntrance;
+  close(): Promise<void>;
+}
+
+/** Throws `CliError` where it cannot listen. */
+export async function startGateway(
+  { client, config, temporal, output }: Pick<CommandSession, 'client' | 'config' | 'temporal' | 'output'>,
+  wanted: ServeWanted,
+): Promise<RunningGateway> {
+  const { serveGateway } = await import('../../gateway/serve.js');
+  const log = (line: string): void => output.problem(line);
+  const counts = await openCounts(config, log);
+  const sharedCounts = counts?.shared;
+  const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
+  const probe = await openNamespace(temporal);
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => (opened ??= import('../../stores/open.js').then(({ openStore }) => openStore(config, { log })));
+  const release = async (): Promise<void> => {
+    await probe.close();
+    await (await opened)?.close();
+    await counts?.close();
+  };
+  const served = await serveGateway({
+    client,
+    host: wanted.host,
+    port: wanted.port,
+    hosts: wanted.allowHost,
+    origins: wanted.allowOrigin,
+    trustedProxies: wanted.trustedProxy,
+    requestsPerMinute: wanted.requestsPerMinute,
+    openPerToken: wanted.openPerToken,
+    attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
+    ...(sharedCounts !== undefined && { sharedCounts }),
+    ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
+    authenticate: entrance.authenticate,
+    browsers: entrance.browsers,
+    agents: (tenant) => agentNames(config, tenant),
+    describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
+    findings: () => findingsHere(config),
+    temporalLink: await findEventLink(temporal),
+    tenantKey: await readTenantKey(config),
+    version: packageVersion(),
+    log,
+    ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
+    checks: {
+      temporal: () => client.list({ limit: 1 }),
+      store: () => client.scope('default').text(),
+      worker: async () => {
+        if (!(await hasWorker(probe, temporal.namespace, config.taskQueue))) throw new Error('no worker');
       },
-    }).catch((error: unknown) => {
-      throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${errorMessage(error)}; --port names another`, EXIT.usage);
-    });
-    let stopListening = (): void => undefined;
-    try {
-      announce(output, surroundings.stderr.isTTY === true, globals.output, `${served.url}${wanted.basePath ?? ''}`, entrance, config);
-      if (!isLoopback(wanted.host)) {
-        output.problem(
-          `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/operations/deploying.md)`,
-        );
-      }
-      await new Promise<void>((resolve) => {
-        stopListening = onTermination(surroundings.signals, () => resolve());
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-      return EXIT.ok;
-    } finally {
-      stopListening();
-      await served.close();
-      await probe.close();
-      await (await opened)?.close();
-      await counts?.close();
-    }
+    },
+  }).catch(async (error: unknown) => {
+    await release();
+    throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${errorMessage(error)}; --port names another`, EXIT.usage);
   });
+  return {
+    url: `${served.url}${wanted.basePath ?? ''}`,
+    entrance,
+    async close() {
+      await served.close();
+      await release();
+    },
+  };
 }
 
 /** A token that lasts is shown on a screen, and never written where output is kept. */
-function announce(
-  output: Output,
-  isScreen: boolean,
-  format: string,
-  url: string,
-  { own, auth, browsers }: OpenedEntrance,
+export function announceGateway(
+  { output, surroundings, globals }: Pick<CommandSession, 'output' | 'surroundings' | 'globals'>,
+  { url, entrance: { own, auth, browsers } }: RunningGateway,
   { authFile }: Config,
 ): void {
-  const link = linkOf(url, browsers);
+  const link = createLink(url, browsers);
   const signIn = auth?.oidc === undefined ? undefined : `${url}/auth/login`;
-  if (format !== 'text') {
+  if (globals.output !== 'text') {
     const names = { ...(own && { token: own.where }), ...(authFile !== undefined && { auth: authFile }) };
     output.line(toTerminalJson({ url, ...names, ...(link !== undefined && { link }), ...(signIn !== undefined && { signIn }) }));
     return;
   }
+  const isScreen = surroundings.stderr.isTTY === true;
   const lines = [
     `serving ${url}`,
     ...(own?.from === 'file' ? [...(isScreen ? [`token   ${own.token}`] : []), `token   kept in ${own.where}`] : []),
     ...(own?.from === 'PERDURA_GATEWAY_TOKEN' ? ['token   PERDURA_GATEWAY_TOKEN'] : []),
     ...(authFile === undefined ? [] : [`tokens  of PERDURA_AUTH: ${authFile}`]),
     ...(signIn === undefined ? [] : [`sign in ${signIn}`]),
-    ...(link === undefined ? [] : [`browser ${link}`, '        opens once, within a minute; `perdura token link` prints another']),
+    ...(link === undefined ? [] : [`browser ${link}`, '        opens once, within a minute; `perdura admin token link` prints another']),
   ];
   output.say(lines.join('\n'));
 }
 
-/** Where gateways of one store count together. One that does not answer keeps nobody out: each gateway counts alone then. */
+/** Where gateways of one store count together. One that does not answer refuses no request: each gateway counts alone then. */
 async function openCounts(
   { redisUrl, taskQueue }: Config,
   log: (line: string) => void,
@@ -141,11 +137,7 @@ async function openCounts(
   return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
-}
-
-/** What agents are made of, for those who look at them over HTTP: read as a worker of this folder reads them; nothing is started. */
+/** What agents are made of, for clients over HTTP: read as a worker of this folder reads them; nothing is started. */
 
 interface KnownAgents {
   readonly config: Config;

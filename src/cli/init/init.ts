@@ -5,14 +5,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { packageManager } from '../../config.js';
 import { counted } from '../../records/text.js';
 import { runProgram } from '../services/programs.js';
+import type { Answer } from '../session/command.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
-import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 import { packageVersion } from '../../platform/version.js';
 
-interface InitOptions {
+export interface InitOptions {
   readonly name?: string;
   readonly force?: boolean;
   readonly install: boolean;
@@ -26,27 +27,24 @@ const SHOWN_LINES = 12;
 const SHOWN_FILES = 10;
 
 export async function init(
-  { output, globals, closed, surroundings }: CliContext,
+  { output, closed, surroundings }: CliContext,
   dir: string | undefined,
   options: InitOptions,
-): Promise<number> {
+): Promise<Answer> {
   const { cwd, env } = surroundings;
   const folder = resolve(cwd, dir ?? options.folder ?? '.');
-  const name = nameOf(folder, options.name);
+  const name = chooseName(folder, options.name);
   const place = await makeFolder(folder);
   const perdura = perduraSource(place);
   const files = await projectFiles({ name, perdura });
   await writeAll(place, files, options.force === true);
   const manager = packageManager(env);
   if (options.install) await install(manager, { cwd: folder, env: { ...env }, signal: closed }, output);
-  const { output: format } = globals();
   const made = { folder, name, perdura, files: files.map(({ path }) => path), installed: options.install };
-  if (format !== 'text') output.line(toTerminalJson(made, format === 'json' ? 2 : undefined));
-  else for (const line of nextSteps(made, manager, cwd)) output.line(line);
-  return EXIT.ok;
+  return { data: made, text: nextSteps(made, manager, cwd).join('\n') };
 }
 
-function nameOf(folder: string, wished: string | undefined): string {
+function chooseName(folder: string, wished: string | undefined): string {
   const name = wished ?? basename(folder);
   const refused = nameRefusal(name);
   if (refused !== undefined) throw new CliError(`${refused}; try --name ${nameLike(name)}`, EXIT.usage);

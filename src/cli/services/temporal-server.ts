@@ -15,7 +15,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { OWN_DATABASE } from '../trust/folder-contents.js';
 import { rememberOwnDatabase } from '../trust/folder-trust.js';
 import { SERVER_FLAGS } from './server-flags.js';
-import { withLock } from './lock.js';
+import { withLock } from '../lock.js';
 import { commandOf, endProcess, lastLines } from './programs.js';
 import { isAlive } from '../../platform/processes.js';
 import { findTemporalBinary } from './temporal-binary.js';

@@ -1,8 +1,12 @@
+/** What is shown while something is waited for, and how the end of a turn counts for a program that waited. */
 import type { Pending, PerduraClient } from '../../client.js';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
+import { reasonOf } from '../../insight/turns.js';
+import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { askedLines, howToDecide, shownArguments, shownName } from '../views/approvals.js';
-import { trouble, waitingOfStatus } from '../chat/what-it-waits-for.js';
+import { renderQuestion, howToDecide, shownArguments, shownName } from '../views/approvals.js';
+import { trouble, waitingOfStatus } from './what-it-waits-for.js';
 
 const LOOK_EVERY = 5000;
 /** A person soon sees that nothing goes on without them. */
@@ -79,7 +83,7 @@ async function looking<T>({ output }: Pick<Awaited, 'output'>, work: Promise<T>,
 function waitInLines(one: Pending): string[] {
   const { kind, tool, expiresAt } = one;
   const asked =
-    kind === 'question' ? askedLines(one) : [`${shownName(tool)} ${one.arguments === undefined ? '' : shownArguments(one.arguments)}`];
+    kind === 'question' ? renderQuestion(one) : [`${shownName(tool)} ${one.arguments === undefined ? '' : shownArguments(one.arguments)}`];
   const whats = {
     question: 'waiting for an answer to a question',
     approval: 'waiting for approval',
@@ -110,6 +114,26 @@ export async function withTimeoutFallback<T>(asked: Promise<T>, instead: T, pati
   } finally {
     clearTimeout(timer);
   }
+}
+
+export function answerExitCode(result: TurnResult): number {
+  switch (result.stopReason) {
+    case 'end':
+    case 'reset':
+    case 'continues':
+    case 'queued':
+      return EXIT.ok;
+    case 'interrupted':
+      return EXIT.interrupted;
+    default:
+      return EXIT.failed;
+  }
+}
+
+/** Why there is no answer, or only a part of one. */
+export function endProblems(result: TurnResult): readonly string[] {
+  const reason = reasonOf(result);
+  return reason === undefined ? [] : [reason];
 }
 
 /** Says what is being done once it has taken a second. */

@@ -1,5 +1,5 @@
 /** Questions to the person at the terminal. */
-import type { Surroundings } from '../session/surroundings.js';
+import type { Surroundings } from '../session/context.js';
 
 export type Person = Pick<Surroundings, 'input' | 'stderr'>;
 

@@ -1,4 +1,4 @@
-import type { Signals } from '../session/surroundings.js';
+import type { Signals } from '../session/context.js';
 
 /**
  * Calls `handle` once per Ctrl+C, or once per signal. Under `npm start` one Ctrl+C arrives twice, from the terminal and

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { Input } from '../session/surroundings.js';
+import type { Input } from '../session/context.js';
 
 /** Milliseconds that a pipe has to end, or to say something, before a conversation is started for it. */
 const END_PATIENCE_MS = 500;

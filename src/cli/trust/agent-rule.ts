@@ -11,7 +11,7 @@ import { agentConfigSchema } from '../../agents/agent-config.js';
 import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { ApprovalRule } from '../../tools/approval-rules.js';
-import { withLock } from '../services/lock.js';
+import { withLock } from '../lock.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { folderContents, grantedIn } from './folder-contents.js';

@@ -5,11 +5,11 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
-import type { CliContext } from '../session/context.js';
-import type { Surroundings } from '../session/surroundings.js';
+import type { Answer } from '../session/command.js';
+import type { CliContext, Surroundings } from '../session/context.js';
 import { canAsk, confirm } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { folderContents, OWN_DATABASE, type FolderItem } from './folder-contents.js';
 import { forgetTrust, readTrust, rememberTrust } from './trust-file.js';
 
@@ -62,35 +62,28 @@ export interface TrustOptions {
   readonly yes?: boolean;
 }
 
-/** `perdura trust`: what the folder would run or redirect; says yes to it, or takes that back. */
-export async function trust(context: CliContext, { show = false, revoke = false, yes = false }: TrustOptions): Promise<number> {
+/** `perdura trust`: what the folder would run or redirect; trusts it, or takes that back. */
+export async function trust(context: CliContext, { show = false, revoke = false, yes = false }: TrustOptions): Promise<Answer> {
   const { output, surroundings } = context;
   const file = trustFile(surroundings.env);
-  const format = context.globals().output;
+  const isText = context.globals().output === 'text';
   if ([show, revoke, yes].filter(Boolean).length > 1) throw new CliError('--show, --revoke and --yes exclude each other', EXIT.usage);
-  let looked = await look(surroundings);
-  const { folder } = looked;
+  const { folder, items } = await look(surroundings);
   if (revoke) {
-    const was = await forgetTrust(file, folder);
-    if (format !== 'text') output.line(toTerminalJson({ folder, revoked: was }, format === 'json' ? 2 : undefined));
-    else output.line(was ? `${folder} is not trusted any more` : `${folder} was not trusted`);
-    return EXIT.ok;
+    const revoked = await forgetTrust(file, folder);
+    return { data: { folder, revoked }, text: revoked ? `${folder} is not trusted any more` : `${folder} was not trusted` };
   }
-  if (format === 'text') for (const line of linesOf(looked, output.width() ?? SHOWN)) output.draw(line);
-  const isOpen = looked.items.some(({ state }) => state !== 'trusted');
-  if (isOpen && !show) {
-    if (!yes && !canAsk(surroundings)) throw new CliError('no person can be asked here; --yes says yes to what is shown', EXIT.usage);
-    if (!yes && !(await confirm(surroundings, QUESTION))) throw new CliError('the folder is not trusted', EXIT.failed);
-    // What was shown, whatever lies there by now.
-    await rememberTrust(file, folder, looked.items);
-    looked = { folder, items: looked.items.map((item) => ({ ...item, state: 'trusted' })) };
-    if (format === 'text') output.say(`remembered in ${file}; what changes is asked again`);
-  }
-  if (format !== 'text') {
-    const isTrusted = looked.items.every(({ state }) => state === 'trusted');
-    output.line(toTerminalJson({ folder, trusted: isTrusted, items: looked.items }, format === 'json' ? 2 : undefined));
-  }
-  return EXIT.ok;
+  if (isText) for (const line of toLines({ folder, items }, output.width() ?? SHOWN)) output.draw(line);
+  const isOpen = items.some(({ state }) => state !== 'trusted');
+  if (!isOpen || show) return { data: { folder, trusted: !isOpen, items } };
+  if (!yes && !canAsk(surroundings)) throw new CliError('no person can be asked here; --yes trusts what is shown', EXIT.usage);
+  if (!yes && !(await confirm(surroundings, QUESTION))) throw new CliError('the folder is not trusted', EXIT.failed);
+  // What was shown, whatever is there by now.
+  await rememberTrust(file, folder, items);
+  return {
+    data: { folder, trusted: true, items: items.map((item) => ({ ...item, state: 'trusted' })) },
+    say: `remembered in ${file}; what changes is asked again`,
+  };
 }
 
 async function look({ cwd, env }: Surroundings): Promise<Looked> {
@@ -101,7 +94,7 @@ async function look({ cwd, env }: Surroundings): Promise<Looked> {
   return { folder, items: folderContents(folder, env).map((item) => ({ ...item, state: stateOf(item) })) };
 }
 
-function linesOf({ folder, items }: Looked, width: number): StyledLine[] {
+function toLines({ folder, items }: Looked, width: number): StyledLine[] {
   if (items.length === 0) return [[{ text: `${folder} runs nothing of its own and names no addresses: there is nothing to trust` }]];
   return items.map(({ name, says, state }) => [
     { text: state.padEnd(9), style: LOOKS[state] },

@@ -2,7 +2,7 @@
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { withLock } from '../services/lock.js';
+import { withLock } from '../lock.js';
 import type { FolderItem } from './folder-contents.js';
 
 const trustSchema = z.object({

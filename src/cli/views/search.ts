@@ -2,20 +2,19 @@
 import type { Recalled } from '../../client.js';
 import { turnNumber } from '../../records/identity.js';
 import { textOfDrawn, toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
-import type { MemoryLook } from './memory.js';
-import { drawLine } from './memory-document.js';
 import { formatTime } from './quantities.js';
+import { drawLine, type Look } from './table.js';
 
 const HIT_CHARACTERS = 600;
 const LEAD = 120;
 const WORDS = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:['’][\p{L}\p{M}]+)*/gu;
 
 /** `most`: UTF-16 units of one text that are shown. */
-export function renderFound(found: readonly Recalled[], look: MemoryLook, most = HIT_CHARACTERS): StyledLine[] {
+export function renderFound(found: readonly Recalled[], look: Look, most = HIT_CHARACTERS): StyledLine[] {
   return found.flatMap((one, at) => [...(at === 0 ? [] : [[]]), ...renderHead(one, look), ...renderText(one, look, most)]);
 }
 
-function renderHead({ address, kind, ts, conversation, turn, speaker, trust }: Recalled, look: MemoryLook): StyledLine[] {
+function renderHead({ address, kind, ts, conversation, turn, speaker, trust }: Recalled, look: Look): StyledLine[] {
   const isUntrusted = trust.startsWith('tool:');
   const parts = [
     ...(ts === 0 ? [] : [formatTime(Math.round(ts * 1000), look.timeFormat, look.now)]),
@@ -28,7 +27,7 @@ function renderHead({ address, kind, ts, conversation, turn, speaker, trust }: R
   return drawLine('', text, look, isUntrusted ? 'yellow' : 'cyan');
 }
 
-function renderText({ text, marks, isPart }: Recalled, look: MemoryLook, most: number): StyledLine[] {
+function renderText({ text, marks, isPart }: Recalled, look: Look, most: number): StyledLine[] {
   const words = new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()));
   const first = marks[0]?.[0] ?? 0;
   const start = text.length <= most ? 0 : Math.max(0, Math.min(first - LEAD, text.length - most));

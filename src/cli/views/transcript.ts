@@ -1,16 +1,12 @@
-/** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
+/** The messages of a conversation as lines: for people, and as the raw traces of the seed. */
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue, type MediaKind } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import { reasonOf } from '../../insight/turns.js';
 import type { ToolInteraction } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
-import type { OutputFormat, TimeFormat } from '../args/global-options.js';
+import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine, toTerminalText } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
-
-export function renderData(items: readonly object[], format: Exclude<OutputFormat, 'text'>): string[] {
-  return format === 'json' ? [toTerminalJson(items, 2)] : items.map((item) => toTerminalJson(item));
-}
 
 /** One trace a line. */
 export function renderTraces(entries: readonly Entry[], conversation: string): string[] {

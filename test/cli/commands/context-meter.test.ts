@@ -1,5 +1,5 @@
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { cellsOf, outcomeInWords, renderMeter } from '../../../src/cli/views/context-meter.js';
+import { cellsOf, describeOutcome, renderMeter } from '../../../src/cli/views/context-meter.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
 import { measure } from './measure.js';
 
@@ -119,10 +119,10 @@ test.each([
 });
 
 test('how a compaction went is said in words', () => {
-  expect(outcomeInWords({ kind: 'compacted', epoch: 2, turns: 1, method: 'rules', tokensBefore: 4000, tokensAfter: 900 })).toBe(
+  expect(describeOutcome({ kind: 'compacted', epoch: 2, turns: 1, method: 'rules', tokensBefore: 4000, tokensAfter: 900 })).toBe(
     '1 turn is memory now, summarized by rules, since the model gave no usable summary: 4,000 tokens of messages are 900 now',
   );
-  expect(outcomeInWords({ kind: 'failed', message: 'store away' })).toBe('the conversation is as it was: store away');
+  expect(describeOutcome({ kind: 'failed', message: 'store away' })).toBe('the conversation is as it was: store away');
 });
 
 test('what trims have left, and what is to leave next, is said as it is', () => {
