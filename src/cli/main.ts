@@ -164,15 +164,16 @@ function firstHelp(): string {
     '',
     ...lines,
     '',
-    'perdura COMMAND --help: its options. perdura help all: the other commands and the',
-    'global options. Exit codes: 0 ok, 1 failed, 2 usage, 3 unreachable, 4 not found.',
+    '`perdura COMMAND --help` lists its options; `perdura help all` lists the other',
+    'commands, the options that all of them take, and the exit codes.',
     '',
   ].join('\n');
 }
 
 function wholeHelp(): string {
   const groups = listCommands().map(
-    ({ heading, commands }) => `${heading}:\n${commands.map(({ usage, description }) => `  ${usage.padEnd(38)} ${description}`).join('\n')}`,
+    ({ heading, commands }) =>
+      `${heading}:\n${commands.map(({ usage, description }) => `  ${usage.padEnd(38)} ${description}`).join('\n')}`,
   );
   return `${groups.join('\n\n')}\n\nGlobal options, of every command:\n${describeGlobalOptions()}
 

@@ -59,7 +59,7 @@ describe('Temporal’s port', () => {
     await new Promise((resolve) => server.close(resolve));
     await expect(openNamespace(ours(address))).rejects.toMatchObject({
       exitCode: 3,
-      message: expect.stringContaining('`bin/perdura dev` starts one'),
+      message: expect.stringContaining('`bin/perdura up` starts one'),
     });
   });
 });

@@ -5,7 +5,6 @@ import type { Consolidation, Status, TurnResult } from '../../conversation/proto
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
 
-
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
@@ -189,5 +188,5 @@ export async function queueLine({ client, id }: ChatSession, text: string): Prom
     if (queued?.event.kind === 'message') return queued.event.turnId;
     await sleep(100);
   }
-  throw new CliError(`the line was sent to ${id}, and is not in its queue: \`perdura queue ${id}\` shows what is`, EXIT.failed);
+  throw new CliError(`the line was sent to ${id}, and is not in its queue: \`perdura debug queue ${id}\` shows what is`, EXIT.failed);
 }

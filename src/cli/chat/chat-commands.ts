@@ -78,7 +78,8 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/context',
     meaning: 'what the model sees, and how much still fits',
-    run: async ({ session: { client, id, output } }) => draw(output, renderContext(await client.context(id), { width: output.width(), measure: await loadMeasure() })),
+    run: async ({ session: { client, id, output } }) =>
+      draw(output, renderContext(await client.context(id), { width: output.width(), measure: await loadMeasure() })),
   },
   {
     name: '/compact',

@@ -61,7 +61,7 @@ export async function printOneAnswer(
 /** What was asked once is no session to be remembered, and no person waits for its end. */
 async function closeUnremembered({ client, output, id }: ChatSession): Promise<void> {
   await client.closeConversation(id, { memory: false }).catch((error: unknown) => {
-    output.note(`(${id} could not be closed: ${errorMessage(error)}; \`perdura close ${id} --no-memory\` does that)`);
+    output.note(`(${id} could not be closed: ${errorMessage(error)}; \`perdura end ${id} --no-memory\` does that)`);
   });
 }
 

@@ -219,7 +219,11 @@ function causeColumns({ timeFormat, now }: Look): Column<Why>[] {
     { title: 'CAUSE', cell: ({ kind }) => kind, look: () => 'cyan', rank: 0 },
     { title: 'EPOCH', cell: ({ epoch }) => String(epoch), align: 'right', rank: 6 },
     { title: 'TURNS', cell: ({ turns }) => formatSpans(turns), least: 6, rank: 2 },
-    { title: 'TOKENS', cell: ({ tokens }) => (tokens === null ? '' : `${formatCount(tokens.before)} → ${formatCount(tokens.after)}`), rank: 4 },
+    {
+      title: 'TOKENS',
+      cell: ({ tokens }) => (tokens === null ? '' : `${formatCount(tokens.before)} → ${formatCount(tokens.after)}`),
+      rank: 4,
+    },
     { title: 'EPISODE', cell: ({ episode }) => episode ?? '', rank: 1 },
     { title: 'BY', cell: describeSummarizer, least: 8, rank: 5 },
   ];

@@ -83,7 +83,10 @@ export function renderInspection({ description, status, queue, approvals, childr
     ...section('at work', renderTree(status?.subAgents ?? [])),
     ...section('sub-agents', children.length === 0 ? [] : renderTable(children, CHILD_COLUMNS, look)),
     ...section('last turns', turns.length === 0 ? [] : renderTable(turns, turnColumns(look), look)),
-    ...section('running activities', description.pendingActivities.length === 0 ? [] : renderTable(description.pendingActivities, activityColumns(look), look)),
+    ...section(
+      'running activities',
+      description.pendingActivities.length === 0 ? [] : renderTable(description.pendingActivities, activityColumns(look), look),
+    ),
     ...(link === null ? [] : [[], [{ text: link, style: 'dim' }] as StyledLine]),
   ];
 }
@@ -135,7 +138,9 @@ function describeState(status: Status, { timeFormat, now }: Look): Fact[] {
     Boolean(pausedBy) && ['paused by', toTerminalLine(pausedBy ?? '', 200), 'yellow'],
     mode === 'stepping' && Boolean(nextStep) && ['next', toTerminalLine(nextStep ?? '', 200)],
     Boolean(model) && ['model', model ?? ''],
-    fallback ? ['fallback', `${fallback.turn} by ${fallback.model} in place of ${fallback.insteadOf} (${fallback.reason})`, 'yellow'] : false,
+    fallback
+      ? ['fallback', `${fallback.turn} by ${fallback.model} in place of ${fallback.insteadOf} (${fallback.reason})`, 'yellow']
+      : false,
     allowedCalls ? ['allowed', describeAllowed(allowedCalls)] : false,
     ['context', describeContext(context)],
     ['usage', formatUsage(usage)],
@@ -148,8 +153,8 @@ function describeState(status: Status, { timeFormat, now }: Look): Fact[] {
 }
 
 function describeContext({ tokens, budget }: Status['context']): string {
-  const of = budget === 0 ? '' : ` of ${formatCount(budget)}, ${Math.round((tokens / budget) * 100)} %`;
-  return `${formatCount(tokens)}${of} tokens`;
+  if (budget === 0) return `${formatCount(tokens)} tokens`;
+  return `${formatCount(tokens)} of ${formatCount(budget)} tokens, ${Math.round((tokens / budget) * 100)} %`;
 }
 
 function describeAllowed(allowed: NonNullable<Status['allowedCalls']>): string {

@@ -6,7 +6,6 @@ import { errorMessage } from '../../platform/errors.js';
 import { ACP_PACKAGE, loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
 import { packageVersion } from '../../platform/version.js';
 import type { Store } from '../../stores/store.js';
-import { pinOf } from '../../tools/mcp/pins.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
 import type { CliContext } from '../session/context.js';
@@ -117,22 +116,34 @@ async function serveAcp(frame: CommandFrame, { agent }: { readonly agent?: strin
   return EXIT.ok;
 }
 
+/** A tool with what its server says about it now, and whether a person has accepted that. */
+interface SeenTool extends ToolReport {
+  readonly state: ToolState;
+  readonly now: NonNullable<ToolReport['pin']>;
+}
+
+interface SeenServer extends Omit<ServerReport, 'tools'> {
+  readonly tools: readonly SeenTool[];
+}
+
 interface AskedServers {
   readonly namespace: string;
   readonly store: Store;
-  readonly reports: readonly ServerReport[];
+  readonly reports: readonly SeenServer[];
 }
 
 /** They are asked from here, as a worker would ask them. */
 async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
   const config = context.config();
-  const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }] = await Promise.all([
-    import('../../agents/agents-folder.js'),
-    import('../../agents/load-agent.js'),
-    import('../../extensions/user-config.js'),
-    import('../../stores/open.js'),
-    import('../../tools/mcp/server-tools.js'),
-  ]);
+  const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { pinOf }] =
+    await Promise.all([
+      import('../../agents/agents-folder.js'),
+      import('../../agents/load-agent.js'),
+      import('../../extensions/user-config.js'),
+      import('../../stores/open.js'),
+      import('../../tools/mcp/server-tools.js'),
+      import('../../tools/mcp/pins.js'),
+    ]);
   const user = await loadUserConfig(config.cwd);
   const { servers } = await loadAgent(agentsFolder(config, user.agentsDir), agent, agent, sharedServers(user, config.cwd));
   const { namespace } = await temporalConnection(config);
@@ -145,15 +156,14 @@ async function withServers(context: CliContext, agent: string, work: (servers: A
       { pins: store.pins, variables: variablesOf(config), version: packageVersion(), log: () => undefined },
     );
     const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
-    return await work({ namespace, store, reports });
+    const toSeen = (tool: ToolReport): SeenTool => {
+      const now = pinOf(tool.live);
+      return { ...tool, now, state: tool.pin === undefined ? 'new' : tool.pin.hash === now.hash ? 'accepted' : 'changed' };
+    };
+    return await work({ namespace, store, reports: reports.map((report) => ({ ...report, tools: report.tools.map(toSeen) })) });
   } finally {
     await store.close();
   }
-}
-
-function toolState({ live, pin }: ToolReport): ToolState {
-  if (pin === undefined) return 'new';
-  return pin.hash === pinOf(live).hash ? 'accepted' : 'changed';
 }
 
 interface AcceptWanted {
@@ -184,14 +194,13 @@ async function accept(
   const { createTwoFilesPatch } = await import('diff');
   const accepted: string[] = [];
   for (const tool of wanted) {
-    const { text } = pinOf(tool.live);
     const names = [`${tool.name} as accepted`, `${tool.name} as it is now`] as const;
-    const patch = createTwoFilesPatch(...names, tool.pin?.text ?? '', text, '', '', { context: 2 });
+    const patch = createTwoFilesPatch(...names, tool.pin?.text ?? '', tool.now.text, '', '', { context: 2 });
     if (isText) for (const line of renderPatch(patch)) output.draw(line);
     if (!yes && !asks) continue;
     if (asks && !(await confirmed(surroundings, tool.name))) continue;
     // What was shown, whatever the server says by now.
-    await store.pins.accept({ namespace, agent }, [pinOf(tool.live)]);
+    await store.pins.accept({ namespace, agent }, [tool.now]);
     accepted.push(tool.name);
     if (isText) output.say(`accepted ${tool.name}: it runs from the next call on`);
   }
@@ -203,18 +212,18 @@ async function accept(
   };
 }
 
-function toRow({ server, state, tools, leftOut }: ServerReport) {
+function toRow({ server, state, tools, leftOut }: SeenServer) {
   return {
     server: server.name,
     type: server.type,
     state: state.kind,
     ...(state.kind === 'down' && { reason: state.reason }),
-    tools: tools.map((tool) => ({ name: tool.name, tool: tool.live.tool, state: toolState(tool), description: tool.live.description })),
+    tools: tools.map((tool) => ({ name: tool.name, tool: tool.live.tool, state: tool.state, description: tool.live.description })),
     leftOut: leftOut.map(({ tool, reason }) => ({ tool, reason })),
   };
 }
 
-function renderServer({ server, state, tools, leftOut }: ServerReport, width: number): StyledLine[] {
+function renderServer({ server, state, tools, leftOut }: SeenServer, width: number): StyledLine[] {
   const place = server.type === 'http' ? withoutKeys(server.url) : [server.command, ...server.args].join(' ');
   const head: StyledLine = [
     { text: toTerminalLine(server.name, 40), style: 'bold' },
@@ -226,7 +235,7 @@ function renderServer({ server, state, tools, leftOut }: ServerReport, width: nu
     head,
     ...(state.kind === 'down' ? [[{ text: `  ${toTerminalLine(state.reason, 400)}`, style: 'red' as const }]] : []),
     ...tools.map((tool): StyledLine => {
-      const known = toolState(tool);
+      const known = tool.state;
       const room = Math.max(10, width - tool.name.length - 15);
       return [
         { text: `  ${known.padEnd(8)} `, style: LOOKS[known] },
@@ -247,10 +256,10 @@ function withoutKeys(url: string): string {
 }
 
 /** All that has changed, or what is named; also of a tool that no person has seen yet, when it is named. */
-function chooseTools(reports: readonly ServerReport[], what: string | undefined): ToolReport[] {
+function chooseTools(reports: readonly SeenServer[], what: string | undefined): SeenTool[] {
   return reports.flatMap(({ server, tools }) =>
     tools.filter((tool) => {
-      const state = toolState(tool);
+      const { state } = tool;
       if (what === undefined || what === server.name) return state === 'changed';
       return isNamed(tool, what) && state !== 'accepted';
     }),

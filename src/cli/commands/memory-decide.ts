@@ -87,10 +87,7 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
     name: 'memory care',
     description: 'merge duplicates and prune stale lines, now',
     args: [SCOPE],
-    options: [
-      OF_CONVERSATION,
-      ['--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope'],
-    ],
+    options: [OF_CONVERSATION, ['--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope']],
     async run(frame, given: string | undefined, { of, agent }: ScopeWanted & { readonly agent?: string }): Promise<Answer> {
       const desk = await frame.open({ needsWorker: true });
       const memory = await openScope(desk, { scope: given, of });
@@ -114,9 +111,7 @@ function listProposals({ scope }: ScopeMemory, open: readonly Proposal[]): Answe
     data: { scope, open },
     draw: (look) => renderProposals(open, look),
     notes: [
-      first === undefined
-        ? `nothing waits for a decision in the memory of ${scope}`
-        : 'perdura memory review --accept ID…, --reject ID…',
+      first === undefined ? `nothing waits for a decision in the memory of ${scope}` : 'perdura memory review --accept ID…, --reject ID…',
     ],
     temporal: first === undefined ? ['workflow', 'describe', '-w', memoryWorkflowId(scope)] : acceptWords(scope, first.id),
   };

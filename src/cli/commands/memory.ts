@@ -2,12 +2,8 @@
 import { Option } from 'commander';
 import type { ScopeMemory } from '../../client.js';
 import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol/memory-contract.js';
-import { blame } from '../../memory/documents/blame.js';
-import { countedChange } from '../../memory/documents/counted-change.js';
 import { isoTime } from '../../records/memory/history-text.js';
-import { withoutSuperseded } from '../../records/memory/items.js';
 import type { MemoryChange } from '../../records/memory/documents.js';
-import { diffMemory, versionAt } from '../../records/memory/memory-diff.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { parseMoment } from '../../records/memory/moment.js';
 import { utf8Length } from '../../records/text.js';
@@ -115,6 +111,7 @@ async function showDocument({ config, globals, withSlowNotice }: CommandSession,
 async function blameLines(desk: CommandSession, memory: ScopeMemory): Promise<Answer> {
   const { scope } = memory;
   const { text, version, changes } = await readWhole(desk, memory);
+  const { blame } = await import('../../memory/documents/blame.js');
   const lines = blame(text, changes);
   return {
     data: { scope, version, lines },
@@ -127,8 +124,9 @@ async function blameLines(desk: CommandSession, memory: ScopeMemory): Promise<An
 async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: MemoryOptions): Promise<Answer> {
   const { scope } = memory;
   const { version: present, changes } = await readWhole(desk, memory);
-  const [from, to] = chooseVersions(changes, present, wanted);
+  const [from, to] = await chooseVersions(changes, present, wanted);
   const read = Promise.all([readVersion(memory, from), readVersion(memory, to)]);
+  const { diffMemory } = await import('../../records/memory/memory-diff.js');
   const lines = diffMemory(...(await desk.withSlowNotice('reading both versions', read)));
   const isSame = lines.every(({ kind }) => kind === 'kept');
   return {
@@ -142,6 +140,7 @@ async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: M
 async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Promise<Answer> {
   const { scope } = memory;
   const { changes } = await readWhole(desk, memory);
+  const { versionAt } = await import('../../records/memory/memory-diff.js');
   const version = versionAt(changes, ts);
   const text = await readVersion(memory, version);
   const since = changes.findLast((change) => change.ts <= ts);
@@ -160,6 +159,7 @@ async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Pr
 async function logChanges(desk: CommandSession, memory: ScopeMemory, limit: number): Promise<Answer> {
   const { scope } = memory;
   const { changes } = await readWhole(desk, memory);
+  const { countedChange } = await import('../../memory/documents/counted-change.js');
   const newest = changes.slice(-limit).reverse();
   const counting = Promise.all(newest.map((one) => countedChange(memory, one)));
   const counted = await desk.withSlowNotice(`counting the lines of ${countOf(newest.length, 'change')}`, counting);
@@ -178,6 +178,7 @@ async function listMemory({ client, withSlowNotice }: CommandSession, id: string
   const { all = false, list } = wanted;
   const read = Promise.all([client.memory(id, { all }), client.imported(id)]);
   const [{ episodes: made, facts, skipped }, imported] = await withSlowNotice(`reading the memory of ${id}`, read);
+  const { withoutSuperseded } = await import('../../records/memory/items.js');
   // Those that it did not begin with: of earlier sessions, and those that a later one stands for.
   const known = new Set(made.map(({ id: episode }) => episode));
   const others = imported.filter(({ id: episode }) => !known.has(episode)).map((episode) => ({ ...episode, imported: true as const }));
@@ -237,16 +238,20 @@ async function readVersion(memory: ScopeMemory, version: string): Promise<string
 }
 
 /** The last change, or from that on to now, or to that from what was before it. */
-function chooseVersions(changes: readonly MemoryChange[], present: string, { from, to }: MemoryOptions): [from: string, to: string] {
-  const end = to === undefined ? present : toVersion(changes, to, 'end');
-  if (from !== undefined) return [toVersion(changes, from, 'beginning'), end];
+async function chooseVersions(
+  changes: readonly MemoryChange[],
+  present: string,
+  { from, to }: MemoryOptions,
+): Promise<[from: string, to: string]> {
+  const end = to === undefined ? present : await toVersion(changes, to, 'end');
+  if (from !== undefined) return [await toVersion(changes, from, 'beginning'), end];
   return [changes.findLast(({ version }) => version === end)?.from ?? NO_MEMORY_VERSION, end];
 }
 
 /** A date, a version, or the beginning of one. */
-function toVersion(changes: readonly MemoryChange[], given: string, ofDay: 'beginning' | 'end'): string {
+async function toVersion(changes: readonly MemoryChange[], given: string, ofDay: 'beginning' | 'end'): Promise<string> {
   const ts = parseMoment(given, ofDay);
-  if (ts !== undefined) return versionAt(changes, ts);
+  if (ts !== undefined) return (await import('../../records/memory/memory-diff.js')).versionAt(changes, ts);
   const known = new Set(changes.flatMap((change) => [change.from, change.version]).concat(NO_MEMORY_VERSION));
   const beginning = given.replace(/…$/, '');
   const found = known.has(beginning) ? [beginning] : [...known].filter((version) => version.startsWith(beginning));

@@ -120,7 +120,10 @@ async function startAll({ surroundings, output, closed, globals, config: load }:
       EXIT.usage,
     );
   }
-  const [{ startServices }, { usualPlace }] = await Promise.all([import('../services/services.js'), import('../services/temporal-server.js')]);
+  const [{ startServices }, { usualPlace }] = await Promise.all([
+    import('../services/services.js'),
+    import('../services/temporal-server.js'),
+  ]);
   const place = choosePlace(config, options, usualPlace(config));
   const leave = new AbortController();
   const end = (exitCode: number) => leave.abort(new CliError('ended', exitCode));
@@ -152,7 +155,11 @@ async function startAll({ surroundings, output, closed, globals, config: load }:
 
 /** A page that cannot be served is reported, and the rest runs without it: another folder may have its port. */
 async function openPage(
-  { surroundings, output, globals }: Pick<CommandFrame, 'surroundings' | 'output'> & { readonly globals: ReturnType<CommandFrame['globals']> },
+  {
+    surroundings,
+    output,
+    globals,
+  }: Pick<CommandFrame, 'surroundings' | 'output'> & { readonly globals: ReturnType<CommandFrame['globals']> },
   config: Config,
   port: number,
 ): Promise<Pick<RunningGateway, 'close'> | undefined> {

@@ -51,8 +51,7 @@ export const SHOW: readonly CommandRow[] = [
       const { branch, follow = false, raw = false } = options;
       const turn = options.turn === undefined ? undefined : toTurn(options.turn);
       if (branch !== undefined && follow) throw new CliError('a branch has ended: nothing of it can be followed', EXIT.usage);
-      if (options.archived === true && !raw)
-        throw new CliError('--archived is for --raw: without it all messages are shown', EXIT.usage);
+      if (options.archived === true && !raw) throw new CliError('--archived is for --raw: without it all messages are shown', EXIT.usage);
       const desk = await frame.open({ whenInterrupted: 'stopped following' });
       const { client, output, globals, withSlowNotice } = desk;
       const isText = globals.output === 'text';
@@ -72,7 +71,8 @@ export const SHOW: readonly CommandRow[] = [
       }
       const hidden = raw && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
       const entries = wanted.filter(({ slot }) => !hidden.has(slot));
-      const cut = entries.length < wanted.length ? [`${wanted.length - entries.length} archived entries are not shown; --archived adds them`] : [];
+      const cut =
+        entries.length < wanted.length ? [`${wanted.length - entries.length} archived entries are not shown; --archived adds them`] : [];
       const isEmpty = all.length === 0 && waiting.queue.length === 0 && !raw;
       const notes = [...cut, ...(branch === undefined ? branches.map(describeCut) : []), ...(isEmpty ? ['there are no messages yet'] : [])];
       const below = [...waiting.queue.map((queued) => drawWaiting(queued, globals.timeFormat)), ...renderTree(waiting.subAgents)];
@@ -96,7 +96,13 @@ export const SHOW: readonly CommandRow[] = [
 ];
 
 /** As they come: data a line each. `before` is the turn of what was drawn last. */
-function print({ output, globals }: CommandSession, id: string, { entries, ends }: Shown, isRaw: boolean, before: string | undefined): void {
+function print(
+  { output, globals }: CommandSession,
+  id: string,
+  { entries, ends }: Shown,
+  isRaw: boolean,
+  before: string | undefined,
+): void {
   const messages = withTurnEnds(entries, ends);
   if (isRaw) for (const line of renderTraces(entries, id)) output.line(line);
   else if (globals.output === 'json') for (const one of messages) output.line(toTerminalJson(one));

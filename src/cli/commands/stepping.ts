@@ -53,7 +53,10 @@ export const STEPPING: readonly CommandRow[] = [
   {
     name: 'debug mode',
     description: 'show or set the mode: auto runs by itself, stepping waits for each step',
-    args: [CONVERSATION, new Argument('[mode]', 'auto drains the queue; stepping lets what is under way end').choices(['auto', 'stepping'])],
+    args: [
+      CONVERSATION,
+      new Argument('[mode]', 'auto drains the queue; stepping lets what is under way end').choices(['auto', 'stepping']),
+    ],
     async run(frame, given: string, mode: ControlMode | undefined): Promise<Answer> {
       const desk = await frame.open({ needsWorker: true });
       const { client, withSlowNotice } = desk;
@@ -212,7 +215,8 @@ async function confirmEdit({ client, surroundings }: CommandSession, id: string,
   if (!canAsk(surroundings)) throw new CliError(`will not ${what} of ${id} unasked: add --yes`, EXIT.usage);
   const waiting = await client.queue(id);
   const named = waiting.find((queued) => queued.id === dropped);
-  const detail = dropped === undefined ? ` (${countOf(waiting.length, 'event')})` : named === undefined ? '' : ` (${describeQueued(named)})`;
+  const detail =
+    dropped === undefined ? ` (${countOf(waiting.length, 'event')})` : named === undefined ? '' : ` (${describeQueued(named)})`;
   const message = `${what.replace(/^./, (letter) => letter.toUpperCase())}${detail} of ${id}? Clients that wait for an answer get a refusal.`;
   if (!(await confirm(surroundings, message))) throw new CliError(`the queue of ${id} was left as it is`, EXIT.interrupted);
 }
@@ -241,4 +245,3 @@ async function readPayload(sources: Sources, json: string | undefined): Promise<
     throw new CliError(`the payload is not JSON: ${errorMessage(cause)}. A text stands in its quotes: '"like this"'`, EXIT.usage);
   }
 }
-

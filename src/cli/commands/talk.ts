@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { MAX_ATTACHMENT_BYTES } from '../../client/attach.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import type { Delivery, Enqueued, Message, StartOptions } from '../../conversation/protocol/contract.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -180,6 +179,8 @@ interface AttachedFile {
 
 /** Before anything is asked of a server: a file that is not there is reported at once. */
 async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
+  if (files.length === 0) return [];
+  const { MAX_ATTACHMENT_BYTES } = await import('../../client/attach.js');
   return Promise.all(
     files.map(async (file) => {
       const path = resolve(cwd, file);

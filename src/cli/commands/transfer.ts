@@ -4,17 +4,13 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Option } from 'commander';
-import { ClientError } from '../../client/errors.js';
 import type { PerduraClient } from '../../client.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { readStart } from '../../conversation/protocol/input.js';
-import { learnFacts } from '../../memory/facts.js';
-import { importedLifeName, toImported } from '../../memory/imported-life.js';
-import { writeLife, type PastLife } from '../../memory/past-life.js';
-import { LAYOUT_FILES, readLayout, toLayout, type ImportedFact, type LayoutFile } from '../../memory/seed-layout/layout.js';
+import type { PastLife } from '../../memory/past-life.js';
+import type { ImportedFact, LayoutFile } from '../../memory/seed-layout/layout.js';
 import { toTraces } from '../../memory/traces.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
-import { foldedFact } from '../../records/memory/items.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { findConversation } from '../args/find-conversation.js';
 import { newName } from '../gateway/tenant-names.js';
@@ -100,7 +96,12 @@ async function exportRuns({ client, output }: CommandSession, id: string): Promi
   const { historyToJSON } = await import('@temporalio/common/lib/proto-utils.js');
   const { histories, complete } = await client.runs(id);
   if (!complete) output.problem(`earlier runs of ${id} have passed the retention of their namespace: this is not all`);
-  return [toTerminalJson(histories.map((history) => JSON.parse(historyToJSON(history)) as unknown), 2)];
+  return [
+    toTerminalJson(
+      histories.map((history) => JSON.parse(historyToJSON(history)) as unknown),
+      2,
+    ),
+  ];
 }
 
 /** The seed's files. Summaries that came with an import are written as they came: also those that it did not begin with. */
@@ -117,6 +118,7 @@ async function exportLayout({ client, withSlowNotice }: CommandSession, id: stri
   const all = [...episodes.filter(({ id: episode }) => !known.has(episode)), ...imported];
   const life: PastLife = { entries, archived, episodes: all, skipped };
   const { scope } = await client.key(id);
+  const { toLayout } = await import('../../memory/seed-layout/layout.js');
   await writeLayout(dir, toLayout({ conversation: id, scope, agent, title }, life, facts));
   const counts = { entries: entries.length, episodes: all.length, facts: facts.length, skipped };
   return {
@@ -136,6 +138,12 @@ const MAX_NAMED = 10;
 /** Everything is read and checked before anything is started or written. */
 async function importConversation(frame: CommandFrame, given: string, options: ImportOptions): Promise<Answer> {
   const { client, config, output, withSlowNotice } = await frame.open({ needsWorker: true });
+  const [{ readLayout }, { importedLifeName, toImported }, { writeLife }, { openStore }] = await Promise.all([
+    import('../../memory/seed-layout/layout.js'),
+    import('../../memory/imported-life.js'),
+    import('../../memory/past-life.js'),
+    import('../../stores/open.js'),
+  ]);
   const dir = resolve(config.cwd, given);
   const { origin, life: read, facts, problems: unread } = readLayout(await readLayoutFiles(dir));
   const imported = toImported(read);
@@ -159,12 +167,10 @@ async function importConversation(frame: CommandFrame, given: string, options: I
   const checked = readStart(start);
   if (!checked.ok) throw new CliError(`cannot start ${id}: ${checked.reason}`, EXIT.usage);
   await refuseUnusableAgent(config, options.agent, tenant);
-  if (await isRunning(client, id))
-    throw new CliError(`conversation ${name} is running: import under an id that is not in use`, EXIT.usage);
+  if (await isRunning(client, id)) throw new CliError(`conversation ${name} is running: import under an id that is not in use`, EXIT.usage);
 
   const traceLines = (entry: Parameters<typeof toTraces>[0], { conversation }: ConversationKey): string[] =>
     toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
-  const { openStore } = await import('../../stores/open.js');
   const store = openStore(config, { traceLines });
   const key = { namespace: client.namespace, scope: checked.value.scope, conversation: id, life: importedLifeName(randomUUID()) };
   let isWritten = false;
@@ -175,7 +181,7 @@ async function importConversation(frame: CommandFrame, given: string, options: I
     await withSlowNotice('starting a conversation', begin(client, key, life, start));
   } catch (error) {
     // A start without an answer may have begun with what was written; one that was refused has not. The first failure is the one to show.
-    const isRefused = error instanceof ClientError && error.kind === 'invalid';
+    const isRefused = (error as { kind?: unknown }).kind === 'invalid';
     if (!isWritten || isRefused) await store.lives.delete(key).catch(() => undefined);
     throw error;
   } finally {
@@ -194,7 +200,7 @@ async function isRunning(client: PerduraClient, id: string): Promise<boolean> {
   return client.describe(id).then(
     ({ state }) => state === 'running',
     (error: unknown) => {
-      if (error instanceof ClientError && error.kind === 'not-found') return false;
+      if ((error as { kind?: unknown }).kind === 'not-found') return false;
       throw error;
     },
   );
@@ -213,6 +219,7 @@ async function begin(
 
 /** In the order of their numbers, so that an empty scope numbers them the same; a batch is what has one source. */
 async function learn(store: Store, key: ConversationKey, given: readonly ImportedFact[]): Promise<void> {
+  const [{ learnFacts }, { foldedFact }] = await Promise.all([import('../../memory/facts.js'), import('../../records/memory/items.js')]);
   const current = new Map(given.flatMap((fact) => (fact.replaced ? [] : [[foldedFact(fact.fact), fact]])));
   // What counts again in the same words is one fact.
   const facts = given.filter((fact) => !fact.replaced || !current.has(foldedFact(fact.fact)));
@@ -240,6 +247,7 @@ export async function writeLayout(dir: string, files: Readonly<Record<LayoutFile
   try {
     await mkdir(dir, { recursive: true });
     await refuseLink(dir);
+    const { LAYOUT_FILES } = await import('../../memory/seed-layout/layout.js');
     for (const name of LAYOUT_FILES) await writeFile(join(dir, name), files[name], { flag: 'wx' });
   } catch (cause) {
     if (cause instanceof CliError) throw cause;
@@ -257,6 +265,7 @@ export async function writeLayout(dir: string, files: Readonly<Record<LayoutFile
 /** Those that are there; at least one must be. */
 export async function readLayoutFiles(dir: string): Promise<Partial<Record<LayoutFile, string>>> {
   await refuseLink(dir);
+  const { LAYOUT_FILES } = await import('../../memory/seed-layout/layout.js');
   const files: Partial<Record<LayoutFile, string>> = {};
   for (const name of LAYOUT_FILES) {
     const text = await readBounded(join(dir, name));

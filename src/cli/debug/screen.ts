@@ -109,7 +109,9 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugHead
     line('tokens', `${formatCount(index.total)}${limits}`, thresholds && index.total > thresholds.hard ? 'red' : undefined),
     ...(breaks === 'none' ? [] : [line('breaks', breaks)]),
     // In stepping it waits for the step that stands below.
-    ...(waitingFor === undefined || waiting?.kind === 'step' || waiting?.kind === 'breakpoint' ? [] : [line('waits', waitingFor, 'yellow')]),
+    ...(waitingFor === undefined || waiting?.kind === 'step' || waiting?.kind === 'breakpoint'
+      ? []
+      : [line('waits', waitingFor, 'yellow')]),
     line('next', control?.next ?? status.nextStep ?? rest, 'bold'),
   ];
 }
@@ -120,14 +122,15 @@ function describeIdle(mode: string, inTurn: boolean): string {
 }
 
 function queueLines({ queue, status, approvals }: DebugScene): StyledLine[] {
-  const waiting = queue.slice(0, MAX_QUEUE).map((queued): StyledLine => [
-    { text: `  ${queued.id} `, style: 'cyan' },
-    { text: describeQueued(queued) },
-  ]);
-  const people = approvals.slice(0, 2).map((approval): StyledLine => [
-    { text: approval.kind !== 'approval' ? '? answer ' : '? approve ', style: 'yellow' },
-    { text: toTerminalLine(`${approval.tool} ${approval.target} (${approval.callId})`, 200) },
-  ]);
+  const waiting = queue
+    .slice(0, MAX_QUEUE)
+    .map((queued): StyledLine => [{ text: `  ${queued.id} `, style: 'cyan' }, { text: describeQueued(queued) }]);
+  const people = approvals
+    .slice(0, 2)
+    .map((approval): StyledLine => [
+      { text: approval.kind !== 'approval' ? '? answer ' : '? approve ', style: 'yellow' },
+      { text: toTerminalLine(`${approval.tool} ${approval.target} (${approval.callId})`, 200) },
+    ]);
   return [[{ text: `── queue ${formatCount(status.queued)} `, style: 'dim' }], ...waiting, ...people];
 }
 

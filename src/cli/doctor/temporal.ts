@@ -24,7 +24,7 @@ export async function checkServer(config: Config, { measures = true }: { readonl
     connection = await openNamespace(temporal);
   } catch (error) {
     return [
-      broken('Temporal', errorMessage(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura dev'),
+      broken('Temporal', errorMessage(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura up'),
     ];
   }
   const { namespace } = temporal;
@@ -86,7 +86,7 @@ export function storeFinding(asked: readonly Asked[]): Finding {
   }
   if (silent > 0) {
     const which = asked.find(({ status }) => status === undefined)?.id;
-    return warning('Conversations', `${silent} of ${asked.length} did not answer in time`, `perdura inspect ${which}`);
+    return warning('Conversations', `${silent} of ${asked.length} did not answer in time`, `perdura debug inspect ${which}`);
   }
   return ok('Conversations', asked.length === 0 ? 'none runs' : `none of the newest ${asked.length} waits for the store`);
 }

@@ -5,11 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ClientError } from '../../client/errors.js';
 import type { Config } from '../../config.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 import { keptToken } from '../../gateway/access/tokens.js';
-import { createTenantIds } from '../../gateway/tenants/ids.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 
 type KeyAt = Pick<Config, 'cwd' | 'tenantKey'>;
@@ -31,7 +29,7 @@ export interface NewName {
 /** Of a conversation that begins. */
 export async function newName(config: KeyAt, tenant: string | undefined, wanted = `conv-${randomUUID()}`): Promise<NewName> {
   if (tenant === undefined) return { id: wanted, name: wanted };
-  const id = toWorkflowId(tenant, wanted, await readTenantKey(config));
+  const id = await toWorkflowId(tenant, wanted, await readTenantKey(config));
   return { id, publicId: wanted, name: `${tenant}/${wanted}` };
 }
 
@@ -52,13 +50,14 @@ export async function namedByTenant(config: KeyAt, given: string): Promise<strin
   return toWorkflowId(parts.tenant, parts.publicId, await readTenantKey(config));
 }
 
-function toWorkflowId(tenant: string, publicId: string, key: string): string {
+async function toWorkflowId(tenant: string, publicId: string, key: string): Promise<string> {
   const given = JSON.stringify(tenant.slice(0, 80));
   if (!isTenant(tenant)) throw new CliError(`${given} is no tenant: it must match ${TENANT_PATTERN.source}`, EXIT.usage);
+  const { createTenantIds } = await import('../../gateway/tenants/ids.js');
   try {
     return createTenantIds(tenant, key).toWorkflowId(publicId);
   } catch (error) {
-    throw error instanceof ClientError ? new CliError(error.message, EXIT.usage) : error;
+    throw error instanceof Error && error.name === 'ClientError' ? new CliError(error.message, EXIT.usage) : error;
   }
 }
 

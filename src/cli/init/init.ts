@@ -26,11 +26,7 @@ const NEXT_NOTICE_MS = 15_000;
 const SHOWN_LINES = 12;
 const SHOWN_FILES = 10;
 
-export async function init(
-  { output, closed, surroundings }: CliContext,
-  dir: string | undefined,
-  options: InitOptions,
-): Promise<Answer> {
+export async function init({ output, closed, surroundings }: CliContext, dir: string | undefined, options: InitOptions): Promise<Answer> {
   const { cwd, env } = surroundings;
   const folder = resolve(cwd, dir ?? options.folder ?? '.');
   const name = chooseName(folder, options.name);

@@ -1,8 +1,6 @@
 /** An agent that there is not is refused before anything starts in its name. */
 import { realpath } from 'node:fs/promises';
 import { agentsFolder } from '../../agents/agents-folder.js';
-import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
-import { agentsMark, mayHaveOtherAgents } from '../../client/temporal/worker-place.js';
 import { findUserConfig, temporalConnection, type Config } from '../../config.js';
 import { qualifiedScope } from '../../records/scope.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -11,6 +9,10 @@ import { openNamespace } from './temporal-connection.js';
 /** Where the worker has another agents folder, or the folder's own code names one, only the worker knows: then nothing is refused. */
 export async function refuseUnusableAgent(config: Config, agent: string | undefined, tenant?: string): Promise<void> {
   if (agent === undefined) return;
+  const [{ AgentConfigError, loadAgent }, { agentsMark, mayHaveOtherAgents }] = await Promise.all([
+    import('../../agents/load-agent.js'),
+    import('../../client/temporal/worker-place.js'),
+  ]);
   const folder = agentsFolder(config);
   const error = await loadAgent(folder, agent, qualifiedScope(tenant, agent)).then(
     () => undefined,

@@ -51,7 +51,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     throw new CliError(
       (await isListening(address))
         ? `${what}: a program that is not Temporal, or hangs, has that port; stop it, or set TEMPORAL_ADDRESS`
-        : `${what}: nothing listens there; \`${startCommands().dev}\` starts one, or set TEMPORAL_ADDRESS`,
+        : `${what}: nothing listens there; \`${startCommands().up}\` starts one, or set TEMPORAL_ADDRESS`,
       EXIT.unreachable,
       { cause },
     );

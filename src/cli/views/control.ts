@@ -16,7 +16,7 @@ export interface ControlWords {
   readonly subAgents?: readonly SubAgent[];
 }
 
-/** `perdura mode`; what it goes through to its sub-agents stands under it. */
+/** `perdura debug mode`; what it goes through to its sub-agents stands under it. */
 export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next, subAgents = [] }: ControlWords): StyledLine[] {
   const fact = (name: string, text: string, style?: 'yellow' | 'green'): StyledLine => [
     { text: name.padEnd(12), style: 'dim' },

@@ -23,7 +23,9 @@ export function renderBlame(lines: readonly BlamedLine[], look: Look): StyledLin
   const digits = String(lines.at(-1)?.number ?? 0).length;
   let before: string | undefined;
   return lines.flatMap(({ line, number, source, change }) => {
-    const origin = [describeSource(source), ...(change === undefined ? [] : [`${change.cause} ${formatSeconds(change.ts, look)}`])].join(' · ');
+    const origin = [describeSource(source), ...(change === undefined ? [] : [`${change.cause} ${formatSeconds(change.ts, look)}`])].join(
+      ' · ',
+    );
     const heading = origin === before ? [] : drawText(origin, 0, look, trustStyle(source));
     before = origin;
     return [...heading, ...drawLine(`${String(number).padStart(digits + 2)}  `, line, look)];
@@ -148,12 +150,7 @@ function heading(name: string, count: number, what: string): StyledLine {
   ];
 }
 
-function itemFacts(
-  ts: number,
-  shares: Readonly<Record<string, number>>,
-  tags: readonly string[],
-  { timeFormat, now }: Look,
-): string[] {
+function itemFacts(ts: number, shares: Readonly<Record<string, number>>, tags: readonly string[], { timeFormat, now }: Look): string[] {
   return [
     formatTime(Math.round(ts * 1000), timeFormat, now),
     ...Object.entries(shares).map(([name, share]) => `${name} ${share}`),

@@ -21,7 +21,7 @@ export function SignIn({ provider, problem }: { readonly provider: boolean; read
           </a>
         )}
         <p class="quiet">{provider ? 'Or open' : 'Open'} the link that this command prints. It opens once, within a minute:</p>
-        <pre>perdura token link</pre>
+        <pre>perdura admin token link</pre>
       </div>
     </main>
   );

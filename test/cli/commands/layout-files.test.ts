@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MAX_FILE, readLayoutFiles, writeLayout } from '../../../src/cli/actions/transfer.js';
+import { MAX_FILE, readLayoutFiles, writeLayout } from '../../../src/cli/commands/transfer.js';
 
 const FILES = {
   'raw_traces.jsonl': 'a\n',
