@@ -164,8 +164,8 @@ function firstHelp(): string {
     '',
     ...lines,
     '',
-    '`perdura COMMAND --help` lists its options; `perdura help all` lists the other',
-    'commands, the options that all of them take, and the exit codes.',
+    '`perdura COMMAND --help` lists its options, `perdura help all` the other',
+    'commands, the options of every command, and the exit codes.',
     '',
   ].join('\n');
 }
