@@ -16,7 +16,7 @@ export type Shell = (typeof SHELLS)[number];
 interface Completed {
   readonly name: string;
   readonly meaning: string;
-  /** Names of its own commands, where it is a group. */
+  /** Names of its commands, where it is a group. */
   readonly words: readonly string[];
   readonly commands: readonly Completed[];
   /** Of a group: those of all its commands. */
@@ -49,13 +49,13 @@ export function completionScript(program: Command, shell: Shell): string {
 
 function toCompleted(command: Command): Completed {
   const help = { flags: ['-h', '--help'], meaning: 'display help for command', takesValue: false, choices: [] };
-  const commands = [command, ...command.commands, ...command.commands.flatMap((own) => own.commands)];
+  const commands = [command, ...command.commands, ...command.commands.flatMap((one) => one.commands)];
   const visible = commands.flatMap(({ options }) => options.filter((option) => !option.hidden));
   const options = new Map(visible.map((option) => [option.flags, toOption(option)]));
   return {
     name: command.name(),
     meaning: command.description(),
-    words: command.commands.map((own) => own.name()),
+    words: command.commands.map((one) => one.name()),
     commands: command.commands.map(toCompleted),
     options: [...options.values(), help],
     values: command.registeredArguments.map(argumentValues),
@@ -94,7 +94,7 @@ function bash(program: string, commands: readonly Completed[]): string {
   // `memory show`, and `memory` itself, which offers its commands.
   const cases = commands.flatMap((command) => [
     // Two words of the line are looked at: of a command in a group its first argument is all that can be known.
-    ...command.commands.flatMap((own) => bashCase(program, `"${command.name} ${own.name}"`, { ...own, values: own.values.slice(0, 1) })),
+    ...command.commands.flatMap((one) => bashCase(program, `"${command.name} ${one.name}"`, { ...one, values: one.values.slice(0, 1) })),
     ...(command.words.length > 0
       ? bashCase(program, `"${command.name}"|"${command.name} "*`, { ...command, words: [...command.words, '-h', '--help'], options: [] })
       : bashCase(program, `"${command.name}"|"${command.name} "*`, command)),

@@ -27,7 +27,7 @@ import { WATCH } from './commands/watch.js';
 import { endProcessWith, processArguments, processSurroundings } from './process.js';
 import { addCommand, type CommandRow } from './session/command.js';
 import type { CliContext, Surroundings } from './session/context.js';
-import { EXIT, exitCodeOf } from './terminal/exit.js';
+import { EXIT, toExitCode } from './terminal/exit.js';
 import { createOutput } from './terminal/output.js';
 import { enterFolder } from './trust/folder-trust.js';
 
@@ -115,7 +115,7 @@ export async function main(args: readonly string[], given: Surroundings = proces
     if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     else {
       output.problem(errorMessage(error));
-      exitCode = exitCodeOf(error);
+      exitCode = toExitCode(error);
     }
   } finally {
     output.letGo();
@@ -150,7 +150,7 @@ const HELP: CommandRow = {
   isHidden: true,
   run({ output }, words: readonly string[], _options: object, command: Command) {
     const program = command.parent ?? command;
-    const named = words.reduce<Command | undefined>((one, word) => one?.commands.find((own) => own.name() === word), program);
+    const named = words.reduce<Command | undefined>((one, word) => one?.commands.find((child) => child.name() === word), program);
     if (words[0] === 'all') output.line(wholeHelp());
     else (named ?? program).outputHelp();
     return Promise.resolve(EXIT.ok);

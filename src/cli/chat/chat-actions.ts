@@ -1,4 +1,4 @@
-/** What the commands of the chat answer. None of them is said to the agent. */
+/** What the commands of the chat answer. None of them goes to the agent. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
@@ -14,7 +14,7 @@ import { describeOutcome } from '../views/context.js';
 import { countOf, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
-import { renderFound } from '../views/search.js';
+import { renderFound } from '../views/memory.js';
 import { loadMeasure } from '../views/table.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 
@@ -35,7 +35,7 @@ export function statusCard(id: string, status: Status): string {
     ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
     ['context', `${count(context.tokens)} tokens${share}`],
     ['last turn', status.lastError && `${status.lastError.type}: ${status.lastError.message}`],
-    ['used', usageInWords(usage)],
+    ['used', describeUsage(usage)],
     ['history', `${countOf(status.historyEvents, 'event')} in this run`],
     [
       'refused',
@@ -65,17 +65,17 @@ export function costTable(turns: readonly TurnResult[], whole: Usage): string {
     .join('\n');
 }
 
-/** Ends the session. `reply` is what is answered, `how` what has become of what was said; undefined where nothing was. */
+/** Ends the session. `reply` is what is answered, `how` what has become of the messages; undefined where there were none. */
 export async function resetNow({ client, id }: ChatSession): Promise<{ readonly reply: string; readonly how: string | undefined }> {
   const began = Date.now();
   const { reply, consolidation } = await client.reset(id);
   const took = Date.now() - began;
-  if (consolidation !== 'raw-fallback') return { reply, how: consolidationInWords(consolidation, took, false) };
-  return { reply, how: consolidationInWords(consolidation, took, await isStillOwed(client, id)) };
+  if (consolidation !== 'raw-fallback') return { reply, how: describeConsolidation(consolidation, took, false) };
+  return { reply, how: describeConsolidation(consolidation, took, await isStillOwed(client, id)) };
 }
 
 /** A raw fallback is written when the memory was late, and when no answer of the model was of use. */
-export function consolidationInWords(consolidation: Consolidation, tookMs: number, isOwed: boolean): string | undefined {
+export function describeConsolidation(consolidation: Consolidation, tookMs: number, isOwed: boolean): string | undefined {
   switch (consolidation) {
     case 'model':
       return 'long-term memory has it now';
@@ -88,7 +88,7 @@ export function consolidationInWords(consolidation: Consolidation, tookMs: numbe
   }
 }
 
-/** Where no worker answers, it is: what a conversation is owed is kept until it is done. */
+/** Where no worker answers, it is: what memory owes a conversation stays until it is done. */
 async function isStillOwed(client: ChatSession['client'], id: string): Promise<boolean> {
   const look = async (): Promise<boolean> => {
     const { scope, window } = await client.status(id);
@@ -98,7 +98,7 @@ async function isStillOwed(client: ChatSession['client'], id: string): Promise<b
   return withTimeoutFallback(look(), true, 2000).catch(() => true);
 }
 
-/** Answers a turn anew; with a text, that is said in its place. The note says where the old one is. */
+/** Answers a turn anew; with a text, that takes its place. The note tells where the old one is. */
 export async function answerAgain(
   { client, id, output }: ChatSession,
   { turn, text, ...options }: { readonly turn?: string; readonly text?: string } & AnswerAgainOptions,
@@ -110,16 +110,16 @@ export async function answerAgain(
 
 const CHAT_HITS = 5;
 
-/** It is not said to the agent. */
+/** It does not go to the agent. */
 export async function searchNow({ client, id, output }: ChatSession, question: string): Promise<StyledLine[]> {
   if (question === '') throw new CliError('write what to look for behind it: /search QUESTION', EXIT.usage);
   const { scope } = await client.status(id);
   const notes: string[] = [];
   const found = await client.scope(scope).search(question, { limit: CHAT_HITS, onNote: (note) => notes.push(note) });
   if (found.length === 0) notes.push(`nothing that was said in ${scope} fits`);
-  const said = notes.map((text): StyledLine => [{ text, style: 'dim' }]);
+  const below = notes.map((text): StyledLine => [{ text, style: 'dim' }]);
   const hits = renderFound(found, { width: output.width(), timeFormat: 'relative', now: Date.now(), measure: await loadMeasure() });
-  return [...hits, ...said];
+  return [...hits, ...below];
 }
 
 export async function rename({ client, id }: ChatSession, title: string): Promise<string> {
@@ -158,7 +158,7 @@ export async function chooseModel({ client, id }: ChatSession, name: string): Pr
     : `${words}, from the next call on`;
 }
 
-function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
+function describeUsage({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
   const cost = costUsd === null ? 'cost not known' : `$${costUsd.toFixed(4)}`;
   return `${count(inputTokens)} tokens in (${count(cachedTokens)} cached), ${count(outputTokens)} out, ${cost}`;
 }

@@ -9,7 +9,7 @@ import { toTurn } from '../args/values.js';
 import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
 import { replayedRuns } from '../session/connect.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { onTermination } from '../terminal/interrupts.js';
+import { onTermination } from '../terminal/input.js';
 
 interface ReadPast {
   readonly past: Past;
@@ -51,7 +51,7 @@ export const DEBUG: readonly CommandRow[] = [
         ...(complete ? [] : ['earlier runs have passed their retention']),
         ...unreplayed,
       ].join(' · ');
-      const { debugPast } = await import('../debug/past.js');
+      const { debugPast } = await import('../debug/debugger.js');
       return untilTermination(desk, async (session) => {
         await debugPast(session, id, past, entries, { ...toTerminal(desk), from: from ?? past.last, notice });
         return EXIT.ok;
@@ -61,7 +61,7 @@ export const DEBUG: readonly CommandRow[] = [
 ];
 
 async function showLive(desk: CommandSession, id: string): Promise<number> {
-  const { debugLive } = await import('../debug/live.js');
+  const { debugLive } = await import('../debug/debugger.js');
   return untilTermination(desk, async (session) => {
     const { mode, ended } = await debugLive(session, id, toTerminal(desk));
     if (ended) desk.output.note(`${id} has ended; \`perdura debug ${id}\` shows every state that it was in`);

@@ -9,7 +9,7 @@ import { CALL_PATTERN, findRunning, pickApproval, type Verb } from '../args/find
 import { parseAmount, parseTokens, readJsonObject, readText } from '../args/values.js';
 import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
 import { queryWords, signalWords, updateWords } from '../session/connect.js';
-import { canAsk, confirm } from '../terminal/ask.js';
+import { canAsk, confirm } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import {
   renderApproval,
@@ -146,7 +146,7 @@ export const DECIDE: readonly CommandRow[] = [
     name: 'model',
     description: 'show or change the model that answers in a conversation',
     args: [CONVERSATION, ['[model]', 'provider/name, or "default" for the one of its agent']],
-    help: `It answers from the next call on, with its own limits and price; a call that runs goes on with the old one. Sub-agents keep theirs. Where
+    help: `It answers from the next call on, with its limits and price; a call that runs goes on with the old one. Sub-agents keep theirs. Where
 the worker has no such provider, the next turn fails and names those that there are; the conversation stays as it is.`,
     async run(frame, given: string, name: string | undefined): Promise<Answer> {
       const desk = await frame.open({ needsWorker: true });
@@ -219,7 +219,7 @@ async function allowForGood(
       throw new CliError('nothing was saved; the call still waits', EXIT.failed);
   }
   if (agent !== undefined) {
-    const { allowInAgent } = await import('../trust/agent-rule.js');
+    const { allowInAgent } = await import('../trust/agent-trust.js');
     output.note(`written into ${await allowInAgent(config, agent, { tool, exactly: given as JsonObject, policy: 'allow' })}`);
   }
 }

@@ -5,7 +5,7 @@ import { findRemembered, findRunning } from '../args/find-conversation.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../session/command.js';
 import { signalWords, updateWords } from '../session/connect.js';
 import { withEndingProgress } from '../session/with-progress.js';
-import { canAsk, confirm } from '../terminal/ask.js';
+import { canAsk, confirm } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { countOf, formatUsage } from '../views/quantities.js';
 

@@ -91,7 +91,7 @@ export function renderInspection({ description, status, queue, approvals, childr
   ];
 }
 
-/** Below this the names of the facts stand on lines of their own. */
+/** Below this the names of the facts stand on separate lines. */
 const NARROW = 44;
 const LABEL = 10;
 

@@ -8,7 +8,7 @@ import { tenantOf } from '../../records/scope.js';
 import { findRemembered, findRunning } from '../args/find-conversation.js';
 import { parseAmount, parseDuration, parseTokens, readText, toTurn } from '../args/values.js';
 import { newName, splitName } from '../gateway/tenant-names.js';
-import { refuseUnusableAgent } from '../services/known-agent.js';
+import { refuseUnusableAgent } from '../services/before-start.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession, type OptionRow } from '../session/command.js';
 import { updateWords } from '../session/connect.js';
 import { answerExitCode, endProblems, withProgress } from '../session/with-progress.js';

@@ -10,7 +10,7 @@ import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
 import type { CliContext } from '../session/context.js';
 import { withSlowNotice } from '../session/with-progress.js';
-import { canAsk, confirm, type Person } from '../terminal/ask.js';
+import { canAsk, confirm, type Person } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 
@@ -132,7 +132,7 @@ interface AskedServers {
   readonly reports: readonly SeenServer[];
 }
 
-/** They are asked from here, as a worker would ask them. */
+/** They answer to this process as they would to a worker. */
 async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
   const config = context.config();
   const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { pinOf }] =

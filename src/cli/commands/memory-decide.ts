@@ -4,8 +4,8 @@ import { memoryWorkflowId, type Reviewed } from '../../conversation/protocol/mem
 import type { Proposal } from '../../records/memory/documents.js';
 import { lookOn, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
 import { updateWords } from '../session/connect.js';
-import { OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../session/scope.js';
-import { canAsk, confirm, type Person } from '../terminal/ask.js';
+import { OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
+import { canAsk, confirm, type Person } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeSource, renderProposals } from '../views/memory.js';

@@ -8,11 +8,10 @@ import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { parseMoment } from '../../records/memory/moment.js';
 import { utf8Length } from '../../records/text.js';
 import type { Config } from '../../config.js';
-import { findConversation } from '../args/find-conversation.js';
+import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
 import { parseCount } from '../args/values.js';
 import type { Answer, CommandRow, CommandSession } from '../session/command.js';
 import { queryWords } from '../session/connect.js';
-import { openScope, OF_CONVERSATION, SCOPE, type ScopeWanted } from '../session/scope.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { plain, toTerminalText, type StyledLine } from '../terminal/terminal-text.js';
@@ -266,7 +265,7 @@ async function toVersion(changes: readonly MemoryChange[], given: string, ofDay:
   return first;
 }
 
-/** Of the agent that is called as the scope: a consolidation goes by the agent that asked. */
+/** Of the agent that is called as the scope: a consolidation goes by the agent that requests it. */
 async function readLimit(config: Config, scope: string): Promise<number> {
   const [{ agentsFolder }, { loadAgent }, { agentConfigSchema }] = await Promise.all([
     import('../../agents/agents-folder.js'),

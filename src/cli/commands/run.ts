@@ -11,7 +11,7 @@ import type { Services } from '../services/services.js';
 import type { ServerPlace } from '../services/temporal-server.js';
 import type { CommandFrame, CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { onInterrupt, onTermination } from '../terminal/interrupts.js';
+import { onInterrupt, onTermination } from '../terminal/input.js';
 
 interface UpOptions {
   /** False: without a worker. */
@@ -24,7 +24,7 @@ interface UpOptions {
   readonly dbFilename?: string;
 }
 
-/** A file is read whole when a model is asked. */
+/** A file is read whole for a model call. */
 const MAX_ATTACHMENT_MIB = 64;
 
 const SERVE_DEFAULTS: Omit<ServeWanted, 'port'> = {

@@ -1,4 +1,4 @@
-/** What was ever said or remembered in a scope: found by a question, and in HISTORY, which tells what earlier conversations were about. */
+/** What was ever written or remembered in a scope: found by a question, and in HISTORY, which tells what earlier conversations were about. */
 import { InvalidArgumentError, Option } from 'commander';
 import type { Recalled } from '../../client.js';
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
@@ -6,14 +6,13 @@ import { MAX_MATCHES, MAX_QUERY, searchHistory, wordsOf, type HistoryMatch } fro
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { parseMoment } from '../../records/memory/moment.js';
-import { findConversation } from '../args/find-conversation.js';
+import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
 import { parseCount } from '../args/values.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
-import { OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../session/scope.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { textOfDrawn, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatTime } from '../views/quantities.js';
-import { renderFound } from '../views/search.js';
+import { renderFound } from '../views/memory.js';
 import { drawLine, drawText, type Look } from '../views/table.js';
 
 interface SearchWanted extends ScopeWanted {

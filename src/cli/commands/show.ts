@@ -155,7 +155,7 @@ async function followOn(
     // A slot that is still empty may yet be filled.
     let dense = 0;
     while (seen.has(dense + 1)) dense++;
-    // The end of a turn is written after its messages: asked for first, it is never shown before them.
+    // The end of a turn is written after its messages: read first, it is never shown before them.
     const ends = (await client.turnEnds(id)).filter(({ turn }) => !ended.has(turn));
     for (const { turn } of ends) ended.add(turn);
     const fresh = (await client.history(id, { after: dense })).filter(({ slot }) => !seen.has(slot));

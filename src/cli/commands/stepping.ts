@@ -16,7 +16,7 @@ import { findRunning } from '../args/find-conversation.js';
 import { parseAmount, parseCount, readText, type Sources } from '../args/values.js';
 import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
 import { queryWords, updateWords } from '../session/connect.js';
-import { canAsk, confirm } from '../terminal/ask.js';
+import { canAsk, confirm } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { describeQueued, renderControl, renderQueue, renderStep } from '../views/control.js';

@@ -9,11 +9,19 @@ import { errorMessage } from '../../platform/errors.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { mediaOf, type Media, type MediaSource } from '../../records/message.js';
-import { refuseStrayWords } from '../args/nearest.js';
-import { parseAmount, parseDuration, parseTokens, readJson, readJsonObject, readText, type Sources } from '../args/values.js';
+import {
+  parseAmount,
+  parseDuration,
+  parseTokens,
+  readJson,
+  readJsonObject,
+  readText,
+  refuseStrayWords,
+  type Sources,
+} from '../args/values.js';
 import type { ChatOptions } from '../chat/chat.js';
 import { namedByTenant, newName } from '../gateway/tenant-names.js';
-import { refuseUnusableAgent } from '../services/known-agent.js';
+import { refuseUnusableAgent } from '../services/before-start.js';
 import type { Answer, CommandRow, CommandSession } from '../session/command.js';
 import { signalWords } from '../session/connect.js';
 import { answerExitCode, endProblems, withProgress } from '../session/with-progress.js';
@@ -177,7 +185,7 @@ interface AttachedFile {
   readonly bytes: Buffer;
 }
 
-/** Before anything is asked of a server: a file that is not there is reported at once. */
+/** Before a server is reached: a file that is not there is reported at once. */
 async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
   if (files.length === 0) return [];
   const { MAX_ATTACHMENT_BYTES } = await import('../../client/attach.js');

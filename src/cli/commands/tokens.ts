@@ -100,7 +100,7 @@ export const TOKENS: readonly CommandRow[] = [
     description: 'print a link that signs one browser in, once, within a minute',
     options: [['--url <url>', 'where the gateway is (default: http://127.0.0.1:7280)', readUrl]],
     async run({ config }, { url }: { readonly url?: string }): Promise<Answer> {
-      const { createLink, openEntrance } = await import('../gateway/open-entrance.js');
+      const { createLink, openEntrance } = await import('../gateway/serve.js');
       const { browsers } = await openEntrance(config());
       const link = createLink(url ?? 'http://127.0.0.1:7280', browsers);
       if (link !== undefined) return { data: { link }, text: link };
@@ -124,7 +124,7 @@ async function readTokens(file: string): Promise<AuthFile['tokens']> {
   return tokens;
 }
 
-/** All else in the file stays as it was written. What comes of it is checked before it is kept. */
+/** All else in the file stays as it was written. What comes of it is checked before it is written. */
 async function change(path: string, to: (tokens: readonly TokenInFile[]) => readonly object[]): Promise<void> {
   await withLock(`${path}.lock`, async () => {
     // A link to the file stays one.

@@ -14,7 +14,7 @@ import { errorCode, errorMessage } from '../../platform/errors.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { findConversation } from '../args/find-conversation.js';
 import { newName } from '../gateway/tenant-names.js';
-import { refuseUnusableAgent } from '../services/known-agent.js';
+import { refuseUnusableAgent } from '../services/before-start.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../session/command.js';
 import { temporalCommand } from '../session/connect.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -231,8 +231,8 @@ async function learn(store: Store, key: ConversationKey, given: readonly Importe
     await learnFacts(store, key, `${key.life}/imported/${at + 1}`, batch, source ?? { conversation: key.conversation, turn_ids: [] });
     at = end;
   }
-  const wordsOf = new Map(facts.map(({ id, fact }) => [id, fact]));
-  const replaced = facts.flatMap(({ fact, replaced: by }) => (by ? [{ fact, by: wordsOf.get(by.by ?? '') ?? null, ts: by.ts }] : []));
+  const factWords = new Map(facts.map(({ id, fact }) => [id, fact]));
+  const replaced = facts.flatMap(({ fact, replaced: by }) => (by ? [{ fact, by: factWords.get(by.by ?? '') ?? null, ts: by.ts }] : []));
   await store.facts.add(key, `${key.life}/imported/replaced`, [], { conversation: key.conversation, turn_ids: [] }, replaced);
 }
 

@@ -7,7 +7,7 @@ import { findConversation } from '../args/find-conversation.js';
 import { CONVERSATION, type CommandRow, type CommandSession } from '../session/command.js';
 import { temporalCommand } from '../session/connect.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
-import { EXIT, exitCodeOf } from '../terminal/exit.js';
+import { EXIT, toExitCode } from '../terminal/exit.js';
 import { toTerminalJson, toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatDuration, formatTime, formatUsage } from '../views/quantities.js';
 
@@ -67,7 +67,7 @@ async function read(
       return;
     } catch (error) {
       if (signal.aborted) return;
-      if (exitCodeOf(error) !== EXIT.unreachable) throw error;
+      if (toExitCode(error) !== EXIT.unreachable) throw error;
       if (!isAway) output.problem(`connection lost (${errorMessage(error)}); trying again`);
       isAway = true;
     }

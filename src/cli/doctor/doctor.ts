@@ -1,15 +1,23 @@
 /** `perdura doctor`: whether everything that is needed is there, and how to fix what is not. Changes nothing that stays. */
-import { describeSettings, loadMachine, variablesOf, secretsOf, type Config } from '../../config.js';
-import { isBroken, pasteable, renderReport, type Report, broken, ok, warning, type Finding } from './finding.js';
-import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { agentsFolder } from '../../agents/agents-folder.js';
-import { checkSettingPackages } from './packages.js';
+import {
+  checkAgents,
+  checkCircuits,
+  checkDisk,
+  checkFolder,
+  checkNode,
+  checkProvider,
+  checkSettingPackages,
+  checkStore,
+} from './checks.js';
+import { broken, isBroken, ok, pasteable, renderReport, warning, type Finding, type Report } from './finding.js';
 import { checkServer } from './temporal.js';
 import type { Answer, CommandFrame } from '../session/command.js';
 import { EXIT } from '../terminal/exit.js';
+import { describeSettings, loadMachine, secretsOf, variablesOf, type Config } from '../../config.js';
 import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
-import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
 import { errorMessage } from '../../platform/errors.js';
+import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
 
 /** `report`: to be shown to others. */
 export async function doctor({ config: load }: CommandFrame, { report = false }: { readonly report?: boolean }): Promise<Answer> {
@@ -79,4 +87,41 @@ export async function checkAuth(
   } catch (error) {
     return [broken('Gateway', errorMessage(error), 'correct that file, or unset PERDURA_AUTH')];
   }
+}
+
+/** Milliseconds for which an answer stands: however many look, it is found once. */
+const FRESH_MS = 30_000;
+
+const known = new WeakMap<Config, { readonly at: number; readonly findings: Promise<readonly Finding[]> }>();
+
+/** Without secrets, and without the name of a person's folder. */
+export function findingsHere(config: Config): Promise<readonly Finding[]> {
+  const before = known.get(config);
+  if (before !== undefined && Date.now() - before.at < FRESH_MS) return before.findings;
+  const findings = look(config);
+  known.set(config, { at: Date.now(), findings });
+  findings.catch(() => known.delete(config));
+  return findings;
+}
+
+async function look(config: Config): Promise<readonly Finding[]> {
+  const [server, store, agents, workspace, disk] = await Promise.all([
+    checkServer(config, { measures: false }),
+    checkStore(config),
+    checkAgents(agentsFolder(config), variablesOf(config), config),
+    checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
+    checkDisk(config),
+  ]);
+  const all = [
+    checkNode(process.versions.node),
+    ...server,
+    ...store,
+    ...checkSettingPackages(config),
+    ...checkCircuits(config.cwd, Date.now()),
+    ...agents,
+    workspace,
+    disk,
+  ];
+  const shown = (text: string): string => pasteable(text, secretsOf(config), loadMachine(config.env).home);
+  return all.map(({ mend, ...one }) => ({ ...one, found: shown(one.found), ...(mend !== undefined && { mend: shown(mend) }) }));
 }

@@ -108,9 +108,9 @@ async function install(
   const first = setTimeout(() => output.note(`installing packages with ${manager} …`), FIRST_NOTICE_MS);
   const timer = setInterval(say, NEXT_NOTICE_MS);
   try {
-    const { code, output: said } = await runProgram(manager, ['install', ...quiet], place);
+    const { code, output: text } = await runProgram(manager, ['install', ...quiet], place);
     if (code === 0) return;
-    const lines = said
+    const lines = text
       .split('\n')
       .slice(-SHOWN_LINES)
       .map((line) => toTerminalLine(line, 300));
@@ -161,7 +161,7 @@ function nextSteps(
 
 const MAX_NAME = 214;
 const PATTERN = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
-/** npm installs no package into one of the same name, and takes the other two for folders of its own. */
+/** npm installs no package into one of the same name, and takes the other two for its folders. */
 const TAKEN = ['perdura', 'node_modules', 'favicon.ico'];
 
 /** Why not; undefined for a name that can be taken. */

@@ -8,7 +8,7 @@ import { temporalConnection, type Config, type TemporalConnection } from '../../
 import { orAborted } from '../../platform/promises.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { onInterrupt } from '../terminal/interrupts.js';
+import { onInterrupt } from '../terminal/input.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson, type StyledLine } from '../terminal/terminal-text.js';
 import { loadMeasure, type Look } from '../views/table.js';
@@ -25,7 +25,7 @@ export interface CommandRow {
   /** Below the options of its help. */
   readonly help?: string;
   readonly isHidden?: boolean;
-  /** Its own command where only the group is named. */
+  /** It runs where only the group is named. */
   readonly isDefault?: boolean;
   /** Gets the arguments, then the options, then commander's command; their types are as `args` and `options` parse them. */
   run(frame: CommandFrame, ...given: never[]): Promise<Answer | number>;

@@ -32,7 +32,7 @@ export interface CliContext {
   readonly closed: AbortSignal;
   /** To be called once, with the exit code. */
   readonly end: (exitCode: number) => void;
-  /** Of the command that runs; to be asked inside its action. */
+  /** Of the command that runs; to be read inside its action. */
   readonly globals: () => GlobalOptions;
   /** From now on the folder is trusted, by this command and by the programs that it starts. */
   readonly trustFolder: () => void;

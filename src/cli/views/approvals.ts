@@ -75,12 +75,12 @@ export function howToDecide({
   return [`perdura approve ${whose} ${callId}${mayAlways ? ' [--always]' : ''}`, `perdura deny ${whose} ${callId} --note WHY`];
 }
 
-/** A question as it is asked, with its choices; of anything else the arguments, whole. */
+/** A question as the agent wrote it, with its choices; of anything else the arguments, whole. */
 export function renderQuestion(one: Pick<Pending, 'kind' | 'arguments' | 'altered'>): string[] {
   if (one.arguments === undefined) return [missing(one)];
-  const asked = one.kind === 'question' ? questionIn(one.arguments) : undefined;
-  if (asked === undefined) return shownArguments(one.arguments, 2).split('\n');
-  return [...lines(asked.question), ...asked.options.map((option, at) => `${at + 1}. ${toTerminalLine(option, 200)}`)];
+  const read = one.kind === 'question' ? questionIn(one.arguments) : undefined;
+  if (read === undefined) return shownArguments(one.arguments, 2).split('\n');
+  return [...lines(read.question), ...read.options.map((option, at) => `${at + 1}. ${toTerminalLine(option, 200)}`)];
 }
 
 function missing({ altered }: Pick<Pending, 'altered'>): string {

@@ -71,7 +71,7 @@ export function renderStep(result: StepResult): StyledLine[] {
   const style = did === 'nothing' ? 'dim' : 'cyan';
   return [
     [{ text: did.padEnd(12), style }, { text: toTerminalLine(words, 400) }],
-    ...(dispatchResult === null ? [] : [changesOf(dispatchResult)]),
+    ...(dispatchResult === null ? [] : [renderChanges(dispatchResult)]),
     ...(next === null || did === 'nothing'
       ? []
       : [[{ text: 'next'.padEnd(12), style: 'dim' }, { text: toTerminalLine(next, 400) }] as StyledLine]),
@@ -81,7 +81,7 @@ export function renderStep(result: StepResult): StyledLine[] {
   ];
 }
 
-function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): StyledLine {
+function renderChanges({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): StyledLine {
   const { before, after } = contextTokens;
   const some = (ids: readonly string[]): string =>
     ids.length > 4 ? `${ids.slice(0, 3).join(', ')} and ${ids.length - 3} more` : ids.join(', ');

@@ -1,13 +1,14 @@
-/** What is remembered, for people: MEMORY.md line by line, its versions and proposals, summaries, facts and items. */
-import type { StoredItem } from '../../client.js';
+/** What is remembered and found, for people: MEMORY.md line by line, its versions and proposals, summaries, facts, items, and hits of a search. */
+import { textOfDrawn, toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
+import { formatBytes, formatCount, formatTime } from './quantities.js';
+import { drawLine, drawText, renderTable, type Column, type Look } from './table.js';
+import type { Recalled, StoredItem } from '../../client.js';
 import type { BlamedLine } from '../../memory/documents/blame.js';
 import type { CountedChange } from '../../memory/documents/counted-change.js';
+import { turnNumber } from '../../records/identity.js';
 import type { LineSource, Proposal } from '../../records/memory/documents.js';
 import type { DiffLine } from '../../records/memory/memory-diff.js';
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
-import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
-import { formatBytes, formatCount, formatTime } from './quantities.js';
-import { drawLine, drawText, renderTable, type Column, type Look } from './table.js';
 
 /** Of a version, for people; it is enough to ask for it by. */
 const VERSION_CHARACTERS = 8;
@@ -72,7 +73,7 @@ function formatSeconds(ts: number, { timeFormat, now }: Look): string {
   return formatTime(Math.round(ts * 1000), timeFormat, now);
 }
 
-/** What only a tool said is for a person to look at. */
+/** What only a tool wrote is for a person to look at. */
 function trustStyle({ trust }: LineSource): StyledSpan['style'] {
   if (trust.startsWith('tool:')) return 'yellow';
   return trust === 'model' ? 'dim' : 'cyan';
@@ -133,11 +134,11 @@ export function renderItems(items: readonly StoredItem[], look: Look): StyledLin
 
 /** `turn_0001–turn_0004, turn_0006`: turns beside each other are one span. */
 export function formatTurns(turnIds: readonly string[]): string {
-  const numberOf = (turn: string): number => Number(/^turn_(\d+)$/.exec(turn)?.[1] ?? NaN);
+  const toNumber = (turn: string): number => Number(/^turn_(\d+)$/.exec(turn)?.[1] ?? NaN);
   const spans: [first: string, last: string][] = [];
   for (const turn of turnIds) {
     const span = spans.at(-1);
-    if (span !== undefined && numberOf(turn) === numberOf(span[1]) + 1) span[1] = turn;
+    if (span !== undefined && toNumber(turn) === toNumber(span[1]) + 1) span[1] = turn;
     else spans.push([turn, turn]);
   }
   return spans.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(', ') || 'no turns';
@@ -166,4 +167,49 @@ function replacedBy(replaced: FactRecord['replaced'], { timeFormat, now }: Look)
 
 function describeFactSource(source: FactSource | null): string {
   return source === null ? 'written by hand' : `learnt in ${source.conversation}, ${formatTurns(source.turn_ids)}`;
+}
+
+const HIT_CHARACTERS = 600;
+const LEAD = 120;
+const WORDS = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:['’][\p{L}\p{M}]+)*/gu;
+
+/** `most`: UTF-16 units of one text that are shown. */
+export function renderFound(found: readonly Recalled[], look: Look, most = HIT_CHARACTERS): StyledLine[] {
+  return found.flatMap((one, at) => [...(at === 0 ? [] : [[]]), ...renderHead(one, look), ...renderText(one, look, most)]);
+}
+
+function renderHead({ address, kind, ts, conversation, turn, speaker, trust }: Recalled, look: Look): StyledLine[] {
+  const isUntrusted = trust.startsWith('tool:');
+  const parts = [
+    ...(ts === 0 ? [] : [formatTime(Math.round(ts * 1000), look.timeFormat, look.now)]),
+    speaker === kind ? kind : `${kind} ${speaker}`,
+    ...(conversation === undefined ? [] : [`${conversation}${turn === undefined ? '' : `, turn ${turnNumber(turn)}`}`]),
+    address,
+    ...(isUntrusted ? ['untrusted'] : []),
+  ];
+  const text = parts.map((part) => toTerminalLine(part, 120)).join(' · ');
+  return drawLine('', text, look, isUntrusted ? 'yellow' : 'cyan');
+}
+
+function renderText({ text, marks, isPart }: Recalled, look: Look, most: number): StyledLine[] {
+  const words = new Set(marks.map(([start, end]) => text.slice(start, end).toLowerCase()));
+  const first = marks[0]?.[0] ?? 0;
+  const start = text.length <= most ? 0 : Math.max(0, Math.min(first - LEAD, text.length - most));
+  const end = Math.min(text.length, start + most);
+  const shown = `${start > 0 || isPart === true ? '…' : ''}${text.slice(start, end)}${end < text.length || isPart === true ? '…' : ''}`;
+  const lines = shown.split(/\r?\n/).filter((line) => line.trim() !== '');
+  return lines.flatMap((line) => drawLine('  ', line.toWellFormed(), look).map((drawn) => marked(textOfDrawn(drawn), words)));
+}
+
+function marked(text: string, words: ReadonlySet<string>): StyledLine {
+  const spans: StyledSpan[] = [];
+  let last = 0;
+  for (const { 0: word, index } of text.matchAll(WORDS)) {
+    if (!words.has(word.toLowerCase())) continue;
+    if (index > last) spans.push({ text: text.slice(last, index) });
+    spans.push({ text: word, style: 'bold' });
+    last = index + word.length;
+  }
+  if (last < text.length || spans.length === 0) spans.push({ text: text.slice(last) });
+  return spans;
 }

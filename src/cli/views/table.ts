@@ -45,12 +45,12 @@ export function renderTable<Row>(
       const piece = pieceOf(column, widths[at] ?? 0, isLast);
       return isLast ? [piece] : [piece, { text: ' '.repeat(GAP) }];
     });
-  const cellOf = (column: Column<Row>, text: string, cells: number, isLast: boolean): string =>
+  const formatCell = (column: Column<Row>, text: string, cells: number, isLast: boolean): string =>
     isLast && column.align !== 'right' ? fit(text, cells, measure) : pad(text, cells, measure, column.align);
   return [
-    line((column, cells, isLast) => ({ text: cellOf(column, column.title, cells, isLast), style: 'dim' })),
+    line((column, cells, isLast) => ({ text: formatCell(column, column.title, cells, isLast), style: 'dim' })),
     ...rows.map((row) =>
-      line((column, cells, isLast) => ({ text: cellOf(column, column.cell(row), cells, isLast), style: column.look?.(row) })),
+      line((column, cells, isLast) => ({ text: formatCell(column, column.cell(row), cells, isLast), style: column.look?.(row) })),
     ),
   ];
 }
@@ -118,15 +118,15 @@ export async function loadMeasure(): Promise<Measure> {
 export function fit(text: string, width: number, measure: Measure): string {
   if (width <= 0) return '';
   if (measure(text) <= width) return text;
-  let kept = '';
+  let shown = '';
   let used = 0;
   for (const { segment } of new Intl.Segmenter().segment(text)) {
     const more = measure(segment);
     if (used + more > width - 1) break;
-    kept += segment;
+    shown += segment;
     used += more;
   }
-  return `${kept.trimEnd()}…`;
+  return `${shown.trimEnd()}…`;
 }
 
 /** Exactly `width` cells. */
@@ -163,7 +163,7 @@ export function wrap(text: string, width: number, measure: Measure): string[] {
 /** More of one text than a list shows; `-o json` has it whole. */
 const MAX_TEXT = 2000;
 
-/** A text on lines of its own, each after as many blanks. */
+/** A text on separate lines, each after as many blanks. */
 export function drawText(text: string, indent: number, { width = Infinity, measure }: Look, style?: StyledSpan['style']): StyledLine[] {
   return wrap(toTerminalLine(text, MAX_TEXT), width - indent, measure).map((part): StyledLine => [
     { text: ' '.repeat(indent) },
@@ -171,7 +171,7 @@ export function drawText(text: string, indent: number, { width = Infinity, measu
   ]);
 }
 
-/** A line of a document, with its own indentation, after what stands before it; it goes on below itself. */
+/** A line of a document, with its indentation, after what stands before it; it goes on below itself. */
 export function drawLine(head: string, line: string, { width = Infinity, measure }: Look, style?: StyledSpan['style']): StyledLine[] {
   const text = toTerminalText(line).replaceAll('\n', ' ').replaceAll('\t', '  ').trimEnd();
   const indent = Math.min(text.length - text.trimStart().length, 12);

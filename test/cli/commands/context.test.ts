@@ -139,8 +139,13 @@ function why(more: Partial<WhyAnswer>): string {
 
 test('what happened stands in the order in which it happened, from the history and from the store', () => {
   const made = {
-    ...{ inputsHash: 'i', compactor: 'c', method: 'rules', model: 'a/b', failure: 'no answer' },
-    ...{ tokensBefore: 1, tokensAfter: 1 },
+    inputsHash: 'i',
+    compactor: 'c',
+    method: 'rules',
+    model: 'a/b',
+    failure: 'no answer',
+    tokensBefore: 1,
+    tokensAfter: 1,
   } as const;
   const later = { ...EPISODE, turn_ids: [turnId(4)], made };
   const causes = whyOf('turn_0004', [LEFT], [later], () => 'turn_0004');

@@ -1,4 +1,4 @@
-import { consolidationInWords } from '../../../src/cli/chat/chat-actions.js';
+import { describeConsolidation } from '../../../src/cli/chat/chat-actions.js';
 import { proposalLabel } from '../../../src/cli/commands/memory-decide.js';
 import { renderHistory, renderMatches } from '../../../src/cli/commands/search.js';
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
@@ -168,5 +168,5 @@ test.each([
   ['raw-fallback', 30_040, true, 'the memory was not ready in 30 s; it is completed later'],
   ['raw-fallback', 9_000, false, 'the model’s summary was of no use; HISTORY has the last messages as they were'],
 ] as const)('a consolidation that ended as %s after %d ms is told', (consolidation, took, isOwed, words) => {
-  expect(consolidationInWords(consolidation, took, isOwed)).toBe(words);
+  expect(describeConsolidation(consolidation, took, isOwed)).toBe(words);
 });

@@ -1,7 +1,6 @@
 import { describeHealed } from '../../../src/cli/commands/admin.js';
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { parseDuration } from '../../../src/cli/args/values.js';
-import { nearestSlip } from '../../../src/cli/args/nearest.js';
+import { nearestSlip, parseDuration } from '../../../src/cli/args/values.js';
 import { temporalCommand } from '../../../src/cli/session/connect.js';
 import { fit, pad, wrap } from '../../../src/cli/views/table.js';
 import { renderList, renderProblems, shortIds } from '../../../src/cli/commands/list.js';

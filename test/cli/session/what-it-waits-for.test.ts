@@ -1,12 +1,5 @@
 import { footRow } from '../../../src/cli/chat/chat-foot.js';
-import {
-  toWords,
-  trouble,
-  waitingAfter,
-  waitingForWorker,
-  waitingOfStatus,
-  type Waiting,
-} from '../../../src/cli/session/what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../../../src/cli/session/with-progress.js';
 import type { FeedEvent, Status } from '../../../src/conversation/protocol/contract.js';
 import { waitingInWords } from '../../../src/conversation/views/waiting.js';
 
