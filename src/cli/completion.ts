@@ -95,9 +95,7 @@ function bash(program: string, commands: readonly Completed[]): string {
   const cases = commands.flatMap((command) => [
     // Two words of the line are looked at: of a command in a group its first argument is all that can be known.
     ...command.commands.flatMap((one) => bashCase(program, `"${command.name} ${one.name}"`, { ...one, values: one.values.slice(0, 1) })),
-    ...(command.words.length > 0
-      ? bashCase(program, `"${command.name}"|"${command.name} "*`, { ...command, words: [...command.words, '-h', '--help'], options: [] })
-      : bashCase(program, `"${command.name}"|"${command.name} "*`, command)),
+    ...bashCase(program, `"${command.name}"|"${command.name} "*`, command.words.length > 0 ? toGroup(command) : command),
   ]);
   return `# ${program} completion bash: eval "$(${program} completion bash)"
 _${program}_values() {
@@ -114,6 +112,13 @@ ${cases.join('\n')}
   esac
 }
 complete -o default -F _${program} ${program}`;
+}
+
+/** A group offers its commands first, and its options where it is a command too. */
+function toGroup(group: Completed): Completed {
+  const isCommand = group.values.length > 0;
+  const words = isCommand ? group.words : [...group.words, '-h', '--help'];
+  return { ...group, words, values: [], options: isCommand ? group.options : [] };
 }
 
 function bashCase(program: string, pattern: string, { words, options, values }: Completed): string[] {

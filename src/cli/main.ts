@@ -67,7 +67,7 @@ const FIRST_HELP: readonly (readonly [group: string, names: string, meaning: str
   ['', 'approve|deny|answer <id>', 'decide on a call, answer a question'],
   ['Memory', 'memory [scope]', 'what is remembered; review, forget'],
   ['End', 'stop|end|delete <id>', 'a turn; a conversation; all of it'],
-  ['Redo', 'retry|edit <id>', 'answer the last turn again, or another message'],
+  ['Redo', 'retry|edit <id>', 'answer a turn again, or another message'],
   ['', 'fork|rewind|resume <id>', 'branch off, go back, go on after the end'],
   ['More', 'debug <id>', 'step through it; queue, context, breakpoints'],
   ['', 'admin', 'tokens, setup, heal, export, import, usage'],

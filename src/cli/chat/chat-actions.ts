@@ -9,13 +9,13 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
-import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { textOfDrawn, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeOutcome } from '../views/context.js';
 import { countOf, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
 import { renderFound } from '../views/memory.js';
-import { loadMeasure } from '../views/table.js';
+import { loadMeasure, renderTable, type Column } from '../views/table.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 
 /** The card of `/status`. */
@@ -47,23 +47,18 @@ export function statusCard(id: string, status: Status): string {
 
 /** The table of `/cost`: the turns whose end this chat has seen, and the whole conversation. */
 export function costTable(turns: readonly TurnResult[], whole: Usage): string {
-  const row = (name: string, { inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string[] => [
-    name,
-    count(inputTokens),
-    count(cachedTokens),
-    count(outputTokens),
-    costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`,
-  ];
-  const rows = [
-    ['', 'in', 'cached', 'out', 'cost'],
-    ...turns.slice(-10).map((turn) => row(turn.turnId ?? 'reset', turn.usage)),
-    row('whole', whole),
-  ];
-  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((cells) => cells[at]?.length ?? 0))) ?? [];
-  return rows
-    .map((cells) => `  ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')}`)
-    .join('\n');
+  const rows = [...turns.slice(-10).map(({ turnId, usage }) => ({ name: turnId ?? 'reset', ...usage })), { name: 'whole', ...whole }];
+  const lines = renderTable(rows, COST_COLUMNS, { measure: (text) => text.length });
+  return lines.map((line) => `  ${textOfDrawn(line)}`).join('\n');
 }
+
+const COST_COLUMNS: readonly Column<Usage & { readonly name: string }>[] = [
+  { title: '', cell: ({ name }) => name, rank: 0 },
+  { title: 'in', cell: ({ inputTokens }) => count(inputTokens), align: 'right', rank: 1 },
+  { title: 'cached', cell: ({ cachedTokens }) => count(cachedTokens), align: 'right', rank: 2 },
+  { title: 'out', cell: ({ outputTokens }) => count(outputTokens), align: 'right', rank: 3 },
+  { title: 'cost', cell: ({ costUsd }) => (costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`), align: 'right', rank: 4 },
+];
 
 /** Ends the session. `reply` is what is answered, `how` what has become of the messages; undefined where there were none. */
 export async function resetNow({ client, id }: ChatSession): Promise<{ readonly reply: string; readonly how: string | undefined }> {

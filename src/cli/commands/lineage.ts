@@ -1,19 +1,24 @@
 /** Turns answered again, and conversations that branch off, go back and go on. */
 import { Option } from 'commander';
 import type { AnsweredAgain, Begun } from '../../client.js';
-import { wholeAnswer } from '../../client/whole-answer.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { tenantOf } from '../../records/scope.js';
 import { findRemembered, findRunning } from '../args/find-conversation.js';
 import { parseAmount, parseDuration, parseTokens, readText, toTurn } from '../args/values.js';
 import { newName, splitName } from '../gateway/tenant-names.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
-import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession, type OptionRow } from '../session/command.js';
+import {
+  awaitAnswer,
+  CONVERSATION,
+  type Answer,
+  type CommandFrame,
+  type CommandRow,
+  type CommandSession,
+  type OptionRow,
+} from '../session/command.js';
 import { updateWords } from '../session/connect.js';
-import { answerExitCode, endProblems, withProgress } from '../session/with-progress.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { countOf, describeBranch, formatCount, formatDuration } from '../views/quantities.js';
+import { countOf, describeBranch, formatCount } from '../views/quantities.js';
 
 export interface BudgetWanted {
   /** US dollars. */
@@ -166,27 +171,10 @@ async function answerAgain(
   ask: (desk: CommandSession, id: string, signal: AbortSignal) => Promise<AnsweredAgain>,
 ): Promise<Answer> {
   const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the conversation goes on' });
-  const { client, output, signal, withSlowNotice } = desk;
   const id = await findRunning(desk, given);
-  const limit = timeout === undefined ? undefined : timeoutSignal(timeout);
-  const patience = limit === undefined ? signal : AbortSignal.any([signal, limit]);
-  const answered = withProgress({ client, output, id }, ask(desk, id, patience)).catch((error: unknown) => {
-    if (limit?.aborted !== true || signal.aborted) throw error;
-    throw new CliError(
-      `no answer from ${id} within ${formatDuration(timeout ?? 0)}; \`perdura show ${id}\` has it once it is there`,
-      EXIT.timedOut,
-    );
-  });
-  const result = await withSlowNotice(`waiting for the answer of ${id}`, answered);
-  const text = await wholeAnswer(client, id, result);
-  return {
-    data: { conversation: id, ...result, text },
-    ...(text !== '' && { text }),
-    notes: [describeBranch(id, result)],
-    problems: endProblems(result),
-    temporal: ['workflow', 'show', '-w', id],
-    exitCode: answerExitCode(result),
-  };
+  const late = `\`perdura show ${id}\` has it once it is there`;
+  const answered = await awaitAnswer(desk, id, (signal) => ask(desk, id, signal), { timeout, late });
+  return { ...answered, notes: [describeBranch(id, answered.data)] };
 }
 
 function answerBegun(begun: Begun, what: string): Answer {

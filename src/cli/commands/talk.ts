@@ -3,10 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { wholeAnswer } from '../../client/whole-answer.js';
 import type { Delivery, Enqueued, Message, StartOptions } from '../../conversation/protocol/contract.js';
 import { errorMessage } from '../../platform/errors.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { mediaOf, type Media, type MediaSource } from '../../records/message.js';
 import {
@@ -22,11 +20,9 @@ import {
 import type { ChatOptions } from '../chat/chat.js';
 import { namedByTenant, newName } from '../gateway/tenant-names.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
-import type { Answer, CommandRow, CommandSession } from '../session/command.js';
+import { awaitAnswer, type Answer, type CommandRow } from '../session/command.js';
 import { signalWords } from '../session/connect.js';
-import { answerExitCode, endProblems, withProgress } from '../session/with-progress.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { formatDuration } from '../views/quantities.js';
 import { startBudget, type BudgetWanted } from './lineage.js';
 
 interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope' | 'tenant' | 'mode'>, BudgetWanted {
@@ -113,7 +109,11 @@ export const TALK: readonly CommandRow[] = [
         const receipt = await withSlowNotice(`sending to ${id}`, client.enqueue(id, sent));
         return { data: { conversation: id, ...receipt }, text: receipt.messageId, notes: [describeReceipt(receipt)] };
       }
-      if (isAwaited) return awaitAnswer(desk, id, sent, options.timeout);
+      if (isAwaited) {
+        const late = `the message stays sent, and \`perdura send ${id} … --id ${sent.id}\` waits again`;
+        const answered = await awaitAnswer(desk, id, (signal) => client.send(id, sent, { signal }), { timeout: options.timeout, late });
+        return { ...answered, data: { messageId: sent.id, ...answered.data } };
+      }
       const { messageId } = await withSlowNotice(`sending to ${id}`, client.message(id, sent));
       return { data: { conversation: id, messageId }, text: messageId, temporal: signalWords('message', id, sent) };
     },
@@ -151,33 +151,6 @@ export const TALK: readonly CommandRow[] = [
     },
   },
 ];
-
-async function awaitAnswer(
-  { client, output, signal, withSlowNotice }: CommandSession,
-  id: string,
-  message: Message & { readonly id: string },
-  timeout: number | undefined,
-): Promise<Answer> {
-  const limit = timeout === undefined ? undefined : timeoutSignal(timeout);
-  const patience = limit === undefined ? signal : AbortSignal.any([signal, limit]);
-  const answered = withProgress({ client, output, id }, client.send(id, message, { signal: patience })).catch((error: unknown) => {
-    if (limit?.aborted !== true || signal.aborted) throw error;
-    const again = `perdura send ${id} … --id ${message.id}`;
-    throw new CliError(
-      `no answer from ${id} within ${formatDuration(timeout ?? 0)}; the message stays sent, and \`${again}\` waits again`,
-      EXIT.timedOut,
-    );
-  });
-  const result = await withSlowNotice(`waiting for the answer of ${id}`, answered);
-  const text = await wholeAnswer(client, id, result);
-  return {
-    data: { conversation: id, messageId: message.id, ...result, text },
-    ...(text !== '' && { text }),
-    problems: endProblems(result),
-    temporal: ['workflow', 'show', '-w', id],
-    exitCode: answerExitCode(result),
-  };
-}
 
 interface AttachedFile {
   readonly name: string;

@@ -4,17 +4,21 @@
  */
 import { Argument, Option, type Command } from 'commander';
 import type { PerduraClient } from '../../client.js';
+import { wholeAnswer } from '../../client/whole-answer.js';
 import { temporalConnection, type Config, type TemporalConnection } from '../../config.js';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { orAborted } from '../../platform/promises.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/input.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson, type StyledLine } from '../terminal/terminal-text.js';
+import { formatDuration } from '../views/quantities.js';
 import { loadMeasure, type Look } from '../views/table.js';
 import { openClient, temporalCommand } from './connect.js';
 import type { CliContext, Surroundings } from './context.js';
-import { withSlowNotice } from './with-progress.js';
+import { answerExitCode, endProblems, withProgress, withSlowNotice } from './with-progress.js';
 
 export interface CommandRow {
   /** With the groups that it is in: `admin token create`. */
@@ -159,4 +163,29 @@ async function printAnswer({ output, globals }: CliContext, answer: Answer, sess
 /** How lines for people are drawn on this screen, at this moment. */
 export async function lookOn(output: Output, { timeFormat }: GlobalOptions): Promise<Look> {
   return { width: output.width(), timeFormat, now: Date.now(), measure: await loadMeasure() };
+}
+
+/** The answer of a turn, waited for no longer than `timeout` milliseconds; `late` is what a person can do then. */
+export async function awaitAnswer<Result extends TurnResult>(
+  desk: CommandSession,
+  id: string,
+  ask: (signal: AbortSignal) => Promise<Result>,
+  { timeout, late }: { readonly timeout?: number; readonly late: string },
+): Promise<Answer & { readonly data: Result & { readonly conversation: string } }> {
+  const { client, output, signal } = desk;
+  const limit = timeout === undefined ? undefined : timeoutSignal(timeout);
+  const asking = ask(limit === undefined ? signal : AbortSignal.any([signal, limit]));
+  const answering = withProgress({ client, output, id }, asking).catch((error: unknown) => {
+    if (limit?.aborted !== true || signal.aborted) throw error;
+    throw new CliError(`no answer from ${id} within ${formatDuration(timeout ?? 0)}; ${late}`, EXIT.timedOut);
+  });
+  const result = await desk.withSlowNotice(`waiting for the answer of ${id}`, answering);
+  const text = await wholeAnswer(client, id, result);
+  return {
+    data: { conversation: id, ...result, text },
+    ...(text !== '' && { text }),
+    problems: endProblems(result),
+    temporal: ['workflow', 'show', '-w', id],
+    exitCode: answerExitCode(result),
+  };
 }

@@ -270,17 +270,17 @@ test('memory --items lists what is in the memory channel, and prints one; what a
   expect(shown.stdout).toContain('second line');
   expect(shown.stdout).not.toMatch(UNSAFE);
   expect(parsed(await perdura('memory', '--of', id, '--items', kept?.id ?? '', '-o', 'json'))).toEqual({ ...kept, text: content });
-  expect(await perdura('memory', '--of', id, '--items', '--show', 'mem_none')).toMatchObject({
+  expect(await perdura('memory', '--of', id, '--items', 'mem_none')).toMatchObject({
     code: 4,
     stderr: expect.stringContaining('has no item mem_none'),
   });
 });
 
-test('in the chat /context draws the meter and /compact compacts', async () => {
+test('in the chat /context lists the parts and /compact compacts', async () => {
   const id = await spokenIn();
   const { code, stdout } = await run(['chat', '-r', id], {}, '/context\n/compact\n');
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools [^]*4 messages in epoch 1\n/);
+  expect(stdout).toMatch(/^PART [^]*\nsystem and tools [^]*4 messages in epoch 1\n/);
   expect(stdout).toMatch(/there is nothing to compact: the latest turns stay as they are\n$/);
 });
 
