@@ -35,7 +35,7 @@ const forgetsTime = {
 const touchesProcess = ['stdin', 'stdout', 'stderr', 'argv', 'exit', 'exitCode', 'cwd', 'chdir', 'on'].map((property) => ({
   object: 'process',
   property,
-  message: 'A command has surroundings (src/cli/session/surroundings.ts): only src/cli/process.ts makes them of the process.',
+  message: 'A command has surroundings (src/cli/session/context.ts): only src/cli/process.ts makes them of the process.',
 }));
 
 const noModuleState = [

@@ -86,7 +86,7 @@ export async function connectTemporal(config: Config): Promise<Connected> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const connection = await openConnection(connectionOptions).catch((error: unknown) => {
     const what = `cannot connect to Temporal at ${connectionOptions.address}: ${errorMessage(error)}`;
-    throw new ClientError('unreachable', `${what}; \`perdura dev\` starts one, TEMPORAL_ADDRESS names another`, { cause: error });
+    throw new ClientError('unreachable', `${what}; \`perdura up\` starts one, TEMPORAL_ADDRESS names another`, { cause: error });
   });
   return { connection, namespace };
 }

@@ -1,7 +1,7 @@
 import { finishedTools } from 'perdura';
 import { bookExpense } from './book-expense.js';
 
-/** What a worker of this project has beside Perdura's own: `npx perdura dev` and `npx perdura worker` read it here, `worker.js` too. */
+/** What a worker of this project has beside Perdura's own: `npx perdura up` and `npx perdura worker` read it here, `worker.js` too. */
 export default {
   tools: [bookExpense],
   observers: [

@@ -167,7 +167,7 @@ export async function loadAgent(
 
 /** `LoadedAgent.unread` as a sentence. */
 export function unreadInWords(unread: readonly string[]): string {
-  return `${unread.join(', ')} in the agent's folder is not read: long-term memory is kept in the store (\`perdura memory show\`)`;
+  return `${unread.join(', ')} in the agent's folder is not read: long-term memory is kept in the store (\`perdura memory\`)`;
 }
 
 function refuseBadId(id: string): void {

@@ -1,9 +1,14 @@
 /**
  * Scripts that complete commands, options and values in a shell, generated from the program itself. Which conversations, agents and models
- * there are, they ask the program when Tab is pressed (`perdura complete`, actions/complete.ts).
+ * there are, they ask the program when Tab is pressed (`perdura complete`).
  */
 import type { Argument, Command, Option } from 'commander';
-import type { Completable } from './actions/complete.js';
+import type { Config } from '../config.js';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import type { CommandFrame } from './session/command.js';
+import { EXIT } from './terminal/exit.js';
+
+export type Completable = 'conversations' | 'agents' | 'models';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -11,7 +16,7 @@ export type Shell = (typeof SHELLS)[number];
 interface Completed {
   readonly name: string;
   readonly meaning: string;
-  /** Names of its own commands, where it is a group. */
+  /** Names of its commands, where it is a group. */
   readonly words: readonly string[];
   readonly commands: readonly Completed[];
   /** Of a group: those of all its commands. */
@@ -44,29 +49,30 @@ export function completionScript(program: Command, shell: Shell): string {
 
 function toCompleted(command: Command): Completed {
   const help = { flags: ['-h', '--help'], meaning: 'display help for command', takesValue: false, choices: [] };
-  const visible = [command, ...command.commands].flatMap(({ options }) => options.filter((option) => !option.hidden));
+  const commands = [command, ...command.commands, ...command.commands.flatMap((one) => one.commands)];
+  const visible = commands.flatMap(({ options }) => options.filter((option) => !option.hidden));
   const options = new Map(visible.map((option) => [option.flags, toOption(option)]));
   return {
     name: command.name(),
     meaning: command.description(),
-    words: command.commands.map((own) => own.name()),
+    words: command.commands.map((one) => one.name()),
     commands: command.commands.map(toCompleted),
     options: [...options.values(), help],
-    values: command.registeredArguments.map(valuesOfArgument),
+    values: command.registeredArguments.map(argumentValues),
   };
 }
 
 /** By the names that arguments and options of all commands have. */
-const OF_ARGUMENT: Readonly<Record<string, Completable>> = { id: 'conversations', agent: 'agents', model: 'models' };
-const OF_OPTION: Readonly<Record<string, Completable>> = {
+const ARGUMENT_VALUES: Readonly<Record<string, Completable>> = { id: 'conversations', agent: 'agents', model: 'models' };
+const OPTION_VALUES: Readonly<Record<string, Completable>> = {
   '--resume': 'conversations',
   '--of': 'conversations',
   '--agent': 'agents',
   '--model': 'models',
 };
 
-function valuesOfArgument(argument: Argument): Completable | undefined {
-  return OF_ARGUMENT[argument.name()];
+function argumentValues(argument: Argument): Completable | undefined {
+  return ARGUMENT_VALUES[argument.name()];
 }
 
 function toOption({ short, long, description, required, optional, argChoices }: Option): CompletedOption {
@@ -75,7 +81,7 @@ function toOption({ short, long, description, required, optional, argChoices }: 
     meaning: description,
     takesValue: required || optional,
     choices: argChoices ?? [],
-    values: OF_OPTION[long ?? ''],
+    values: OPTION_VALUES[long ?? ''],
   };
 }
 
@@ -88,10 +94,8 @@ function bash(program: string, commands: readonly Completed[]): string {
   // `memory show`, and `memory` itself, which offers its commands.
   const cases = commands.flatMap((command) => [
     // Two words of the line are looked at: of a command in a group its first argument is all that can be known.
-    ...command.commands.flatMap((own) => bashCase(program, `"${command.name} ${own.name}"`, { ...own, values: own.values.slice(0, 1) })),
-    ...(command.words.length > 0
-      ? bashCase(program, `"${command.name}"|"${command.name} "*`, { ...command, words: [...command.words, '-h', '--help'], options: [] })
-      : bashCase(program, `"${command.name}"|"${command.name} "*`, command)),
+    ...command.commands.flatMap((one) => bashCase(program, `"${command.name} ${one.name}"`, { ...one, values: one.values.slice(0, 1) })),
+    ...bashCase(program, `"${command.name}"|"${command.name} "*`, command.words.length > 0 ? toGroup(command) : command),
   ]);
   return `# ${program} completion bash: eval "$(${program} completion bash)"
 _${program}_values() {
@@ -108,6 +112,13 @@ ${cases.join('\n')}
   esac
 }
 complete -o default -F _${program} ${program}`;
+}
+
+/** A group offers its commands first, and its options where it is a command too. */
+function toGroup(group: Completed): Completed {
+  const isCommand = group.values.length > 0;
+  const words = isCommand ? group.words : [...group.words, '-h', '--help'];
+  return { ...group, words, values: [], options: isCommand ? group.options : [] };
 }
 
 function bashCase(program: string, pattern: string, { words, options, values }: Completed): string[] {
@@ -206,4 +217,50 @@ function fishOption(program: string, { flags, meaning, takesValue, choices, valu
 
 function shellQuote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Newest first; who wants an older one types its beginning and looks with `perdura list`. */
+const MAX_CONVERSATIONS = 100;
+
+/** Shells read words as code: bash runs `$(…)` in a list of words, and names of folders and models come from anywhere. */
+const HARMLESS = /^[A-Za-z0-9][\w./:@-]{0,199}$/;
+
+/** What a shell offers on Tab, a line for each. It prints nothing else, and what it cannot know it leaves out. */
+export async function complete(frame: CommandFrame, kind: Completable): Promise<number> {
+  const offer = (words: readonly string[]): number => {
+    for (const word of new Set(words)) if (HARMLESS.test(word)) frame.output.line(word);
+    return EXIT.ok;
+  };
+  switch (kind) {
+    case 'conversations': {
+      const { client } = await frame.open();
+      const listed = await client.list({ limit: MAX_CONVERSATIONS });
+      // A sub-agent's has a colon, at which bash splits words.
+      return offer(listed.map(({ id }) => id).filter((id) => ID_PATTERN.test(id)));
+    }
+    case 'agents':
+      return offer(await (await import('../agents/agents-folder.js')).agentNames(frame.config()));
+    case 'models': {
+      const { knownModels } = await import('../models/known-models.js');
+      return offer(['default', ...(await usedModels(frame.config())), ...knownModels()]);
+    }
+  }
+}
+
+/** What this folder uses. */
+async function usedModels(config: Config): Promise<readonly string[]> {
+  const [{ agentNames, agentsFolder }, { loadAgent }] = await Promise.all([
+    import('../agents/agents-folder.js'),
+    import('../agents/load-agent.js'),
+  ]);
+  const agents = await agentNames(config);
+  const named = await Promise.all(
+    agents.map((agent) =>
+      loadAgent(agentsFolder(config), agent).then(
+        ({ config: { model, models = [] } }) => [...(model ? [model] : []), ...models],
+        () => [],
+      ),
+    ),
+  );
+  return [config.model, ...named.flat()];
 }

@@ -1,95 +1,90 @@
-/** The commands and their options. Each command's own code is loaded when it runs, so that `--help` is instant. */
+/** The program: its commands and its help. What a command needs beside its declaration is loaded when it runs, so that `help` is instant. */
 import { Command, CommanderError, type Argument, type OutputConfiguration } from 'commander';
 import { loadConfig, readColorWish, trusting, withTemporalEnv } from '../config.js';
+import { errorMessage } from '../platform/errors.js';
 import { packageVersion } from '../platform/version.js';
-import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
-import {
-  budgetCommand,
-  modelCommand,
-  renameCommand,
-  stopCommand,
-  closeCommand,
-  cancelCommand,
-  terminateCommand,
-  modeCommand,
-  stepCommand,
-  breakCommand,
-  queueCommand,
-} from './commands/control.js';
-import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
-import {
-  listCommand,
-  showCommand,
-  inspectCommand,
-  contextCommand,
-  usageCommand,
-  watchCommand,
-  debugCommand,
-} from './commands/inspection.js';
-import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
-import { acpCommand } from './commands/acp.js';
-import { serveCommand, tokenCommand } from './commands/gateway.js';
-import { initCommand } from './commands/init.js';
-import { mcpCommand } from './commands/mcp.js';
-import { memoryCommand, historyCommand, searchCommand } from './commands/memory.js';
-import {
-  devCommand,
-  workerCommand,
-  setupCommand,
-  doctorCommand,
-  completionCommand,
-  completeCommand,
-  trustCommand,
-  webhooksCommand,
-} from './commands/services.js';
-import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
+import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
+import { ADMIN } from './commands/admin.js';
+import { CONTEXT } from './commands/context.js';
+import { DEBUG } from './commands/debug.js';
+import { DECIDE } from './commands/decide.js';
+import { END } from './commands/end.js';
+import { INSPECT } from './commands/inspect.js';
+import { LINEAGE } from './commands/lineage.js';
+import { LIST } from './commands/list.js';
+import { MCP } from './commands/mcp.js';
+import { MEMORY } from './commands/memory.js';
+import { MEMORY_DECIDE } from './commands/memory-decide.js';
+import { PROJECT } from './commands/project.js';
+import { RUN } from './commands/run.js';
+import { SEARCH } from './commands/search.js';
+import { SHOW } from './commands/show.js';
+import { STEPPING } from './commands/stepping.js';
+import { TALK } from './commands/talk.js';
+import { TOKENS } from './commands/tokens.js';
+import { TRANSFER } from './commands/transfer.js';
+import { WATCH } from './commands/watch.js';
 import { endProcessWith, processArguments, processSurroundings } from './process.js';
-import type { CliContext } from './session/context.js';
-import type { Surroundings } from './session/surroundings.js';
-import { EXIT, exitCodeOf } from './terminal/exit.js';
-import { addGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
+import { addCommand, type CommandRow } from './session/command.js';
+import type { CliContext, Surroundings } from './session/context.js';
+import { EXIT, toExitCode } from './terminal/exit.js';
 import { createOutput } from './terminal/output.js';
 import { enterFolder } from './trust/folder-trust.js';
-import { errorMessage } from '../platform/errors.js';
 
-/** As `--help` lists them, each group under its heading. */
-const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Command, context: CliContext) => void)[]])[] = [
-  ['Talk', chatCommand, sendCommand, newCommand, listCommand, showCommand, retryCommand, editCommand, renameCommand],
-  ['Decide', approvalsCommand, approveCommand, denyCommand, answerCommand, budgetCommand, modelCommand],
-  ['Look inside', inspectCommand, watchCommand, contextCommand, usageCommand, searchCommand, memoryCommand, historyCommand],
-  ['Stop and end', stopCommand, withdrawCommand, closeCommand, cancelCommand, terminateCommand, deleteCommand],
-  ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
-  ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],
-  ['Move and repair', exportCommand, importCommand, healCommand],
-  [
-    'Run',
-    initCommand,
-    devCommand,
-    workerCommand,
-    serveCommand,
-    tokenCommand,
-    setupCommand,
-    doctorCommand,
-    trustCommand,
-    webhooksCommand,
-    mcpCommand,
-    acpCommand,
-    completionCommand,
-    completeCommand,
-  ],
+/** As `help all` lists them, each group under its heading. */
+const COMMANDS: readonly (readonly [heading: string, rows: readonly CommandRow[]])[] = [
+  ['Run', RUN],
+  ['Talk', [...TALK, ...SHOW, ...LIST]],
+  ['Decide', DECIDE],
+  ['Remember', [...SEARCH, ...MEMORY, ...MEMORY_DECIDE]],
+  ['Stop and end', END],
+  ['Answer again, branch, go back', LINEAGE],
+  ['Debug', [...DEBUG, ...STEPPING, ...CONTEXT, ...INSPECT, ...WATCH]],
+  ['Administer', [...ADMIN, ...TOKENS, ...TRANSFER]],
+  ['Set up and connect', [...PROJECT, ...MCP]],
+];
+
+/** Of words that only hold commands. */
+const GROUPS: Readonly<Record<string, string>> = {
+  admin: 'tokens, setup, repairs, export and import, what was spent',
+  'admin token': 'create, list and revoke tokens for `perdura serve`, in the file of PERDURA_AUTH',
+  history: 'HISTORY: what earlier conversations of a scope were about, newest first',
+  mcp: 'serve conversations to MCP clients; look at the MCP servers of agents',
+  webhooks: 'events that workers post to an address of yours (docs/reference/protocols.md)',
+};
+
+/** What people do, on one screen: the names, and what they are for. */
+const FIRST_HELP: readonly (readonly [group: string, names: string, meaning: string])[] = [
+  ['Run', 'up', 'Temporal, a worker and the page, until Ctrl+C'],
+  ['', 'worker', 'a worker alone'],
+  ['', 'serve', 'the page and HTTP alone'],
+  ['Talk', 'chat [words...]', 'chat with an agent; -p prints one answer'],
+  ['', 'send <id> <message>', 'send a message and print its answer'],
+  ['', 'show <id>', 'print the messages of a conversation'],
+  ['', 'list', 'list conversations, latest first'],
+  ['', 'search <question>', 'find what was ever said or remembered'],
+  ['Decide', 'approvals', 'list what waits for you'],
+  ['', 'approve|deny|answer <id>', 'decide on a call, answer a question'],
+  ['Memory', 'memory [scope]', 'what is remembered; review, forget'],
+  ['End', 'stop|end|delete <id>', 'a turn; a conversation; all of it'],
+  ['Redo', 'retry|edit <id>', 'answer a turn again, or another message'],
+  ['', 'fork|rewind|resume <id>', 'branch off, go back, go on after the end'],
+  ['More', 'debug <id>', 'step through it; queue, context, breakpoints'],
+  ['', 'admin', 'tokens, setup, heal, export, import, usage'],
+  ['', 'doctor', 'what is missing here, and how to fix it'],
 ];
 
 /** They use nothing of the folder. */
-const OUTSIDE = new Set(['init', 'trust', 'completion']);
+const OUTSIDE = new Set(['init', 'trust', 'completion', 'help']);
 
 export { endProcessWith };
 
-/** Runs one command and answers its exit code. Never throws: every error is said on stderr. Leaves nothing behind in its surroundings. */
+/** Runs one command and answers its exit code. Never throws: every error is printed on stderr. Leaves nothing behind in its surroundings. */
 export async function main(args: readonly string[], given: Surroundings = processSurroundings()): Promise<number> {
   let surroundings = given;
   let exitCode: number = EXIT.ok;
   let globals: GlobalOptions | undefined;
-  // `| head -1`: who no longer reads is no longer written to, and a chat ends.
+  // `| head -1`: a reader that is gone is no longer written to, and a chat ends.
   const closed = new AbortController();
   const output = createOutput(given.stdout, given.stderr, () => closed.abort(), {
     color: () => (globals === undefined || globals.color === 'auto' ? (readColorWish(given.env) ?? 'auto') : globals.color),
@@ -120,7 +115,7 @@ export async function main(args: readonly string[], given: Surroundings = proces
     if (error instanceof CommanderError) exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     else {
       output.problem(errorMessage(error));
-      exitCode = exitCodeOf(error);
+      exitCode = toExitCode(error);
     }
   } finally {
     output.letGo();
@@ -138,17 +133,52 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
     .helpCommand(false)
     // What stands after a command's name is the command's: `list -q` is a query.
     .enablePositionalOptions()
-    .usage('[command] [options]    (without a command: chat)')
     .configureHelp({ subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' ') })
-    .addHelpText('after', AFTERWORD)
     .hook('preAction', (_program, command) => begin(command));
-  for (const [heading, ...commands] of COMMANDS) {
-    program.commandsGroup(`${heading}:`);
-    for (const add of commands) add(program, context);
-  }
-  addGlobalOptions(program, { isHidden: true });
-  for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
+  const rows = [HELP, ...COMMANDS.flatMap(([, family]) => family)];
+  for (const row of rows) addCommand(program, context, row, GROUPS);
+  for (const command of [program, ...program.commands.flatMap(runnable)]) addGlobalOptions(command);
+  // Of the program alone: commands have the help of their options.
+  program.helpInformation = firstHelp;
   return program;
+}
+
+const HELP: CommandRow = {
+  name: 'help',
+  description: 'this; `help all` lists every command and the global options',
+  args: [['[words...]', 'all, or a command']],
+  isHidden: true,
+  run({ output }, words: readonly string[], _options: object, command: Command) {
+    const program = command.parent ?? command;
+    const named = words.reduce<Command | undefined>((one, word) => one?.commands.find((child) => child.name() === word), program);
+    if (words[0] === 'all') output.line(wholeHelp());
+    else (named ?? program).outputHelp();
+    return Promise.resolve(EXIT.ok);
+  },
+};
+
+function firstHelp(): string {
+  const lines = FIRST_HELP.map(([group, names, meaning]) => `${group.padEnd(7)} ${names.padEnd(25)} ${meaning}`);
+  return [
+    'Usage: perdura [command] [options]    (without a command: chat)',
+    '',
+    ...lines,
+    '',
+    '`perdura COMMAND --help` lists its options, `perdura help all` the other',
+    'commands, the options of every command, and the exit codes.',
+    '',
+  ].join('\n');
+}
+
+function wholeHelp(): string {
+  const groups = listCommands().map(
+    ({ heading, commands }) =>
+      `${heading}:\n${commands.map(({ usage, description }) => `  ${usage.padEnd(38)} ${description}`).join('\n')}`,
+  );
+  return `${groups.join('\n\n')}\n\nGlobal options, of every command:\n${describeGlobalOptions()}
+
+Data goes to stdout, everything else to stderr.
+Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached, 4 not found, 124 timed out, 130 interrupted.`;
 }
 
 /** Help and refused arguments. */
@@ -161,18 +191,15 @@ function writingTo({ stdout, stderr }: Surroundings): OutputConfiguration {
   };
 }
 
-/** Every command by its whole name with its arguments, under the headings of `--help`: for the page that lists them, and for its test. */
+/** Every command by its whole name with its arguments, under the headings of `help all`: for the page that lists them, and for its test. */
 export function listCommands(): { heading: string; commands: { name: string; usage: string; description: string }[] }[] {
-  const program = createProgram({ surroundings: processSurroundings() } as CliContext, () => Promise.resolve());
-  return COMMANDS.map(([heading]) => ({
+  return COMMANDS.map(([heading, rows]) => ({
     heading,
-    commands: program.commands
-      .filter((command) => command.helpGroup() === `${heading}:` && command.name() !== 'complete')
-      .flatMap((command) => leavesOf(command))
-      .map((command) => {
-        const name = [command.parent === program ? '' : (command.parent?.name() ?? ''), command.name()].filter(Boolean).join(' ');
-        const usage = [name, ...command.registeredArguments.map(argumentTerm)].join(' ');
-        return { name, usage, description: command.description() };
+    commands: rows
+      .filter(({ isHidden }) => isHidden !== true)
+      .map(({ name, args = [], description }) => {
+        const terms = args.map((one) => (Array.isArray(one) ? String(one[0]) : argumentTerm(one as Argument)));
+        return { name, usage: [name, ...terms].join(' '), description };
       }),
   }));
 }
@@ -182,20 +209,9 @@ function argumentTerm(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** `perdura memory` is only the name of a group: its commands are what runs. */
-function leavesOf(command: Command): readonly Command[] {
-  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
+/** `perdura admin` is only the name of a group; `perdura memory` runs too. */
+function runnable(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(runnable)];
 }
-
-const AFTERWORD = `
-Examples:
-  perdura -p "what does this folder hold?"   one answer on stdout; what is piped in is read too
-  perdura chat -c                            go on with the last conversation
-  perdura show ID --turn 3 -o json           what was said in one turn, for a program
-
-Every command takes --address, --namespace, --profile, --output, --color, --quiet and
-more: perdura COMMAND --help. Data goes to stdout, everything else to stderr.
-Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached,
-4 not found, 124 timed out, 130 interrupted.`;
 
 if (require.main === module) void main(processArguments()).then(endProcessWith);

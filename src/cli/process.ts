@@ -1,6 +1,6 @@
 /** The process as surroundings of a command: the one place where the CLI meets its streams, its environment and its folder. */
 import { loadEnvironment } from '../config.js';
-import type { Surroundings } from './session/surroundings.js';
+import type { Surroundings } from './session/context.js';
 
 export function processSurroundings(): Surroundings {
   const { stdin: input, stdout, stderr } = process;

@@ -4,7 +4,7 @@ import { createAgentTrust } from './trust/agent-trust.js';
 import { loadUserConfig } from '../extensions/user-config.js';
 import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
-import { checkMemoryFolder, asSentence } from './services/memory-folder.js';
+import { checkMemoryFolder, asSentence } from './services/before-start.js';
 import { checkTemporal } from './services/temporal-connection.js';
 import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
 
@@ -19,7 +19,7 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
   };
   process.once('disconnect', endWithParent);
   let config = settings;
-  const own = await loadUserConfig(config.cwd);
+  const user = await loadUserConfig(config.cwd);
   if (config.redisUrl === undefined) {
     await checkMemoryFolder(config.memoryDir).catch((error: unknown) => {
       throw asSentence(error);
@@ -28,7 +28,7 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
   const { runWorker } = await import('../worker.js');
   if (awaitBegin) config = { ...config, taskQueue: (await begin()).taskQueue };
   const running = runWorker(config, {
-    ...own,
+    ...user,
     trust: createAgentTrust(config, (line) => output.report('Trust', line)),
     onReady() {
       output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
@@ -46,7 +46,7 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
   return EXIT.ok;
 }
 
-/** By `WorkerBegin`, the only thing that is ever said to a worker. */
+/** By `WorkerBegin`, the only message that a worker gets. */
 function begin(): Promise<WorkerBegin> {
   return new Promise((resolve) => process.once('message', (message) => resolve(message as WorkerBegin)));
 }

@@ -60,7 +60,7 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   if (described?.state === 'running') {
     throw new ClientError(
       'invalid',
-      `${attempt}: it is running; end it with \`perdura close ${id} --wait\`, or at once with \`perdura terminate ${id}\``,
+      `${attempt}: it is running; end it with \`perdura end ${id} --wait\`, or at once with \`perdura end ${id} --terminate\``,
     );
   }
   const runs = await listRuns(access, id, described).catch((error: unknown) => {

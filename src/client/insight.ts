@@ -215,7 +215,7 @@ export function createInsight(access: InsightAccess): InsightClient {
       const all = branch ? await reading.history(id, { branch: branch.branch }) : current;
       const entries = all.filter((entry) => entry.turn === turn);
       if (entries.length === 0)
-        throw new ClientError('not-found', `conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`);
+        throw new ClientError('not-found', `conversation ${id} has no ${turn}; \`perdura debug inspect ${id}\` shows the latest`);
       const { runs: replayed, complete, problems } = await replayPast(id);
       const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
       const slots = new Set(entries.map(({ slot }) => slot));

@@ -172,7 +172,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     ];
     throw new ClientError(
       'not-found',
-      `cannot fork ${id}: ${id} has no ${at}: its turns are ${first} to ${last}; \`perdura show ${id}\` shows them, and \`perdura heal ${id}\` brings back what the store has lost`,
+      `cannot fork ${id}: ${id} has no ${at}: its turns are ${first} to ${last}; \`perdura show ${id}\` shows them, and \`perdura admin heal ${id}\` brings back what the store has lost`,
     );
   };
 

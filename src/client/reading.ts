@@ -61,7 +61,7 @@ export interface ReadingClient {
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
   memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
-  /** All summaries that came with `perdura import`, newest first. It begins with those that stand for turns of its last session. */
+  /** All summaries that came with `perdura admin import`, newest first. It begins with those that stand for turns of its last session. */
   imported(id: string): Promise<EpisodeRecord[]>;
   /** What is in its memory channel (seed 003), of all its sessions, newest first, without the contents. */
   items(id: string): Promise<StoredItems>;
@@ -155,7 +155,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       if (!record)
         throw new ClientError(
           'not-found',
-          `${id} has no item ${beginningOf(itemId, 80)}: \`perdura memory items ${id}\` lists what there is`,
+          `${id} has no item ${beginningOf(itemId, 80)}: \`perdura memory --of ${id} --items\` lists what there is`,
         );
       const text = await own.bodies.get(key, record.content.ref);
       if (text === undefined)

@@ -161,7 +161,7 @@ const TABLE = [
     default: 'auto',
     isHarmless: true,
     meaning:
-      'stepping: conversations whose start and agent name no mode wait for `perdura step` before each thing, from the first model call on',
+      'stepping: conversations whose start and agent name no mode wait for `perdura debug step` before each thing, from the first model call on',
   },
   {
     name: 'PERDURA_MODEL',
@@ -292,7 +292,7 @@ const TABLE = [
     key: 'authFile',
     schema: z.string().optional(),
     isPath: true,
-    meaning: 'JSON file of who else opens `perdura serve`: tokens, roles and tenants (`perdura token`), an identity provider',
+    meaning: 'JSON file of who else opens `perdura serve`: tokens, roles and tenants (`perdura admin token`), an identity provider',
   },
   {
     name: 'PERDURA_STATE_KEY',

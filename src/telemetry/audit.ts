@@ -1,7 +1,7 @@
 /**
  * The audit file (PERDURA_AUDIT_FILE): one line of JSON for each event of each conversation that a worker runs.
  *
- * - No text: of the words of people, models and tools only sizes stand there. For texts there is `perdura export`.
+ * - No text: of the words of people, models and tools only sizes stand there. For texts there is `perdura admin export`.
  * - Ids, names and kinds are bounded, and secrets are taken out of them: a model has made up the names of tools.
  * - Each batch opens the file anew to append to it: another program may move the file at any time, and several workers may share it.
  * - Mode 0600. A failed write is logged, lost lines are counted and reported, and nothing waits for it.

@@ -1,4 +1,4 @@
-/** Our search attributes as Temporal types them; registered by `perdura dev`, `perdura setup` and `npm start`. */
+/** Our search attributes as Temporal types them; registered by `perdura up`, `perdura admin setup` and `npm start`. */
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
 import type { SearchAttributes } from '../conversation/views/attributes.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ChatSession } from '../../src/cli/chat/chat-session.js';
 import type { Waiting } from '../../src/conversation/protocol/contract.js';
 import { withProgress } from '../../src/cli/session/with-progress.js';
-import { checkMemoryFolder, asSentence } from '../../src/cli/services/memory-folder.js';
+import { checkMemoryFolder, asSentence } from '../../src/cli/services/before-start.js';
 import { openNamespace } from '../../src/cli/services/temporal-connection.js';
 
 describe('a folder that cannot be written', () => {
@@ -59,7 +59,7 @@ describe('Temporal’s port', () => {
     await new Promise((resolve) => server.close(resolve));
     await expect(openNamespace(ours(address))).rejects.toMatchObject({
       exitCode: 3,
-      message: expect.stringContaining('`bin/perdura dev` starts one'),
+      message: expect.stringContaining('`bin/perdura up` starts one'),
     });
   });
 });

@@ -3,9 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
-import { complete } from '../../src/cli/actions/complete.js';
-import { completionScript } from '../../src/cli/completion.js';
-import type { CliContext } from '../../src/cli/session/context.js';
+import { complete, completionScript } from '../../src/cli/completion.js';
+import type { CommandFrame } from '../../src/cli/session/command.js';
 import { loadConfig } from '../../src/config.js';
 
 const program = new Command('perdura');
@@ -79,7 +78,7 @@ test('what a shell would run is not offered: names of folders and models may be 
     agent('evil', 'parrot/$(touch${IFS}owned)');
     agent('$(touch owned)', 'parrot/green');
     const lines: string[] = [];
-    const context = { config: () => loadConfig({}, dir), output: { line: (line: string) => lines.push(line) } } as unknown as CliContext;
+    const context = { config: () => loadConfig({}, dir), output: { line: (line: string) => lines.push(line) } } as unknown as CommandFrame;
     await complete(context, 'agents');
     expect(lines.sort()).toEqual(['desk', 'evil']);
     lines.length = 0;

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isAlive } from '../../src/platform/processes.js';
-import { startWorkerProcess, workerChangeInWords } from '../../src/cli/services/worker-process.js';
+import { startWorkerProcess, describeWorkerChange } from '../../src/cli/services/worker-process.js';
 import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -29,7 +29,7 @@ function start(script: string): ReturnType<typeof startWorkerProcess> {
     command: [file],
     cwd: folder,
     logFile: join(folder, 'log'),
-    changed: (change) => said.push(workerChangeInWords(change)),
+    changed: (change) => said.push(describeWorkerChange(change)),
   });
 }
 
@@ -73,7 +73,7 @@ test('the file that names the worker names the living one, and goes with the las
     cwd: folder,
     logFile: join(folder, 'log'),
     pidFile,
-    changed: (change) => said.push(workerChangeInWords(change)),
+    changed: (change) => said.push(describeWorkerChange(change)),
   });
   await worker.ready;
   expect(Number(readFileSync(pidFile, 'utf8'))).toBe(pids()[0]);

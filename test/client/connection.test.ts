@@ -38,5 +38,5 @@ test('where no Temporal server answers, creating a client says where it looked a
   await proxy.close();
   const error = await createClient(loadConfig({ TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` })).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining(`127.0.0.1:${proxy.port}: `) });
-  expect(error).toMatchObject({ message: expect.stringContaining('`perdura dev` starts one') });
+  expect(error).toMatchObject({ message: expect.stringContaining('`perdura up` starts one') });
 });

@@ -16,8 +16,8 @@ const run = promisify(execFile);
 
 /** Commands that run until Ctrl+C, and the words by which they are ready. */
 const STAYS: Readonly<Record<string, RegExp>> = {
-  'npx perdura dev': /Worker +started in/,
-  'npx perdura dev --no-worker': /Worker +none/,
+  'npx perdura up': /Worker +started in/,
+  'npx perdura up --no-worker': /Worker +none/,
   'npm run worker': /ready|takes work from task queue/,
 };
 
@@ -146,7 +146,7 @@ test('own-events: its reducers, its compactor and its observer are at work', asy
   for (const line of commandsOf('own-events')) shown[line.replace(/\s+#.*$/, '')] = await follow(walk, line);
   expect(shown['npm run ask']).toContain('[TICKET] Ticket 7: The printer is on fire (open)');
   expect(Object.entries(shown).find(([line]) => line.includes('dispatch'))?.[1]).toMatch(/^[\da-f-]{36}\n$/);
-  expect(shown['npx perdura inspect my-desk']).toContain('desk');
+  expect(shown['npx perdura debug inspect my-desk']).toContain('desk');
 });
 
 function lastLine(shown: string): string {

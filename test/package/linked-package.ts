@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { withLock } from '../../src/cli/services/lock.js';
+import { withLock } from '../../src/cli/lock.js';
 import { PRODUCT } from '../support/worker-process.js';
 
 export const EXAMPLES = join(__dirname, '..', '..', 'examples');

@@ -160,8 +160,8 @@ test('an event nobody reduces, and one whose reducer throws, are counted and nam
   );
   // Reduced long ago, and said again by another client.
   await client.dispatch(id, { id: 'e-1', type: 'ticket.opened', payload: ticket(9, 'again') }).catch(() => undefined);
-  await perdura('dispatch', id, 'ticket.unheard-of');
-  await perdura('dispatch', id, 'ticket.broken', '1');
+  await perdura('debug', 'dispatch', id, 'ticket.unheard-of');
+  await perdura('debug', 'dispatch', id, 'ticket.broken', '1');
   expect(await shown(id)).toEqual(['[TICKET] Ticket 9: from the shell (open)']);
   expect((await client.status(id)).appEvents).toMatchObject({
     chunks: 1,
@@ -169,11 +169,11 @@ test('an event nobody reduces, and one whose reducer throws, are counted and nam
     parkedCount: 1,
     parked: [{ type: 'ticket.broken', error: 'Error: this reducer has a mistake' }],
   });
-  const inspected = await perdura('inspect', id);
+  const inspected = await perdura('debug', 'inspect', id);
   expect(inspected.stdout).toContain('1 without a reducer: ticket.unheard-of');
   expect(inspected.stdout).toContain('this reducer has a mistake');
-  expect((await perdura('dispatch', id, 'ticket.opened', '{')).stderr).toContain('the payload is not JSON');
-  expect(await perdura('dispatch', id, '!')).toMatchObject({ code: 2, stderr: expect.stringContaining('event.type must match') });
+  expect((await perdura('debug', 'dispatch', id, 'ticket.opened', '{')).stderr).toContain('the payload is not JSON');
+  expect(await perdura('debug', 'dispatch', id, '!')).toMatchObject({ code: 2, stderr: expect.stringContaining('event.type must match') });
 });
 
 test('chunks that the store has lost come back from history, with the reducers of one’s own', async () => {
@@ -181,7 +181,7 @@ test('chunks that the store has lost come back from history, with the reducers o
   await client.dispatch(id, { type: 'ticket.opened', payload: ticket(4, 'lost and found') });
   expect(await shown(id)).toEqual(['[TICKET] Ticket 4: lost and found (open)']);
   rmSync(join(project.dir, 'memory'), { recursive: true, force: true });
-  const healed = await perdura('heal', id, '-o', 'json');
+  const healed = await perdura('admin', 'heal', id, '-o', 'json');
   expect(healed.stderr).not.toContain('cannot be replayed');
   expect(JSON.parse(healed.stdout)).toMatchObject({ complete: true, problems: [] });
   expect(await shown(id)).toEqual(['[TICKET] Ticket 4: lost and found (open)']);

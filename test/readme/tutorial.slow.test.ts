@@ -68,7 +68,7 @@ function write({ marks, text }: Fenced): void {
 }
 
 async function obey(line: string): Promise<string> {
-  if (line === 'npx perdura dev') {
+  if (line === 'npx perdura up') {
     dev = spawn('sh', ['-c', `exec ${line}`], { cwd: project.dir, env: env(), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     dieWithUs(-(dev.pid ?? 0));
     let log = '';

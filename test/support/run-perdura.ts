@@ -4,7 +4,7 @@ import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { main } from '../../src/cli/main.js';
-import type { Surroundings } from '../../src/cli/session/surroundings.js';
+import type { Surroundings } from '../../src/cli/session/context.js';
 import type { World } from './world.js';
 
 export const PERDURA = join(__dirname, '..', '..', 'bin', 'perdura');

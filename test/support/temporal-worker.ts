@@ -13,7 +13,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import type { Activities } from '../../src/activities/index.js';
-import { withLock } from '../../src/cli/services/lock.js';
+import { withLock } from '../../src/cli/lock.js';
 import type { Replay } from '../../src/client.js';
 import type { StateKeys } from '../../src/config/settings.js';
 import { createStateCodec } from '../../src/extensions/state-codec.js';

@@ -346,7 +346,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
 
   test('one that runs is not deleted, nor one that a fork reads; else all of it goes, once and again', async () => {
     const id = await talk(2);
-    await expect(world.client.deleteConversation(id)).rejects.toThrow(/it is running; end it with `perdura close/);
+    await expect(world.client.deleteConversation(id)).rejects.toThrow(/it is running; end it with `perdura end/);
     const fork = await forked(id, 'turn_0001');
     await world.client.terminate(id);
     await expect(world.client.deleteConversation(id)).rejects.toThrow(new RegExp(`a fork reads its turns where they lie: ${fork.id}`));
@@ -477,7 +477,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     await waitFor(gone, (found) => found === 'not-found');
     // An old copy of the store knows the life, and none of its turns.
     await loseTurns(key);
-    const lost = expect.stringMatching(/the store has no turn of it, and Temporal no longer has its history.*`perdura import`/);
+    const lost = expect.stringMatching(/the store has no turn of it, and Temporal no longer has its history.*`perdura admin import`/);
     await expect(world.client.resume(id)).rejects.toMatchObject({ kind: 'not-found', message: lost });
     await expect(world.client.fork(id, { at: 'turn_0001', id: other })).rejects.toMatchObject({ kind: 'not-found', message: lost });
     expect([await gone(), await world.client.describe(other).catch((error: { kind: string }) => error.kind)]).toEqual([

@@ -1,10 +1,13 @@
-/** Ids as people type them: whole, a beginning that only one conversation has, or `TENANT/ID` for what a tenant calls so. */
-import type { PerduraClient, Pending } from '../../client.js';
+/**
+ * What people type for a conversation: its id, a beginning that only one has, or `TENANT/ID` for what a tenant calls so; and for a scope of
+ * long-term memory.
+ */
+import { namedByTenant } from '../gateway/tenant-names.js';
+import type { CommandSession } from '../session/command.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import type { Pending, PerduraClient, ScopeMemory } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
-import { namedByTenant } from '../gateway/tenant-names.js';
-import { CliError, EXIT } from '../terminal/exit.js';
-import type { CommandSession } from '../session/with-client.js';
 
 type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;
 
@@ -24,7 +27,7 @@ export async function findConversation({ client, config, output, withSlowNotice 
 /** Of a conversation's id or of a sub-agent's: `conv-3f2a:turn_0001:1`. */
 const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
-/** What has ended takes nothing; better said here than as "no such conversation". */
+/** What has ended takes nothing; better reported here than as "no such conversation". */
 export async function findRunning(desk: Desk, given: string): Promise<string> {
   const id = await findConversation(desk, given);
   const { state } = await desk.client.describe(id);
@@ -51,7 +54,7 @@ async function find(client: PerduraClient, beginning: string): Promise<string> {
     if ((error as { kind?: unknown }).kind !== 'not-found') throw error;
     missing = error;
   }
-  // Where visibility cannot be asked for a beginning, there is none.
+  // Where visibility cannot search for a beginning, there is none.
   const listed = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 100 }).catch(() => []);
   // A conversation and its sub-agents begin with the same: meant is the conversation, as long as no colon is typed.
   const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => id.replace(/:.*$/, '')))];
@@ -93,7 +96,7 @@ export function pickApproval(waiting: readonly Pending[], call: string | undefin
   if (first !== undefined && second === undefined) return first;
   if (first === undefined) {
     const other = verb === 'answer' ? 'approve or deny it' : 'answer it: perdura answer';
-    throw new CliError(`${named.map(nameOf).join(', ')} cannot be ${PAST[verb]}; ${other}`, EXIT.usage);
+    throw new CliError(`${named.map(toName).join(', ')} cannot be ${PAST[verb]}; ${other}`, EXIT.usage);
   }
   throw new CliError(`say which: in ${id} ${listed(fitting)}`, EXIT.usage);
 }
@@ -105,11 +108,46 @@ function fits(kind: Pending['kind'], verb: Verb): boolean {
 const PAST: Readonly<Record<Verb, string>> = { approve: 'approved', deny: 'denied', answer: 'answered' };
 
 function listed(waiting: readonly Pending[]): string {
-  return `${waiting.length === 1 ? 'waits' : 'wait'} ${waiting.map(nameOf).join(', ')}`;
+  return `${waiting.length === 1 ? 'waits' : 'wait'} ${waiting.map(toName).join(', ')}`;
 }
 
 /** As it can be typed: the conversation's id first, where it is a sub-agent's. */
-function nameOf({ conversation, via, callId, tool, kind }: Pending): string {
+function toName({ conversation, via, callId, tool, kind }: Pending): string {
   const whose = conversation === via ? '' : `${conversation} `;
   return `${whose}${callId} (${kind === 'question' ? 'a question' : tool.replace(/[^\w.:/-]/g, '?').slice(0, 80)})`;
+}
+
+/** What Temporal no longer knows, the store may. */
+export async function findRemembered(desk: Desk, given: string): Promise<string> {
+  try {
+    return await findConversation(desk, given);
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound) throw error;
+    const id = (await namedByTenant(desk.config, given)) ?? given;
+    if (!ID_PATTERN.test(id)) throw error;
+    return id;
+  }
+}
+
+export interface ScopeWanted {
+  readonly scope?: string;
+  readonly of?: string;
+}
+
+export const SCOPE = ['[scope]', 'whose memory (default: "default")'] as const;
+export const OF_CONVERSATION = ['--of <conversation>', 'the scope of this conversation'] as const;
+
+/** Of an agent that names none, and of conversations that name no agent. */
+const DEFAULT_SCOPE = 'default';
+
+export async function openScope(desk: CommandSession, { scope, of }: ScopeWanted): Promise<ScopeMemory> {
+  if (scope !== undefined && of !== undefined) throw new CliError('a scope and --of name two memories: write one of them', EXIT.usage);
+  return desk.client.scope(of === undefined ? (scope ?? DEFAULT_SCOPE) : await readScope(desk, of));
+}
+
+async function readScope(desk: CommandSession, given: string): Promise<string> {
+  const id = await findConversation(desk, given);
+  const { scope } = await desk.withSlowNotice(`asking ${id} for its scope`, desk.client.key(id));
+  desk.output.note(`the scope of ${id} is ${scope}`);
+  return scope;
 }

@@ -1,7 +1,7 @@
 /** Options that every command has, with the names and the meanings that they have in the `temporal` program. */
 import { Option, type Command } from 'commander';
 
-export type OutputFormat = 'text' | 'json' | 'jsonl';
+export type OutputFormat = 'text' | 'json';
 export type ColorWish = 'auto' | 'always' | 'never';
 export type TimeFormat = 'relative' | 'iso' | 'raw';
 
@@ -18,8 +18,6 @@ export interface GlobalOptions {
   readonly trust: boolean;
 }
 
-const GROUP = 'Global options:';
-
 /** A function, since an option object belongs to one command. */
 function globalOptions(): Option[] {
   return [
@@ -33,7 +31,7 @@ function globalOptions(): Option[] {
     new Option('--tls-key-path <path>', 'its key (TEMPORAL_TLS_CLIENT_KEY_PATH)'),
     new Option('--tls-ca-path <path>', "certificate of the server's authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
     new Option('--tls-server-name <name>', 'name in its certificate (TEMPORAL_TLS_SERVER_NAME)'),
-    new Option('-o, --output <format>', 'how data is printed').choices(['text', 'json', 'jsonl']).default('text'),
+    new Option('-o, --output <format>', 'how data is printed').choices(['text', 'json']).default('text'),
     new Option('--color <when>', 'colours; NO_COLOR and FORCE_COLOR are honoured').choices(['auto', 'always', 'never']).default('auto'),
     new Option('-q, --quiet', 'data and errors only'),
     new Option('--time-format <format>', 'of times in text').choices(['relative', 'iso', 'raw']).default('relative'),
@@ -55,22 +53,28 @@ const VARIABLES: Readonly<Record<string, string>> = {
   tlsServerName: 'TEMPORAL_TLS_SERVER_NAME',
 };
 
-/** Where a command has its own use of a letter or a name, its own comes first: `list -q` is a query, as in `temporal`. */
-export function addGlobalOptions(command: Command, { isHidden }: { readonly isHidden: boolean }): void {
+/** Where a command uses a letter or a name itself, that comes first: `list -q` is a query, as in `temporal`. `help all` alone shows these. */
+export function addGlobalOptions(command: Command): void {
   for (const option of globalOptions()) {
     if (command.options.some(({ long }) => long === option.long)) continue;
     const isShortTaken = option.short !== undefined && command.options.some(({ short }) => short === option.short);
     if (isShortTaken) option.short = undefined;
     if (isShortTaken) option.flags = option.flags.replace(/^-\w, /, '');
-    command.addOption(option.helpGroup(GROUP).hideHelp(isHidden));
+    command.addOption(option.hideHelp());
   }
 }
 
-/** What is said after the command's name counts before what is said ahead of it. */
+export function describeGlobalOptions(): string {
+  return globalOptions()
+    .map(({ flags, description }) => `  ${flags.padEnd(26)} ${description}`)
+    .join('\n');
+}
+
+/** What stands after the command's name counts before what stands ahead of it. */
 export function readGlobalOptions(program: Command, command: Command): GlobalOptions {
   const read = (name: string): unknown => {
-    const said = [command, program].find((one) => one.getOptionValueSource(name) === 'cli');
-    return (said ?? command).getOptionValue(name) as unknown;
+    const given = [command, program].find((one) => one.getOptionValueSource(name) === 'cli');
+    return (given ?? command).getOptionValue(name) as unknown;
   };
   const temporal = Object.entries(VARIABLES).flatMap(([name, variable]) => {
     const value = read(name);

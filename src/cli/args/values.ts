@@ -1,14 +1,14 @@
-/** What stands in arguments: times, amounts, turns, JSON. */
-import { InvalidArgumentError } from 'commander';
-import { turnId } from '../../records/identity.js';
-import { CliError, EXIT } from '../terminal/exit.js';
+/** What stands in arguments: times, amounts, turns, JSON, and words that were mistyped. */
 import { readFile } from 'node:fs/promises';
-import type { JsonObject, JsonValue } from '../../records/message.js';
 import { resolve } from 'node:path';
 import { text as allOf } from 'node:stream/consumers';
-import type { Surroundings } from '../session/surroundings.js';
+import { InvalidArgumentError, type Command } from 'commander';
+import type { Surroundings } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { errorMessage } from '../../platform/errors.js';
 import { isRecord } from '../../platform/json.js';
+import { turnId } from '../../records/identity.js';
+import type { JsonObject, JsonValue } from '../../records/message.js';
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -58,20 +58,12 @@ export function parseTokens(text: string): number {
   return count;
 }
 
-/** `7` or `turn_0007`, as people write a turn. */
+/** `7`, `turn_7` or `turn_0007`, as people write a turn. */
 export function toTurn(text: string): string {
   const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
   if (digits === undefined)
     throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 7 or turn_0007`, EXIT.usage);
   return turnId(Number(digits));
-}
-
-/** A turn as people type it: `3`, `turn_3`, `turn_0003`. */
-export function turnName(text: string): string {
-  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
-  if (digits === undefined)
-    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 3 or turn_0003`, EXIT.usage);
-  return `turn_${digits.padStart(4, '0')}`;
 }
 
 /** Where a value may be that is not written out: on stdin, or in a file. */
@@ -104,4 +96,52 @@ async function readGiven({ cwd }: Sources, option: string, path: string): Promis
   } catch (cause) {
     throw new CliError(`cannot read ${path} for ${option}: ${errorMessage(cause)}`, EXIT.usage, { cause });
   }
+}
+
+/** Which known word a mistyped one was meant to be. */
+export function nearest<Word extends string>(word: string, known: readonly [Word, ...Word[]]): Word {
+  const ranked = known.map((name) => ({ name, distance: editDistance(word, name) }));
+  return ranked.reduce((best, other) => (other.distance < best.distance ? other : best)).name;
+}
+
+/** The nearest one, or none when all are too far to be a slip of the fingers. */
+export function nearestSlip(word: string, known: readonly string[]): string | undefined {
+  const [first, ...others] = known;
+  if (first === undefined) return undefined;
+  const found = nearest(word, [first, ...others]);
+  return editDistance(word, found) <= Math.max(1, Math.floor(found.length * 0.4)) ? found : undefined;
+}
+
+/** A swap of neighbours counts as one. */
+function editDistance(a: string, b: string): number {
+  const [left, right] = [[...a], [...b]];
+  let before: number[] = [];
+  let row = Array.from({ length: right.length + 1 }, (_, at) => at);
+  for (const [i, letter] of left.entries()) {
+    const next = [i + 1];
+    for (const [j, other] of right.entries()) {
+      const plain = Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, (row[j] ?? 0) + (letter === other ? 0 : 1));
+      const isSwap = i > 0 && j > 0 && letter === right[j - 1] && left[i - 1] === other;
+      next.push(isSwap ? Math.min(plain, (before[j - 1] ?? 0) + 1) : plain);
+    }
+    before = row;
+    row = next;
+  }
+  return row[right.length] ?? 0;
+}
+
+/** `perdura shwo conv_1` is a slip, not a message that costs money: without the word `chat` the first word must be a command. */
+export function refuseStrayWords(words: readonly string[], isPrint: boolean, program: Command, command: Command): void {
+  const isNamed = program.args[0] === command.name();
+  const word = words[0];
+  if (isNamed || isPrint || word === undefined) return;
+  const meant = nearestSlip(
+    word,
+    program.commands.map((one) => one.name()),
+  );
+  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+  throw new CliError(
+    `there is no command ${word}${hint === '' ? ';' : `${hint}`} \`perdura --help\` lists all, and \`perdura chat\` or -p takes words to say`,
+    EXIT.usage,
+  );
 }

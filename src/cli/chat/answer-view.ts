@@ -29,7 +29,7 @@ export interface ViewOptions {
   readonly width: number;
   /** Turns before it ended before we came: their events are not drawn. */
   readonly from?: string;
-  /** The person's own messages stand on the screen already. */
+  /** The person's messages stand on the screen already. */
   readonly isOurs: (messageId: string) => boolean;
   /** Somebody else shows what waits for a person, with its arguments. */
   readonly showsAsked?: boolean;
@@ -41,14 +41,14 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
   let current: string | undefined;
   /** What was drawn of it. */
   let view = EMPTY_VIEW;
-  let held = false;
+  let isHeld = false;
   /** The current turn has a message and no more: it may have been withdrawn, and then nothing reports its end. */
   let isOnlyAnnounced = false;
 
   const note = (text: string): void => drawing.note(`  ${toTerminalLine(text, options.width - 2)}`);
 
   const draw = (event: TurnEvent): void => {
-    if (held && (event.kind === 'text' || event.kind === 'thinking')) return;
+    if (isHeld && (event.kind === 'text' || event.kind === 'thinking')) return;
     const before = view;
     view = withEvent(before, event);
     for (const change of changesBetween(before, view)) {
@@ -84,7 +84,7 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         return end(event.turn, event.result);
       case 'resync':
         // The result brings the whole.
-        held = true;
+        isHeld = true;
         return;
       case 'message':
         if (!options.isOurs(event.messageId)) drawing.note(`› ${toTerminalLine(event.preview, 200)}`);
@@ -106,7 +106,7 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
     sayHowItEnded(result);
     finished.add(turn);
     waiting.delete(turn);
-    held = false;
+    isHeld = false;
     current = undefined;
     view = EMPTY_VIEW;
     const next = [...waiting.keys()].map((one) => ({ turn: one })).sort(byTurn)[0]?.turn;
@@ -157,11 +157,11 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         const { textRef: _, ...inFull } = result;
         draw({ kind: 'turn-finished', turn, result: wholeText === undefined ? result : { ...inFull, text: wholeText } });
       }
-      // Each reset is one of its own, without a turn.
+      // Each reset is separate, without a turn.
       if (result.turnId === null) finished.delete(turn);
     },
     hold() {
-      held = true;
+      isHeld = true;
     },
     isFinished: (turn) => finished.has(turn),
   };

@@ -1,22 +1,21 @@
-/** What the commands of the chat answer. None of them is said to the agent. */
+/** What the commands of the chat answer. None of them goes to the agent. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
-import { keptInWords } from '../actions/answer-again.js';
-import { modelInWords } from '../actions/control.js';
+
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
-import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { outcomeInWords } from '../views/context-meter.js';
-import { countOf, formatDuration } from '../views/quantities.js';
+import { textOfDrawn, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { describeOutcome } from '../views/context.js';
+import { countOf, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
-import { renderFound } from '../views/search.js';
-import { loadMeasure } from '../views/table.js';
+import { renderFound } from '../views/memory.js';
+import { loadMeasure, renderTable, type Column } from '../views/table.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 
 /** The card of `/status`. */
@@ -36,7 +35,7 @@ export function statusCard(id: string, status: Status): string {
     ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
     ['context', `${count(context.tokens)} tokens${share}`],
     ['last turn', status.lastError && `${status.lastError.type}: ${status.lastError.message}`],
-    ['used', usageInWords(usage)],
+    ['used', describeUsage(usage)],
     ['history', `${countOf(status.historyEvents, 'event')} in this run`],
     [
       'refused',
@@ -48,35 +47,30 @@ export function statusCard(id: string, status: Status): string {
 
 /** The table of `/cost`: the turns whose end this chat has seen, and the whole conversation. */
 export function costTable(turns: readonly TurnResult[], whole: Usage): string {
-  const row = (name: string, { inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string[] => [
-    name,
-    count(inputTokens),
-    count(cachedTokens),
-    count(outputTokens),
-    costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`,
-  ];
-  const rows = [
-    ['', 'in', 'cached', 'out', 'cost'],
-    ...turns.slice(-10).map((turn) => row(turn.turnId ?? 'reset', turn.usage)),
-    row('whole', whole),
-  ];
-  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((cells) => cells[at]?.length ?? 0))) ?? [];
-  return rows
-    .map((cells) => `  ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')}`)
-    .join('\n');
+  const rows = [...turns.slice(-10).map(({ turnId, usage }) => ({ name: turnId ?? 'reset', ...usage })), { name: 'whole', ...whole }];
+  const lines = renderTable(rows, COST_COLUMNS, { measure: (text) => text.length });
+  return lines.map((line) => `  ${textOfDrawn(line)}`).join('\n');
 }
 
-/** Ends the session. `reply` is what is answered, `how` what has become of what was said; undefined where nothing was. */
+const COST_COLUMNS: readonly Column<Usage & { readonly name: string }>[] = [
+  { title: '', cell: ({ name }) => name, rank: 0 },
+  { title: 'in', cell: ({ inputTokens }) => count(inputTokens), align: 'right', rank: 1 },
+  { title: 'cached', cell: ({ cachedTokens }) => count(cachedTokens), align: 'right', rank: 2 },
+  { title: 'out', cell: ({ outputTokens }) => count(outputTokens), align: 'right', rank: 3 },
+  { title: 'cost', cell: ({ costUsd }) => (costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`), align: 'right', rank: 4 },
+];
+
+/** Ends the session. `reply` is what is answered, `how` what has become of the messages; undefined where there were none. */
 export async function resetNow({ client, id }: ChatSession): Promise<{ readonly reply: string; readonly how: string | undefined }> {
   const began = Date.now();
   const { reply, consolidation } = await client.reset(id);
   const took = Date.now() - began;
-  if (consolidation !== 'raw-fallback') return { reply, how: consolidationInWords(consolidation, took, false) };
-  return { reply, how: consolidationInWords(consolidation, took, await isStillOwed(client, id)) };
+  if (consolidation !== 'raw-fallback') return { reply, how: describeConsolidation(consolidation, took, false) };
+  return { reply, how: describeConsolidation(consolidation, took, await isStillOwed(client, id)) };
 }
 
 /** A raw fallback is written when the memory was late, and when no answer of the model was of use. */
-export function consolidationInWords(consolidation: Consolidation, tookMs: number, isOwed: boolean): string | undefined {
+export function describeConsolidation(consolidation: Consolidation, tookMs: number, isOwed: boolean): string | undefined {
   switch (consolidation) {
     case 'model':
       return 'long-term memory has it now';
@@ -89,7 +83,7 @@ export function consolidationInWords(consolidation: Consolidation, tookMs: numbe
   }
 }
 
-/** Where no worker answers, it is: what a conversation is owed is kept until it is done. */
+/** Where no worker answers, it is: what memory owes a conversation stays until it is done. */
 async function isStillOwed(client: ChatSession['client'], id: string): Promise<boolean> {
   const look = async (): Promise<boolean> => {
     const { scope, window } = await client.status(id);
@@ -99,28 +93,28 @@ async function isStillOwed(client: ChatSession['client'], id: string): Promise<b
   return withTimeoutFallback(look(), true, 2000).catch(() => true);
 }
 
-/** Answers a turn anew; with a text, that is said in its place. The note says where the old one is. */
+/** Answers a turn anew; with a text, that takes its place. The note tells where the old one is. */
 export async function answerAgain(
   { client, id, output }: ChatSession,
   { turn, text, ...options }: { readonly turn?: string; readonly text?: string } & AnswerAgainOptions,
 ): Promise<TurnResult> {
   const done = text === undefined ? await client.retry(id, options) : await client.edit(id, text, { turn, ...options });
-  output.note(`(${keptInWords(id, done)})`);
+  output.note(`(${describeBranch(id, done)})`);
   return done;
 }
 
 const CHAT_HITS = 5;
 
-/** It is not said to the agent. */
+/** It does not go to the agent. */
 export async function searchNow({ client, id, output }: ChatSession, question: string): Promise<StyledLine[]> {
   if (question === '') throw new CliError('write what to look for behind it: /search QUESTION', EXIT.usage);
   const { scope } = await client.status(id);
   const notes: string[] = [];
   const found = await client.scope(scope).search(question, { limit: CHAT_HITS, onNote: (note) => notes.push(note) });
   if (found.length === 0) notes.push(`nothing that was said in ${scope} fits`);
-  const said = notes.map((text): StyledLine => [{ text, style: 'dim' }]);
+  const below = notes.map((text): StyledLine => [{ text, style: 'dim' }]);
   const hits = renderFound(found, { width: output.width(), timeFormat: 'relative', now: Date.now(), measure: await loadMeasure() });
-  return [...hits, ...said];
+  return [...hits, ...below];
 }
 
 export async function rename({ client, id }: ChatSession, title: string): Promise<string> {
@@ -131,8 +125,8 @@ export async function rename({ client, id }: ChatSession, title: string): Promis
 
 export async function compactNow({ client, id }: ChatSession): Promise<string> {
   const outcome = await client.compact(id);
-  if (outcome.kind === 'failed') throw new CliError(outcomeInWords(outcome), EXIT.failed);
-  return outcomeInWords(outcome);
+  if (outcome.kind === 'failed') throw new CliError(describeOutcome(outcome), EXIT.failed);
+  return describeOutcome(outcome);
 }
 
 /** Never overwrites what somebody else wrote under that name. */
@@ -153,13 +147,13 @@ export async function exportMarkdown({ client, id, config }: ChatSession, file: 
 /** Without a name it says which answers. */
 export async function chooseModel({ client, id }: ChatSession, name: string): Promise<string> {
   if (name !== '') await client.setModel(id, name === 'default' ? null : name);
-  const words = modelInWords(await client.status(id));
+  const words = describeModel(await client.status(id));
   return name === ''
     ? `${words}\n/model provider/name chooses another, /model default that of the agent`
     : `${words}, from the next call on`;
 }
 
-function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
+function describeUsage({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
   const cost = costUsd === null ? 'cost not known' : `$${costUsd.toFixed(4)}`;
   return `${count(inputTokens)} tokens in (${count(cachedTokens)} cached), ${count(outputTokens)} out, ${cost}`;
 }
@@ -189,5 +183,5 @@ export async function queueLine({ client, id }: ChatSession, text: string): Prom
     if (queued?.event.kind === 'message') return queued.event.turnId;
     await sleep(100);
   }
-  throw new CliError(`the line was sent to ${id}, and is not in its queue: \`perdura queue ${id}\` shows what is`, EXIT.failed);
+  throw new CliError(`the line was sent to ${id}, and is not in its queue: \`perdura debug queue ${id}\` shows what is`, EXIT.failed);
 }

@@ -1,25 +1,25 @@
 /** What a line that begins with `/` means in the chat: one table for the terminal, for piped lines, for `/help`, for Tab and for docs. */
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { knownModels } from '../../models/known-models.js';
-import { nearest } from '../args/nearest.js';
-import { turnName } from '../args/values.js';
+import { nearest, toTurn } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
 import { compactNow, costTable, exportMarkdown, chooseModel, rename, searchNow, setMode, statusCard } from './chat-actions.js';
 import type { ChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
-import { renderMeter } from '../views/context-meter.js';
+import { renderContext } from '../views/context.js';
+import { loadMeasure } from '../views/table.js';
 import { renderStep } from '../views/control.js';
 
-/** What the commands act on: a terminal and piped lines each have their own. */
+/** What the commands act on: a terminal and piped lines each have theirs. */
 export interface ChatControls {
   readonly session: ChatSession;
   /** The turns whose end this chat has seen. */
   readonly seen: readonly TurnResult[];
   /** What waits for the person; absent where a line is taken only when the answer before it is there, and nothing waits by then. */
   readonly people?: Pick<ChatPeople, 'decide' | 'offerAlways' | 'showAll'>;
-  /** Shows what a command was asked for. */
+  /** Shows what a command answers. */
   answer(text: string): void;
   send(text: string): void | Promise<void>;
   /** Without a text the last turn is answered anew. */
@@ -54,21 +54,21 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     name: '/approve',
     argument: '[NOTE]',
     meaning: 'let the call run that waits for your approval; c2 before the note names one of several',
-    run: async (chat, argument) => chat.session.output.note(await peopleOf(chat, '/approve').decide('approve', argument)),
+    run: async (chat, argument) => chat.session.output.note(await requirePeople(chat, '/approve').decide('approve', argument)),
   },
   {
     name: '/deny',
     argument: '[NOTE]',
     meaning: 'do not let it run, or give no answer; the agent reads the note',
-    run: async (chat, argument) => chat.session.output.note(await peopleOf(chat, '/deny').decide('deny', argument)),
+    run: async (chat, argument) => chat.session.output.note(await requirePeople(chat, '/deny').decide('deny', argument)),
   },
   {
     name: '/always',
     argument: '[CALL]',
     meaning: 'let the call run that waits, and the same call from now on; shown before it is saved. The line `a` does it too',
-    run: (chat, argument) => peopleOf(chat, '/always').offerAlways(argument),
+    run: (chat, argument) => requirePeople(chat, '/always').offerAlways(argument),
   },
-  { name: '/approvals', meaning: 'what waits for you, again', run: (chat) => peopleOf(chat, '/approvals').showAll() },
+  { name: '/approvals', meaning: 'what waits for you, again', run: (chat) => requirePeople(chat, '/approvals').showAll() },
   {
     name: '/status',
     meaning: 'what the conversation does and has used',
@@ -77,7 +77,8 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/context',
     meaning: 'what the model sees, and how much still fits',
-    run: async ({ session: { client, id, output } }) => draw(output, renderMeter(await client.context(id), output.width())),
+    run: async ({ session: { client, id, output } }) =>
+      draw(output, renderContext(await client.context(id), { width: output.width(), measure: await loadMeasure() })),
   },
   {
     name: '/compact',
@@ -160,17 +161,17 @@ const NAMES = CHAT_COMMANDS.map(({ name }) => name) as [string, ...string[]];
  */
 export function readChatLine(line: string): ChatLine {
   if (line.trim() === '') return { kind: 'nothing' };
-  const [, said, argument = ''] = /^(\/[a-z?-]+)(?:[ \t]+(.*?))?\s*$/i.exec(line) ?? [];
-  if (said === undefined) return { kind: 'message', text: line.trim() };
-  const word = said.toLowerCase();
-  const command = CHAT_COMMANDS.find(({ name, alias }) => name === word || alias === word);
+  const [, name, argument = ''] = /^(\/[a-z?-]+)(?:[ \t]+(.*?))?\s*$/i.exec(line) ?? [];
+  if (name === undefined) return { kind: 'message', text: line.trim() };
+  const word = name.toLowerCase();
+  const command = CHAT_COMMANDS.find((one) => one.name === word || one.alias === word);
   if (command === undefined) return { kind: 'unknown-command', name: word, nearest: nearest(word, NAMES) };
   if (argument !== '' && command.argument === undefined) return { kind: 'stray-words', name: command.name };
   return { kind: 'command', command, argument };
 }
 
 /** Why a line that looked like a command was not taken. */
-export function refusalOf(line: Extract<ChatLine, { kind: 'unknown-command' | 'stray-words' }>): string {
+export function explainRefusal(line: Extract<ChatLine, { kind: 'unknown-command' | 'stray-words' }>): string {
   const escape = 'a blank before the slash makes it a message';
   if (line.kind === 'stray-words') return `${line.name} takes no words; ${escape}`;
   return `there is no ${line.name}; the nearest is ${line.nearest}, and /help lists all; ${escape}`;
@@ -188,8 +189,8 @@ function helpText(): string {
 
 /** What Tab makes of the beginning of a line, as `readline` asks: what begins so of the commands, or of what one takes; in a message it is a tab. */
 export function completeChatLine(line: string): [completions: string[], replaced: string] {
-  const [, said, begun] = /^(\/[a-z?-]+)[ \t]+(\S*)$/i.exec(line) ?? [];
-  const choices = said && CHAT_COMMANDS.find(({ name }) => name === said.toLowerCase())?.choices?.();
+  const [, typed, begun] = /^(\/[a-z?-]+)[ \t]+(\S*)$/i.exec(line) ?? [];
+  const choices = typed && CHAT_COMMANDS.find(({ name }) => name === typed.toLowerCase())?.choices?.();
   if (choices && begun !== undefined) return [choices.filter((choice) => choice.startsWith(begun)), begun];
   if (!/^\/\S*$/.test(line)) return [['\t'], ''];
   const names = CHAT_COMMANDS.map(({ name, argument }) => (argument === undefined ? name : `${name} `));
@@ -201,14 +202,14 @@ function readEdit(argument: string): { readonly turn?: string; readonly text: st
   const [, turn, text = ''] = /^(?:(turn_\d+)[ \t]+)?(.*)$/i.exec(argument) ?? [];
   if (text.trim() === '' || /^turn_\d+$/i.test(text))
     throw new CliError('write what to say in its place: /edit TEXT, or /edit turn_3 TEXT', EXIT.usage);
-  return { text, ...(turn !== undefined && { turn: turnName(turn.toLowerCase()) }) };
+  return { text, ...(turn !== undefined && { turn: toTurn(turn.toLowerCase()) }) };
 }
 
 function draw(output: Output, lines: readonly StyledLine[]): void {
   for (const line of lines) output.draw(line);
 }
 
-function peopleOf({ people, session }: ChatControls, name: string): NonNullable<ChatControls['people']> {
+function requirePeople({ people, session }: ChatControls, name: string): NonNullable<ChatControls['people']> {
   if (people !== undefined) return people;
   throw new CliError(
     `${name} is for a chat at a terminal; here \`perdura approvals ${session.id}\` shows what waits and how to decide`,

@@ -73,8 +73,8 @@ export function createFoot({ screen, editor, words, widthOf, moves, dim }: FootO
 
 /** What is typed has the first claim on the room, by its end; what is awaited gets the rest. */
 export function footRow(words: string, typed: string, columns: number, widthOf: (text: string) => number): string {
-  const said = toTerminalText(typed).replace(/\s+/g, ' ');
-  const tail = said === '' ? '' : `› ${fit(said, Math.max(columns - 12, 6), widthOf, 'end')}`;
+  const text = toTerminalText(typed).replace(/\s+/g, ' ');
+  const tail = text === '' ? '' : `› ${fit(text, Math.max(columns - 12, 6), widthOf, 'end')}`;
   const room = columns - (tail === '' ? 0 : widthOf(tail) + 2);
   const head = fit(toTerminalText(words).replace(/\s+/g, ' '), room, widthOf, 'beginning');
   return tail === '' ? head : `${head}  ${tail}`;
@@ -85,12 +85,12 @@ export function fit(text: string, columns: number, widthOf: (text: string) => nu
   if (widthOf(text) <= columns) return text;
   const parts = Array.from(new Intl.Segmenter().segment(text), ({ segment }) => segment);
   if (keep === 'end') parts.reverse();
-  const kept: string[] = [];
+  const shown: string[] = [];
   let used = 1;
   for (const part of parts) {
     used += widthOf(part);
     if (used > columns) break;
-    kept.push(part);
+    shown.push(part);
   }
-  return keep === 'end' ? `…${kept.reverse().join('')}` : `${kept.join('')}…`;
+  return keep === 'end' ? `…${shown.reverse().join('')}` : `${shown.join('')}…`;
 }

@@ -1,7 +1,7 @@
 /**
- * What waits for the person, in the chat: shown where it was asked, and decided on the line below.
+ * What waits for the person, in the chat: shown where it came up, and decided on the line below.
  *
- * 1. What waits is shown once, whole, before anything can be said to it; what has not been shown cannot be decided here.
+ * 1. What waits is shown once, whole, before it can be answered; what has not been shown cannot be decided here.
  * 2. A decision names the hash of the arguments that were shown: it counts for these alone.
  * 3. What is allowed for good is shown as it would be saved, and the next line says whether it is.
  * 4. A line is the answer to a question only when a question is the oldest that waits and the line says so.
@@ -13,7 +13,7 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { askedLines, questionIn, shownName, standingLines, standingRefusal } from '../views/approvals.js';
+import { renderQuestion, questionIn, shownName, renderStanding, standingRefusal } from '../views/approvals.js';
 import { formatTime } from '../views/quantities.js';
 
 export interface ChatPeople {
@@ -25,7 +25,7 @@ export interface ChatPeople {
   question(): Pending | undefined;
   /** How many that were shown wait. */
   count(): number;
-  /** `/approve [CALL] [note]` and `/deny [CALL] [note]`. Answers what is said of it. */
+  /** `/approve [CALL] [note]` and `/deny [CALL] [note]`. Answers what is shown for it. */
   decide(verb: 'approve' | 'deny', argument: string): Promise<string>;
   answer(question: Pending, text: string): Promise<string>;
   /** `/always [CALL]`: shows what would be saved; the next line says yes to it. */
@@ -86,13 +86,13 @@ export function createChatPeople({ client, id, output, config }: Pick<ChatSessio
   const offer = (one: Pending): void => {
     const refusal = standingRefusal(one);
     if (refusal !== undefined) throw new CliError(refusal, EXIT.usage);
-    for (const line of standingLines(one, 'in this conversation, until /new')) output.say(line);
+    for (const line of renderStanding(one, 'in this conversation, until /new')) output.say(line);
     output.say('  y saves it; agent saves it for all conversations of this agent, in its agent.json; any other line saves nothing');
     offered = one;
   };
   const saveForAgent = async ({ conversation, tool, arguments: given }: Pending): Promise<void> => {
     const { agent } = await client.status(conversation);
-    const { allowInAgent } = await import('../trust/agent-rule.js');
+    const { allowInAgent } = await import('../trust/agent-trust.js');
     const file = await allowInAgent(config, agent, { tool, exactly: given as JsonObject, policy: 'allow' });
     output.note(`(written into ${file})`);
   };
@@ -172,7 +172,7 @@ function card(one: Pending, id: string): string[] {
         : `/approve ${short} [note] or /deny ${short} [note]${one.mayAlways ? ', or a to allow it from now on' : ''}; other lines wait until then`;
   return [
     head,
-    ...askedLines(one).map((line) => `    ${line}`),
+    ...renderQuestion(one).map((line) => `    ${line}`),
     ...(why === undefined ? [] : [`  why: ${toTerminalLine(why, 500)}`]),
     `  ${how} · expires ${formatTime(expiresAt, 'relative', Date.now())}`,
   ];

@@ -1,17 +1,21 @@
 /** What the chat is about: one conversation, and what the command knows of it. */
-import { ClientError } from '../../client/errors.js';
-import type { PerduraClient } from '../../client.js';
-import type { Config } from '../../config.js';
-import type { Status } from '../../conversation/protocol/contract.js';
-import { answerText, isFromPerson, shownText } from '../../records/message.js';
-import { refuseUnusableAgent } from '../services/known-agent.js';
-import { rememberLastConversation } from './last-conversation.js';
-import type { Output } from '../terminal/output.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import { refuseUnusableAgent } from '../services/before-start.js';
 import type { Services } from '../services/services.js';
 import { withSlowNotice } from '../session/with-progress.js';
-import { reasonOf } from '../../insight/turns.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import type { Person } from '../terminal/input.js';
+import type { Output } from '../terminal/output.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
+import type { PerduraClient } from '../../client.js';
+import { ClientError } from '../../client/errors.js';
+import type { Config } from '../../config.js';
+import { ID_PATTERN, type Status } from '../../conversation/protocol/contract.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
+import { reasonOf } from '../../insight/turns.js';
+import { answerText, isFromPerson, shownText } from '../../records/message.js';
 
 export interface ChatSession {
   readonly client: PerduraClient;
@@ -48,15 +52,15 @@ export async function openSession(
     readonly mode?: ControlMode;
     /** US dollars. */
     readonly budget?: number;
-    /** Of the agent, where the worker is of this very folder: a conversation that has none of its own goes by it. */
+    /** Of the agent, where the worker is of this very folder: a conversation that names none goes by it. */
     readonly ownModel?: string;
     /** Its one message gives it no title. */
     readonly isOneShot?: boolean;
-    readonly linkOf?: (id: string) => string | undefined;
+    readonly findLink?: (id: string) => string | undefined;
     readonly watchWorker?: Services['watchWorker'];
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, mode, budget, isOneShot, ownModel, linkOf, watchWorker } = options;
+  const { resume, agent, model, mode, budget, isOneShot, ownModel, findLink, watchWorker } = options;
   let openTurns: readonly string[] = [];
   let answersNext = resume === undefined ? (model ?? ownModel) : undefined;
   let isStepped = mode === 'stepping';
@@ -68,7 +72,7 @@ export async function openSession(
       ...(isOneShot && { autoTitle: false }),
       agent,
       model,
-      // An agent's own default would leave it waiting for a step.
+      // An agent's default would leave it waiting for a step.
       mode: isOneShot ? (mode ?? 'auto') : mode,
       ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }),
     }));
@@ -77,7 +81,7 @@ export async function openSession(
     wasOpen = await openAgain(client, output, id);
     const status = await client.status(id);
     isStepped = status.mode === 'stepping';
-    openTurns = openTurnsOf(status);
+    openTurns = listOpenTurns(status);
     answersNext = status.model ?? undefined;
     if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
     if (agent !== undefined || model !== undefined || budget !== undefined)
@@ -89,7 +93,7 @@ export async function openSession(
     config,
     output,
     id,
-    link: linkOf?.(id),
+    link: findLink?.(id),
     ...(watchWorker && { watchWorker }),
     ...(answersNext !== undefined && { model: answersNext }),
     isNew: resume === undefined,
@@ -120,7 +124,7 @@ async function openAgain(client: PerduraClient, output: Output, id: string): Pro
 }
 
 /** `turns` have ended, `turn` is the latest: what lies between is running or queued. */
-export function openTurnsOf(status: Status): readonly string[] {
+export function listOpenTurns(status: Status): readonly string[] {
   if (status.phase === 'idle' && status.queued === 0) return [];
   const count = Math.max(status.turn - status.turns, 0);
   return Array.from({ length: count }, (_, at) => `turn_${String(status.turns + 1 + at).padStart(4, '0')}`);
@@ -133,7 +137,7 @@ export async function recap(session: ChatSession): Promise<void> {
   if (question?.message.role !== 'user') return;
   session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
   const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry.message) !== '');
-  if (answer !== undefined) session.output.note(endOf(answerText(answer.message)));
+  if (answer !== undefined) session.output.note(takeEnd(answerText(answer.message)));
   const end = (await session.client.turnEnds(session.id)).find(({ turn }) => turn === question.turn);
   const why = end === undefined ? undefined : reasonOf(end);
   if (why !== undefined) session.output.problem(why);
@@ -143,9 +147,62 @@ export async function recap(session: ChatSession): Promise<void> {
 const RECAP = 2000;
 
 /** The end of a long text from where a paragraph, a line or a word of it begins. */
-function endOf(text: string): string {
+function takeEnd(text: string): string {
   if (text.length <= RECAP) return text;
   const end = text.slice(-RECAP);
   const start = [/\n\n+/, /\n/, /\s+/].map((border) => border.exec(end.slice(0, RECAP / 2))).find((found) => found !== null);
   return `… (\`/export\` writes all of it)\n${end.slice(start === undefined ? 0 : start.index + start[0].length)}`;
+}
+
+export function readLastConversation(cwd: string): string {
+  const id = readFile(lastConversationFile(cwd));
+  if (id !== undefined && ID_PATTERN.test(id)) return id;
+  throw new CliError('cannot go on with the last conversation: there is none in this folder; leave out -c to begin one', EXIT.notFound);
+}
+
+export function rememberLastConversation(cwd: string, id: string): void {
+  mkdirSync(dirname(lastConversationFile(cwd)), { recursive: true });
+  writeFileAtomic.sync(lastConversationFile(cwd), `${id}\n`);
+}
+
+function lastConversationFile(cwd: string): string {
+  return join(cwd, '.perdura', 'last-conversation');
+}
+
+function readFile(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** `-r` without an id: which conversation to go on with. */
+
+const MOST = 50;
+
+/** Asks the person at the terminal. */
+export async function pickConversation(client: PerduraClient, { input, stderr }: Person): Promise<string> {
+  const columns = stderr.columns || 80;
+  const open = (await client.list({ limit: MOST })).filter((one) => one.running);
+  if (open.length === 0) throw new CliError('there is no conversation to go on with; leave out -r to begin one', EXIT.notFound);
+  const { select, isCancel } = await import('@clack/prompts');
+  const chosen = await select({
+    message: toTerminalLine('Which conversation?', Math.max(columns - 4, 10)),
+    maxItems: 10,
+    input,
+    output: stderr,
+    options: open.map((one) => ({ value: one.id, label: toLabel(one, Math.max(columns - 18, 10)) })),
+  });
+  if (isCancel(chosen)) throw new CliError('none chosen', EXIT.interrupted);
+  return chosen;
+}
+
+/** One row, whatever the title holds. */
+function toLabel(
+  one: { readonly id: string; readonly agent: string | null; readonly title: string | null; readonly startedAt: Date },
+  columns: number,
+): string {
+  const when = one.startedAt.toISOString().slice(0, 16).replace('T', ' ');
+  return toTerminalLine(`${one.title ?? one.id}  ${one.agent ?? ''}  ${when}`, columns);
 }

@@ -2,7 +2,7 @@
  * The chat of a person at a terminal.
  *
  * 1. Ctrl+C: the first stops the answer, the second leaves, however long after; a line in between starts the count again.
- * 2. What is said while an answer comes is sent at once and waits in the conversation's own queue.
+ * 2. What is typed while an answer comes is sent at once and waits in the conversation's queue.
  * 3. Leaving stops waiting, never the conversation.
  * 4. Colours, Markdown and the row that moves are for a terminal that can have them; any other gets the plain text.
  */
@@ -13,23 +13,23 @@ import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { createAnswerView, type AnswerView } from './answer-view.js';
 import { answerAgain, resetNow } from './chat-actions.js';
-import { completeChatLine, readChatLine, refusalOf, type ChatControls, type ChatLine } from './chat-commands.js';
+import { completeChatLine, readChatLine, explainRefusal, type ChatControls, type ChatLine } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
 import type { WorkerChange } from '../services/worker-process.js';
 import type { ChatSession } from './chat-session.js';
-import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../session/with-progress.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** How long the feed is waited for once the result is there. */
 const FEED_PATIENCE = 500;
 
-/** The feed brings what was said before so soon. */
+/** The feed brings earlier events so soon. */
 const QUIET_MS = 300;
 
-/** A conversation that says nothing for so long is asked what it does. */
+/** The status of a conversation that is silent for so long is read. */
 const SILENCE = 3000;
 
 /** Runs until the person leaves or `leave` is aborted. */
@@ -167,7 +167,7 @@ export async function chatInTerminal(
         const taken = people.take(line.text);
         if (taken !== undefined) {
           taken.then(
-            (said) => said !== '' && output.note(said),
+            (text) => text !== '' && output.note(text),
             (error: unknown) => output.problem(errorMessage(error)),
           );
           return showFoot();
@@ -179,7 +179,7 @@ export async function chatInTerminal(
       }
       case 'unknown-command':
       case 'stray-words':
-        return output.problem(refusalOf(line));
+        return output.problem(explainRefusal(line));
       case 'command':
         // What was offered for good is not saved by a line that comes after another one.
         void people.take('')?.then(output.note, () => undefined);
@@ -217,7 +217,7 @@ export async function chatInTerminal(
     foot.setWaiting(waitingFor > 0 || away !== undefined);
     showOnceQuiet();
   };
-  /** What the dead worker had said is drawn first; it is said anew, so that its last line may end anywhere. */
+  /** What the dead worker had written is drawn first; it is written anew, so that its last line may end anywhere. */
   const showOnceQuiet = (): void => {
     if (stop.aborted) return;
     if (Date.now() - heardAt < QUIET_MS) setTimeout(showOnceQuiet, QUIET_MS);
@@ -272,12 +272,12 @@ async function askWhenSilent(
   while (!stop.aborted) {
     await sleep(1000, undefined, { signal: stop }).catch(() => {});
     if (stop.aborted || !watcher.isSilent()) continue;
-    const asked = client.status(id).then(
+    const reading = client.status(id).then(
       (status) => watcher.onStatus(status),
       () => watcher.onTrouble('Temporal or its worker does not answer'),
     );
     // An answer that does not come is no reason to stay when the person leaves.
-    await Promise.race([asked, left]);
+    await Promise.race([reading, left]);
   }
 }
 

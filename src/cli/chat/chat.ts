@@ -4,14 +4,12 @@ import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import type { ChatSession } from './chat-session.js';
+import { readLastConversation, type ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { onInterrupt, onTermination } from '../terminal/interrupts.js';
+import { canAsk, onInterrupt, onTermination } from '../terminal/input.js';
 import { startCommands } from '../terminal/start-commands.js';
-import { readLastConversation } from './last-conversation.js';
 import type { CliContext } from '../session/context.js';
-import type { Input, Surroundings } from '../session/surroundings.js';
-import { canAsk } from '../terminal/ask.js';
+import type { Input, Surroundings } from '../session/context.js';
 import type { Services } from '../services/services.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
@@ -67,20 +65,20 @@ export async function chat(
       loadAhead(isTerminal);
       services = await startServices(config, { output, person: surroundings }, leave.signal);
     }
-    const { openClient } = await import('../session/with-client.js');
+    const { openClient } = await import('../session/connect.js');
     const place = services === undefined ? config : { ...config, taskQueue: services.taskQueue };
     client = await openClient(surroundings, place, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
 
     if (resume === true) {
-      const { pickConversation } = await import('./last-conversation.js');
+      const { pickConversation } = await import('./chat-session.js');
       resume = await pickConversation(client, surroundings);
     }
-    const linkOf = await linkTo(config, services);
+    const findLink = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
     const ownModel = services === undefined ? undefined : await modelHere(config, options.agent);
     const { agent, mode, budget } = options;
-    const wanted = { ownModel, isOneShot: text !== undefined, agent, mode, budget, linkOf, watchWorker: services?.watchWorker };
+    const wanted = { ownModel, isOneShot: text !== undefined, agent, mode, budget, findLink, watchWorker: services?.watchWorker };
     const session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
@@ -99,9 +97,9 @@ export async function chat(
   }
 }
 
-/** What is needed once the services have started is loaded while they do; what cannot be loaded is said when it is needed. */
+/** What is needed once the services have started is loaded while they do; what cannot be loaded is reported when it is needed. */
 function loadAhead(isTerminal: boolean): void {
-  const needed = [import('../session/with-client.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
+  const needed = [import('../session/connect.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
   Promise.all(needed).catch(() => undefined);
 }
 
@@ -119,11 +117,11 @@ async function modelHere(config: Config, agent = 'default'): Promise<string | un
   const { findUserConfig, needsStandIn } = await import('../../config.js');
   // It may name another folder of agents, and other providers.
   if (findUserConfig(config.cwd) !== undefined) return undefined;
-  const own = await loadAgent(agentsFolder(config), agent).then(
+  const model = await loadAgent(agentsFolder(config), agent).then(
     (loaded) => loaded.config.model ?? null,
     () => undefined,
   );
-  if (own !== null) return own;
+  if (model !== null) return model;
   return needsStandIn(config) ? undefined : config.model;
 }
 
@@ -135,13 +133,13 @@ async function linkTo(config: Config, services: Services | undefined): Promise<(
 }
 
 async function oneMessage(input: Input, print: string | true, words: readonly string[]): Promise<string> {
-  const { readOneMessage } = await import('./one-shot.js');
+  const { readOneMessage } = await import('./chat-lines.js');
   return readOneMessage(input, print === true ? joined(words) : [print, ...words].join(' '));
 }
 
 /** Nothing is started for a pipe in which nothing is. */
 async function refuseSilence(input: Input): Promise<void> {
-  const { endsEmpty } = await import('../terminal/standard-input.js');
+  const { endsEmpty } = await import('../terminal/input.js');
   if (!(await endsEmpty(input))) return;
   throw new CliError('nothing to say: stdin is empty. Pipe lines in, give a message as an argument, or run it in a terminal', EXIT.usage);
 }
@@ -164,14 +162,14 @@ async function talk(
   const firstMessage = joined(words);
   const { input, stderr, signals } = surroundings;
   if (text !== undefined) {
-    const { printOneAnswer } = await import('./one-shot.js');
+    const { printOneAnswer } = await import('./chat-lines.js');
     // One that was open before is somebody's, and stays so.
     const keep = options.keep === true || session.wasOpen;
     return printOneAnswer(session, { text, format: options.outputFormat, leave, keep, signals });
   }
   if (canAsk(surroundings)) {
     const { chatInTerminal } = await import('./chat-terminal.js');
-    if (!session.isNew) await recapOf(session);
+    if (!session.isNew) await showRecap(session);
     session.output.note('  /help lists what else there is\n');
     await chatInTerminal(session, { input: input as ReadStream, screen: stderr as WriteStream, firstMessage, leave: leave.signal });
     if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
@@ -181,16 +179,16 @@ async function talk(
   return chatInLines(session, { input, firstMessage, leave, signals });
 }
 
-async function recapOf(session: ChatSession): Promise<void> {
+async function showRecap(session: ChatSession): Promise<void> {
   const { recap } = await import('./chat-session.js');
   await recap(session);
 }
 
-/** A conversation in which nothing was said leaves no trace. */
+/** A conversation without a message leaves no trace. */
 async function tidyUp(session: ChatSession): Promise<void> {
   const { client, id } = session;
   if (!session.isNew) return;
-  // What was refused was not said.
+  // What was refused was not sent.
   const isEmpty =
     !session.wasSpoken() ||
     (await client.status(id).then(

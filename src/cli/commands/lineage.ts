@@ -1,78 +1,187 @@
-import type { Command } from 'commander';
-import { onConversation, runs } from './command.js';
-import { parseAmount, parseDuration, parseTokens } from '../args/values.js';
-import type { CliContext } from '../session/context.js';
+/** Turns answered again, and conversations that branch off, go back and go on. */
+import { Option } from 'commander';
+import type { AnsweredAgain, Begun } from '../../client.js';
+import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
+import { tenantOf } from '../../records/scope.js';
+import { findRemembered, findRunning } from '../args/find-conversation.js';
+import { parseAmount, parseDuration, parseTokens, readText, toTurn } from '../args/values.js';
+import { newName, splitName } from '../gateway/tenant-names.js';
+import { refuseUnusableAgent } from '../services/before-start.js';
+import {
+  awaitAnswer,
+  CONVERSATION,
+  type Answer,
+  type CommandFrame,
+  type CommandRow,
+  type CommandSession,
+  type OptionRow,
+} from '../session/command.js';
+import { updateWords } from '../session/connect.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { countOf, describeBranch, formatCount } from '../views/quantities.js';
 
-export function rewindCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'rewind', 'rewind a conversation to the end of an earlier turn')
-    .requiredOption('--to <turn>', 'the last turn that stays: its number')
-    .addHelpText('after', KEPT)
-    .action(runs(context, async () => (await import('../actions/lineage.js')).rewind));
+export interface BudgetWanted {
+  /** US dollars. */
+  readonly budget?: number;
+  readonly budgetTokens?: number;
 }
 
-const KEPT = `
-A turn that runs is stopped first; messages that wait are answered after it. What is cut is kept as a branch (show --branch, fork --at).
-What tools have done is not undone, what was paid stays paid, and numbers of turns go on. Facts that long-term memory has learnt stay.`;
-
-export function retryCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'retry', 'answer the last turn again; the old answer is kept as a branch')
-    .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same', parseDuration)
-    .addHelpText('after', AGAIN)
-    .action(runs(context, async () => (await import('../actions/answer-again.js')).retry));
+interface LifeOptions extends BudgetWanted {
+  readonly title?: string;
+  readonly agent?: string;
+  readonly scope?: string;
 }
 
-export function editCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'edit', 'replace the message of a turn; that turn and all later ones are kept as a branch')
-    .argument('<message>', 'the message in its place, or - for stdin')
-    .option('--turn <turn>', 'its number (default: the last)')
-    .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same', parseDuration)
-    .addHelpText('after', AGAIN)
-    .action(runs(context, async () => (await import('../actions/answer-again.js')).edit));
+interface ForkOptions extends LifeOptions {
+  readonly at: string;
+  readonly id?: string;
 }
 
-const AGAIN = `
-A turn that runs is stopped first. What tools have done is not undone: they may run again. Pictures of the old message stay with it.
+interface AgainOptions {
+  readonly turn?: string;
+  /** Milliseconds. */
+  readonly timeout?: number;
+}
+
+const TIMEOUT: OptionRow = [
+  '--timeout <duration>',
+  'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same',
+  parseDuration,
+];
+
+/** Of a conversation that goes on from another life. */
+const LIFE: readonly OptionRow[] = [
+  ['--title <text>', 'its title (default: as before)'],
+  ['--agent <name>', 'who answers in it (default: as before)'],
+  ['--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more'],
+  ['--budget <usd>', 'what it may cost in all, in US dollars (default: what is left)', parseAmount],
+  ['--budget-tokens <count>', 'how many tokens it may use in all (default: what is left)', parseTokens],
+];
+
+const AGAIN = `A turn that runs is stopped first. What tools have done is not undone: they may run again. Pictures of the old message stay with it.
 \`perdura show ID --branch N\` shows what was there before, and \`perdura fork ID --at\` one of its turns goes on from it.`;
 
-export function forkCommand(program: Command, context: CliContext): void {
-  program
-    .command('fork')
-    .description('start a conversation that begins with the turns of another one, up to one of them')
-    .argument('<id>', 'the conversation, or the beginning of its id: running, ended, or long out of Temporal')
-    .requiredOption('--at <turn>', 'the last turn that both share: its number, of a branch too')
-    .option('--id <id>', 'of the new conversation (default: one is made)')
-    .option('--title <text>', 'of the new conversation (default: that of the old one)')
-    .option('--agent <name>', 'who answers in it (default: as before)')
-    .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
-    .option('--budget <usd>', 'what it may cost in all, in US dollars (default: what is left of the old one’s)', parseAmount)
-    .option('--budget-tokens <count>', 'how many tokens it may use in all (default: what is left)', parseTokens)
-    .addHelpText('after', NOTHING_AGAIN)
-    .action(runs(context, async () => (await import('../actions/lineage.js')).fork));
+export const LINEAGE: readonly CommandRow[] = [
+  {
+    name: 'retry',
+    description: 'answer the last turn again; the old answer is kept as a branch',
+    args: [CONVERSATION],
+    options: [TIMEOUT],
+    help: AGAIN,
+    run: (frame, given: string, options: AgainOptions) =>
+      answerAgain(frame, given, options, ({ client }, id, signal) => client.retry(id, { signal })),
+  },
+  {
+    name: 'edit',
+    description: 'replace the message of a turn; that turn and all later ones are kept as a branch',
+    args: [CONVERSATION, ['<message>', 'the message in its place, or - for stdin']],
+    options: [['--turn <turn>', 'its number (default: the last)'], TIMEOUT],
+    help: AGAIN,
+    async run(frame, given: string, message: string, options: AgainOptions): Promise<Answer> {
+      const turn = options.turn === undefined ? undefined : toTurn(options.turn);
+      const text = await readText(frame.surroundings, message);
+      if (text.trim() === '') throw new CliError(`cannot edit ${turn ?? 'the last turn'} of ${given}: the message is empty`, EXIT.usage);
+      return answerAgain(frame, given, options, ({ client }, id, signal) => client.edit(id, text, { turn, signal }));
+    },
+  },
+  {
+    name: 'fork',
+    description: 'start a conversation that begins with the turns of another one, up to one of them',
+    args: [['<id>', 'the conversation, or the beginning of its id: running, ended, or long out of Temporal']],
+    options: [
+      new Option('--at <turn>', 'the last turn that both share: its number, of a branch too').makeOptionMandatory(),
+      ['--id <id>', 'of the new conversation (default: one is made)'],
+      ...LIFE,
+    ],
+    help: `No model is asked and no tool is run again, and nothing is copied: the new conversation reads the old one's turns where they are stored. So the
+old conversation cannot be deleted before the new one. Both have the same long-term memory. The old one goes on as if nothing had happened.`,
+    async run(frame, given: string, { at: turn, id: wanted, budget, budgetTokens, ...more }: ForkOptions): Promise<Answer> {
+      const at = toTurn(turn);
+      if (wanted !== undefined && !ID_PATTERN.test(wanted)) {
+        throw new CliError(`${JSON.stringify(wanted)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
+      }
+      const desk = await frame.open({ needsWorker: true });
+      await refuseUnusableAgent(desk.config, more.agent);
+      const from = await findRemembered(desk, given);
+      const tenant = await desk.client.key(from).then(
+        ({ scope }) => tenantOf(scope),
+        () => splitName(given)?.tenant,
+      );
+      const { id, publicId } = await newName(desk.config, tenant, wanted);
+      const start = { at, id, tenant, publicId, ...more, ...startBudget({ budget, budgetTokens }) };
+      const begun = await desk.withSlowNotice(`forking ${from} at ${at}`, desk.client.fork(from, start));
+      return answerBegun(begun, `begins with ${countTurns(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
+    },
+  },
+  {
+    name: 'rewind',
+    description: 'rewind a conversation to the end of an earlier turn',
+    args: [CONVERSATION],
+    options: [new Option('--to <turn>', 'the last turn that stays: its number').makeOptionMandatory()],
+    help: `A turn that runs is stopped first; messages that wait are answered after it. What is cut is kept as a branch (show --branch, fork --at).
+What tools have done is not undone, what was paid stays paid, and numbers of turns go on. Facts that long-term memory has learnt stay.`,
+    async run(frame, given: string, { to: turn }: { readonly to: string }): Promise<Answer> {
+      const to = toTurn(turn);
+      const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; it is rewound all the same' });
+      const id = await findRunning(desk, given);
+      const rewound = await desk.withSlowNotice(`rewinding ${id} to ${to}`, desk.client.rewind(id, to));
+      const { branch, cut } = rewound;
+      const what = cut === 0 ? `: nothing was cut` : ` again: ${formatCount(cut)} ${cut === 1 ? 'turn is' : 'turns are'} cut`;
+      return {
+        data: { id, ...rewound },
+        say: `${id} stands at the end of ${to}${what}`,
+        notes: [
+          ...(branch === null || cut === 0
+            ? []
+            : [`they are kept: \`perdura show ${id} --branch ${branch}\`, and \`perdura fork ${id} --at\` one of them`]),
+          ...(cut > 0 ? ['what long-term memory has learnt from the cut turns stays; `perdura memory forget` removes it'] : []),
+        ],
+        temporal: updateWords('rewind', id, { to }),
+      };
+    },
+  },
+  {
+    name: 'resume',
+    description: 'resume a conversation that has ended: closed, terminated or failed',
+    args: [CONVERSATION],
+    options: LIFE,
+    async run(frame, given: string, { budget, budgetTokens, ...more }: LifeOptions): Promise<Answer> {
+      const desk = await frame.open({ needsWorker: true });
+      await refuseUnusableAgent(desk.config, more.agent);
+      const id = await findRemembered(desk, given);
+      const start = { ...splitName(given), ...more, ...startBudget({ budget, budgetTokens }) };
+      const begun = await desk.withSlowNotice(`going on from the end of ${id}`, desk.client.resume(id, start));
+      return answerBegun(begun, `goes on after ${begun.turn} with its ${countTurns(begun)}`);
+    },
+  },
+];
+
+/** The start option that they mean. */
+export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartOptions, 'budget'> {
+  if (budget === undefined && budgetTokens === undefined) return {};
+  return {
+    budget: { ...(budget !== undefined && { maxCostUsd: budget }), ...(budgetTokens !== undefined && { maxTokens: budgetTokens }) },
+  };
 }
 
-const NOTHING_AGAIN = `
-No model is asked and no tool is run again, and nothing is copied: what was said is read where it lies. So the old conversation
-cannot be deleted before the new one. Both have the same long-term memory. The old one goes on as if nothing had happened.`;
-
-export function resumeCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'resume', 'resume a conversation that has ended: closed, terminated or failed')
-    .option('--title <text>', 'a new one (default: as before)')
-    .option('--agent <name>', 'who answers from now on (default: as before)')
-    .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
-    .option('--budget <usd>', 'what it may cost in all, in US dollars (default: what is left of the old one’s)', parseAmount)
-    .option('--budget-tokens <count>', 'how many tokens it may use in all (default: what is left)', parseTokens)
-    .action(runs(context, async () => (await import('../actions/lineage.js')).resume));
+async function answerAgain(
+  frame: CommandFrame,
+  given: string,
+  { timeout }: AgainOptions,
+  ask: (desk: CommandSession, id: string, signal: AbortSignal) => Promise<AnsweredAgain>,
+): Promise<Answer> {
+  const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the conversation goes on' });
+  const id = await findRunning(desk, given);
+  const late = `\`perdura show ${id}\` has it once it is there`;
+  const answered = await awaitAnswer(desk, id, (signal) => ask(desk, id, signal), { timeout, late });
+  return { ...answered, notes: [describeBranch(id, answered.data)] };
 }
 
-export function deleteCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'delete', 'remove a conversation that has ended, from the store and from Temporal')
-    .option('-y, --yes', 'do not ask')
-    .addHelpText('after', STAYS)
-    .action(runs(context, async () => (await import('../actions/lineage.js')).remove));
+function answerBegun(begun: Begun, what: string): Answer {
+  return { data: begun, text: begun.id, say: `${begun.id} ${what}`, temporal: ['workflow', 'describe', '-w', begun.id] };
 }
 
-const STAYS = `
-All lives of it and of its sub-agents go: what was said, traces, summaries and long texts, what HISTORY has of it word for word, and its
-runs in Temporal. It cannot be resumed, forked or healed afterwards, and what memory still owed it is dropped. What its scope has learnt
-from it stays (perdura memory forget). One that runs is not deleted, nor one whose turns a fork reads: delete the fork first. Cut short,
-the same command again does the rest.`;
+function countTurns({ turns, inContext }: Begun): string {
+  const all = countOf(turns, 'turn');
+  return inContext === turns ? all : `${all} (${formatCount(inContext)} of them word for word, for the others a summary)`;
+}

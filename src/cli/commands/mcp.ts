@@ -1,34 +1,287 @@
-import type { Command } from 'commander';
-import type { AcceptWanted } from '../mcp/tools.js';
-import { runs } from './command.js';
+/** Conversations for other programs over stdin and stdout (MCP, ACP), and the MCP servers of agents: what they offer, and whether it runs. */
+import { Readable, Writable } from 'node:stream';
+import { Argument } from 'commander';
+import { temporalConnection, variablesOf } from '../../config.js';
+import { errorMessage } from '../../platform/errors.js';
+import { ACP_PACKAGE, loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+import { packageVersion } from '../../platform/version.js';
+import type { Store } from '../../stores/store.js';
+import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
+import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
 import type { CliContext } from '../session/context.js';
+import { withSlowNotice } from '../session/with-progress.js';
+import { canAsk, confirm, type Person } from '../terminal/input.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 
-const EXAMPLES = `
-Examples:
+/** `new`: no person has seen it yet, and the first worker that does pins it. */
+type ToolState = 'accepted' | 'changed' | 'new';
+
+const LOOKS = { accepted: 'green', changed: 'red', new: 'dim' } as const satisfies Record<ToolState, string>;
+const WIDTH = 100;
+
+export const MCP: readonly CommandRow[] = [
+  {
+    name: 'mcp serve',
+    description: 'serve conversations to an MCP client over stdin and stdout, until stdin ends',
+    isDefault: true,
+    run: serveMcp,
+  },
+  {
+    name: 'mcp tools',
+    description: 'list the tools that an agent has from its MCP servers, and whether they run',
+    args: [new Argument('[agent]', 'the folder in the agents folder').default('default')],
+    run: (frame, agent: string) =>
+      withServers(frame, agent, ({ reports }) => {
+        const servers = reports.map(toRow);
+        const hasChanges = servers.some(({ tools }) => tools.some(({ state }) => state === 'changed'));
+        return Promise.resolve({
+          data: { agent, servers },
+          draw: ({ width = WIDTH }) => reports.flatMap((report) => renderServer(report, width)),
+          notes: [
+            ...(reports.length === 0 ? [`agent ${agent} has no MCP servers: they stand in mcp.json beside its agent.json`] : []),
+            ...(hasChanges ? [`what has changed does not run; perdura mcp accept ${agent} shows how, and accepts it`] : []),
+          ],
+          exitCode: reports.every(({ state }) => state.kind === 'up') ? EXIT.ok : EXIT.failed,
+        });
+      }),
+  },
+  {
+    name: 'mcp accept',
+    description: 'accept what MCP servers say about their tools now, after it was shown how it differs from before',
+    args: [
+      ['<agent>', 'the folder in the agents folder'],
+      ['[what]', 'a server, SERVER/TOOL, or the name of a tool; without it, all that has changed'],
+    ],
+    options: [['-y, --yes', 'without asking']],
+    help: `Examples:
   perdura mcp accept default                        all that has changed, one after the other
   perdura mcp accept default github                 of one server
-  perdura mcp accept default mcp__github__search    one tool, by the name that its agent knows it by; or github/search`;
+  perdura mcp accept default mcp__github__search    one tool, by the name that its agent knows it by; or github/search`,
+    run: (frame, agent: string, what: string | undefined, { yes = false }: { readonly yes?: boolean }) =>
+      withServers(frame, agent, (servers) => accept(frame, servers, { agent, what, yes })),
+  },
+  {
+    name: 'acp',
+    description: 'serve conversations to an editor (Agent Client Protocol) over stdin and stdout, until stdin ends',
+    options: [['--agent <name>', 'whom new sessions talk to; the one called default without it']],
+    run: serveAcp,
+  },
+];
 
-export function mcpCommand(program: Command, context: CliContext): void {
-  const mcp = program.command('mcp').description('serve conversations to MCP clients; look at the MCP servers of agents');
-  mcp
-    .command('serve', { isDefault: true })
-    .description('serve conversations to an MCP client over stdin and stdout, until stdin ends')
-    .action(runs(context, async () => (await import('../mcp/serve.js')).serveMcp));
-  mcp
-    .command('tools')
-    .description('list the tools that an agent has from its MCP servers, and whether they run')
-    .argument('[agent]', 'the folder in the agents folder', 'default')
-    .action(runs(context, async () => (await import('../mcp/tools.js')).listServerTools));
-  mcp
-    .command('accept')
-    .description('accept what MCP servers say about their tools now, after it was shown how it differs from before')
-    .argument('<agent>', 'the folder in the agents folder')
-    .argument('[what]', 'a server, SERVER/TOOL, or the name of a tool; without it, all that has changed')
-    .option('-y, --yes', 'without asking')
-    .addHelpText('after', EXAMPLES)
-    .action(async (agent: string, what: string | undefined, options: Pick<AcceptWanted, 'yes'>) => {
-      const { acceptServerTools } = await import('../mcp/tools.js');
-      context.end(await acceptServerTools(context, { ...options, agent, what }));
+/** Stdout belongs to the protocol, so what is for people goes to stderr. */
+async function serveMcp(frame: CommandFrame): Promise<number> {
+  const { client, output, signal, surroundings } = await frame.open({ needsWorker: true, whenInterrupted: 'stopped serving' });
+  const { createMcpServer } = await import('../../gateway/mcp/server.js');
+  const { StdioServerTransport } = await loadOptional([MCP_PACKAGE], () => import('@modelcontextprotocol/sdk/server/stdio.js')).catch(
+    (cause: unknown) => {
+      throw new Error(`cannot serve MCP: ${errorMessage(cause)}`, { cause });
+    },
+  );
+  const server = await createMcpServer(client, packageVersion());
+  const { input, stdout } = surroundings;
+  const ended = new Promise<void>((resolve) => {
+    input.once('end', resolve);
+    input.once('close', resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await server.connect(new StdioServerTransport(input, stdout));
+  output.note('serving MCP over stdin and stdout');
+  await ended;
+  await server.close();
+  return EXIT.ok;
+}
+
+async function serveAcp(frame: CommandFrame, { agent }: { readonly agent?: string }): Promise<number> {
+  const { client, output, signal, surroundings } = await frame.open({ needsWorker: true, whenInterrupted: 'stopped serving' });
+  const { ndJsonStream } = await loadOptional([ACP_PACKAGE], () => import('@agentclientprotocol/sdk')).catch((cause: unknown) => {
+    throw new Error(`cannot serve ACP: ${errorMessage(cause)}`, { cause });
+  });
+  const [{ createAcpAgent }, { createConversations }] = await Promise.all([
+    import('../../gateway/acp/agent.js'),
+    import('../../gateway/core/conversations.js'),
+  ]);
+  const log = (line: string): void => output.problem(line);
+  const app = await createAcpAgent({
+    conversations: createConversations(client, log),
+    version: packageVersion(),
+    log,
+    ...(agent !== undefined && { agent }),
+  });
+  const input = Readable.toWeb(surroundings.input) as ReadableStream<Uint8Array>;
+  const connection = app.connect(ndJsonStream(Writable.toWeb(surroundings.stdout) as WritableStream<Uint8Array>, input));
+  output.note('serving the Agent Client Protocol over stdin and stdout');
+  signal.addEventListener('abort', () => connection.close(), { once: true });
+  await connection.closed;
+  return EXIT.ok;
+}
+
+/** A tool with what its server says about it now, and whether a person has accepted that. */
+interface SeenTool extends ToolReport {
+  readonly state: ToolState;
+  readonly now: NonNullable<ToolReport['pin']>;
+}
+
+interface SeenServer extends Omit<ServerReport, 'tools'> {
+  readonly tools: readonly SeenTool[];
+}
+
+interface AskedServers {
+  readonly namespace: string;
+  readonly store: Store;
+  readonly reports: readonly SeenServer[];
+}
+
+/** They answer to this process as they would to a worker. */
+async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
+  const config = context.config();
+  const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { pinOf }] =
+    await Promise.all([
+      import('../../agents/agents-folder.js'),
+      import('../../agents/load-agent.js'),
+      import('../../extensions/user-config.js'),
+      import('../../stores/open.js'),
+      import('../../tools/mcp/server-tools.js'),
+      import('../../tools/mcp/pins.js'),
+    ]);
+  const user = await loadUserConfig(config.cwd);
+  const { servers } = await loadAgent(agentsFolder(config, user.agentsDir), agent, agent, sharedServers(user, config.cwd));
+  const { namespace } = await temporalConnection(config);
+  const store = openStore(config, { log: (line) => context.output.problem(line) });
+  try {
+    const names = servers.map(({ name }) => name).join(', ');
+    const asking = inspectServers(
+      { agent, namespace, servers },
+      // What goes wrong with a server stands in its report.
+      { pins: store.pins, variables: variablesOf(config), version: packageVersion(), log: () => undefined },
+    );
+    const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
+    const toSeen = (tool: ToolReport): SeenTool => {
+      const now = pinOf(tool.live);
+      return { ...tool, now, state: tool.pin === undefined ? 'new' : tool.pin.hash === now.hash ? 'accepted' : 'changed' };
+    };
+    return await work({ namespace, store, reports: reports.map((report) => ({ ...report, tools: report.tools.map(toSeen) })) });
+  } finally {
+    await store.close();
+  }
+}
+
+interface AcceptWanted {
+  readonly agent: string;
+  readonly what: string | undefined;
+  readonly yes: boolean;
+}
+
+/** A person looks at what a server says about its tools now, and takes it. */
+async function accept(
+  { output, surroundings, globals }: CliContext,
+  { namespace, store, reports }: AskedServers,
+  { agent, what, yes }: AcceptWanted,
+): Promise<Answer> {
+  const asks = !yes && canAsk(surroundings);
+  const isText = globals().output === 'text';
+  const wanted = chooseTools(reports, what);
+  const problems = reports.flatMap(({ server, state }) =>
+    state.kind === 'down' ? [`MCP server ${toTerminalLine(server.name, 100)} does not answer: ${toTerminalLine(state.reason, 400)}`] : [],
+  );
+  for (const problem of problems) output.problem(problem);
+  if (wanted.length === 0) {
+    const isKnown =
+      what === undefined || reports.some((report) => report.server.name === what || report.tools.some((tool) => isNamed(tool, what)));
+    if (isKnown) return { data: { agent, accepted: [], changed: [] }, notes: ['nothing has changed since it was accepted'] };
+    throw new CliError(`agent ${agent} has no server or tool ${what} that answers; perdura mcp tools ${agent} lists them`, EXIT.notFound);
+  }
+  const { createTwoFilesPatch } = await import('diff');
+  const accepted: string[] = [];
+  for (const tool of wanted) {
+    const names = [`${tool.name} as accepted`, `${tool.name} as it is now`] as const;
+    const patch = createTwoFilesPatch(...names, tool.pin?.text ?? '', tool.now.text, '', '', { context: 2 });
+    if (isText) for (const line of renderPatch(patch)) output.draw(line);
+    if (!yes && !asks) continue;
+    if (asks && !(await confirmed(surroundings, tool.name))) continue;
+    // What was shown, whatever the server says by now.
+    await store.pins.accept({ namespace, agent }, [tool.now]);
+    accepted.push(tool.name);
+    if (isText) output.say(`accepted ${tool.name}: it runs from the next call on`);
+  }
+  const isWhole = accepted.length === wanted.length;
+  return {
+    data: { agent, accepted, changed: wanted.map(({ name }) => name).filter((name) => !accepted.includes(name)) },
+    problems: isWhole || yes || asks ? [] : ['nothing was accepted: no person can be asked here; --yes accepts what is shown'],
+    exitCode: isWhole ? EXIT.ok : yes || asks ? EXIT.failed : EXIT.usage,
+  };
+}
+
+function toRow({ server, state, tools, leftOut }: SeenServer) {
+  return {
+    server: server.name,
+    type: server.type,
+    state: state.kind,
+    ...(state.kind === 'down' && { reason: state.reason }),
+    tools: tools.map((tool) => ({ name: tool.name, tool: tool.live.tool, state: tool.state, description: tool.live.description })),
+    leftOut: leftOut.map(({ tool, reason }) => ({ tool, reason })),
+  };
+}
+
+function renderServer({ server, state, tools, leftOut }: SeenServer, width: number): StyledLine[] {
+  const place = server.type === 'http' ? withoutKeys(server.url) : [server.command, ...server.args].join(' ');
+  const head: StyledLine = [
+    { text: toTerminalLine(server.name, 40), style: 'bold' },
+    { text: `  ${state.kind}  `, style: state.kind === 'up' ? 'green' : 'red' },
+    // As it stands in the file: with the names of variables, not with what they hold.
+    { text: toTerminalLine(place, Math.max(20, width - 50)), style: 'dim' },
+  ];
+  return [
+    head,
+    ...(state.kind === 'down' ? [[{ text: `  ${toTerminalLine(state.reason, 400)}`, style: 'red' as const }]] : []),
+    ...tools.map((tool): StyledLine => {
+      const known = tool.state;
+      const room = Math.max(10, width - tool.name.length - 15);
+      return [
+        { text: `  ${known.padEnd(8)} `, style: LOOKS[known] },
+        { text: `${tool.name}  ` },
+        { text: toTerminalLine(tool.live.description, room), style: 'dim' },
+      ];
+    }),
+    ...leftOut.map(({ tool, reason }): StyledLine => [
+      { text: '  left out ', style: 'red' },
+      { text: toTerminalLine(`${tool}: ${reason}`, Math.max(20, width - 12)) },
+    ]),
+  ];
+}
+
+/** Some put a key into the address. */
+function withoutKeys(url: string): string {
+  return url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');
+}
+
+/** All that has changed, or what is named; also of a tool that no person has seen yet, when it is named. */
+function chooseTools(reports: readonly SeenServer[], what: string | undefined): SeenTool[] {
+  return reports.flatMap(({ server, tools }) =>
+    tools.filter((tool) => {
+      const { state } = tool;
+      if (what === undefined || what === server.name) return state === 'changed';
+      return isNamed(tool, what) && state !== 'accepted';
+    }),
+  );
+}
+
+function isNamed({ name, live }: ToolReport, what: string): boolean {
+  return what === name || what === `${live.server}/${live.tool}`;
+}
+
+function renderPatch(patch: string): StyledLine[] {
+  return patch
+    .split('\n')
+    .slice(1)
+    .map((line): StyledLine => {
+      const style = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
+      return [{ text: line, style }];
     });
+}
+
+async function confirmed(person: Person, name: string): Promise<boolean> {
+  const answer = await confirm(person, `Accept ${name} as it is now?`);
+  if (answer === undefined) throw new CliError('the rest was not accepted', EXIT.interrupted);
+  return answer;
 }

@@ -1,139 +1,300 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { CareWanted } from '../actions/memory.js';
-import type { ReviewWanted } from '../actions/memory-decide.js';
-import type { DiffWanted } from '../actions/memory-document.js';
-import { onConversation, runs } from './command.js';
-import type { CliContext } from '../session/context.js';
+/** `perdura memory`: MEMORY.md of a scope, now and as it was, and what a conversation remembers. */
+import { Option } from 'commander';
+import type { ScopeMemory } from '../../client.js';
+import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol/memory-contract.js';
+import { isoTime } from '../../records/memory/history-text.js';
+import type { MemoryChange } from '../../records/memory/documents.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { parseMoment } from '../../records/memory/moment.js';
+import { utf8Length } from '../../records/text.js';
+import type { Config } from '../../config.js';
+import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
 import { parseCount } from '../args/values.js';
-import type { ScopeWanted } from '../session/with-memory.js';
-import type { GrepWanted, HistoryWanted } from '../actions/history.js';
-import type { SearchWanted } from '../actions/search.js';
+import type { Answer, CommandRow, CommandSession } from '../session/command.js';
+import { queryWords } from '../session/connect.js';
+import { withTimeoutFallback } from '../session/with-progress.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { plain, toTerminalText, type StyledLine } from '../terminal/terminal-text.js';
+import { renderBlame, renderDiff, renderEpisodes, renderFacts, renderItems, renderLog, shortVersion } from '../views/memory.js';
+import { countOf, formatCount, formatTime, formatUsage } from '../views/quantities.js';
 
-type Of = Pick<ScopeWanted, 'of'>;
+interface MemoryOptions extends ScopeWanted {
+  readonly blame?: boolean;
+  readonly diff?: boolean;
+  readonly at?: string;
+  readonly log?: boolean;
+  /** Of a conversation; a text: this one, whole. */
+  readonly items?: true | string;
+  /** Of a conversation. */
+  readonly list?: true | 'episodic' | 'semantic';
+  readonly all?: boolean;
+  readonly from?: string;
+  readonly to?: string;
+  readonly limit: number;
+}
 
-const DATES = `
-A DATE is 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it. A day as --from is its beginning, else its end.`;
+const HOW_DATES_ARE_WRITTEN = 'write 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it';
 
-export function memoryCommand(program: Command, context: CliContext): void {
-  const memory = program.command('memory').description('what is remembered beyond what was said word for word');
-  onConversation(memory, 'list', "list a conversation's summaries of older turns (episodic), and the facts of its scope (semantic)")
-    .addOption(new Option('--episodic', 'only summaries, with the turns that each stands for').conflicts('semantic'))
-    .option('--semantic', 'only facts, with where they were learnt')
-    .option('--all', 'also facts that were replaced, and by what')
-    .action(runs(context, async () => (await import('../actions/memory.js')).listMemory));
-  onConversation(memory, 'items', 'list what is in its memory channel: long results of tools, and what the agent or your code has stored')
-    .option('--show <item>', 'print the content of this one')
-    .action(runs(context, async () => (await import('../actions/memory.js')).memoryItems));
-  onScope(memory.command('show').description('print MEMORY.md, which is part of every system prompt of the scope')).action(
-    async (scope: string | undefined, { of }: Of) => {
-      const { showMemory } = await import('../actions/memory-document.js');
-      context.end(await showMemory(context, { scope, of }));
+export const MEMORY: readonly CommandRow[] = [
+  {
+    name: 'memory',
+    description: 'print MEMORY.md, which is part of every system prompt of the scope; or its history, or what a conversation remembers',
+    args: [SCOPE],
+    options: [
+      OF_CONVERSATION,
+      new Option('--blame', 'the source of each line: trust, turns, time').conflicts(['diff', 'at', 'log', 'items', 'list']),
+      new Option('--diff', 'what the last change did, or what differs from --from to --to').conflicts(['at', 'log', 'items', 'list']),
+      new Option('--at <date>', 'as it was then').conflicts(['log', 'items', 'list']),
+      new Option('--log', 'the changes, newest first, with their cause').conflicts(['items', 'list']),
+      new Option('--items [item]', 'with --of: what is in its memory channel; or one of these, whole').conflicts('list'),
+      new Option('--list [kind]', 'with --of: its summaries of older turns (episodic) and the facts of its scope (semantic)').choices([
+        'episodic',
+        'semantic',
+      ]),
+      ['--from <version>', 'of --diff: a version (or its beginning) or a date'],
+      ['--to <version>', 'of --diff: the same; without it, now'],
+      ['--all', 'of --list: also facts that were replaced, and by what'],
+      ['--limit <count>', 'of --log: at most so many', parseCount, 20],
+    ],
+    help: 'A DATE is 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it. A day as --from is its beginning, else its end.',
+    async run(frame, scope: string | undefined, options: MemoryOptions): Promise<Answer> {
+      const at = options.at === undefined ? undefined : parseMoment(options.at, 'end');
+      if (options.at !== undefined && at === undefined)
+        throw new CliError(`${JSON.stringify(options.at)} is no date: ${HOW_DATES_ARE_WRITTEN}`, EXIT.usage);
+      const { items, list, of } = options;
+      if (items !== undefined || list !== undefined) {
+        if (of === undefined || scope !== undefined)
+          throw new CliError('say of which conversation: perdura memory --of ID --items, or --list', EXIT.usage);
+        const desk = await frame.open();
+        const id = await findConversation(desk, of);
+        if (list !== undefined) return listMemory(desk, id, options);
+        return items === undefined || items === true ? listItems(desk, id) : showItem(desk, id, items);
+      }
+      const desk = await frame.open();
+      const memory = await openScope(desk, { scope, of });
+      if (at !== undefined) return textAt(desk, memory, at);
+      if (options.blame === true) return blameLines(desk, memory);
+      if (options.diff === true) return diffVersions(desk, memory, options);
+      return options.log === true ? logChanges(desk, memory, options.limit) : showDocument(desk, memory);
     },
+  },
+];
+
+async function showDocument({ config, globals, withSlowNotice }: CommandSession, memory: ScopeMemory): Promise<Answer> {
+  const { scope } = memory;
+  const [{ text, version }, changes, proposals, limit] = await withSlowNotice(
+    `reading the memory of ${scope}`,
+    Promise.all([memory.text(), memory.changes(), memory.proposals(), readLimit(config, scope)]),
   );
-  onScope(memory.command('blame').description('show the source of each line of MEMORY.md: trust, turns, time')).action(
-    async (scope: string | undefined, { of }: Of) => {
-      const { blameMemory } = await import('../actions/memory-document.js');
-      context.end(await blameMemory(context, { scope, of }));
-    },
+  const status = await withSlowNotice(
+    `asking ${memoryWorkflowId(scope)}`,
+    withTimeoutFallback<MemoryStatus | undefined | null>(memory.status(), null),
   );
-  onScope(memory.command('diff').description('show what has changed in MEMORY.md: by the last change, or between two versions'))
-    .option('--from <version>', 'a version (or its beginning) or a date')
-    .option('--to <version>', 'the same; without it, now')
-    .addHelpText('after', DATES)
-    .action(async (scope: string | undefined, options: DiffWanted) => {
-      const { diffOfMemory } = await import('../actions/memory-document.js');
-      context.end(await diffOfMemory(context, { ...options, scope }));
-    });
-  onScope(memory.command('at').description('print MEMORY.md as it was then').argument('<date>', 'an ISO date, or date and time'))
-    .addHelpText('after', DATES)
-    .action(async (date: string, scope: string | undefined, { of }: Of) => {
-      const { memoryAt } = await import('../actions/memory-document.js');
-      context.end(await memoryAt(context, date, { scope, of }));
-    });
-  onScope(memory.command('log').description('list the changes of MEMORY.md, newest first, with their cause'))
-    .option('--limit <count>', 'at most so many', parseCount, 20)
-    .action(async (scope: string | undefined, { of, limit }: Of & { readonly limit: number }) => {
-      const { logOfMemory } = await import('../actions/memory-document.js');
-      context.end(await logOfMemory(context, { scope, of }, { limit }));
-    });
-  onScope(memory.command('review').description('decide on lines that only a tool has said; on a terminal it asks'))
-    .option('--accept <ids...>', 'these are true: they become lines of MEMORY.md')
-    .option('--reject <ids...>', 'these are not')
-    .action(async (scope: string | undefined, options: ReviewWanted) => {
-      const { reviewMemory } = await import('../actions/memory-decide.js');
-      context.end(await reviewMemory(context, { ...options, scope }));
-    });
-  withOf(memory.command('forget').description('remove every line and fact that says this, and prevent its return'))
-    .argument('<text>', 'what is to be forgotten, in its own words')
-    .option('--scope <scope>', 'whose memory (default: "default")')
-    .option('-y, --yes', 'do not ask')
-    .action(runs(context, async () => (await import('../actions/memory-decide.js')).forgetInMemory));
-  onScope(memory.command('care').description('merge duplicates and prune stale lines, now'))
-    .option('--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope')
-    .action(async (scope: string | undefined, options: CareWanted) => {
-      const { careForMemory } = await import('../actions/memory.js');
-      context.end(await careForMemory(context, { ...options, scope }));
-    });
+  const open = proposals.filter(({ state }) => state === 'open').length;
+  const bytes = utf8Length(text);
+  const last = changes.at(-1);
+  const when = last === undefined ? '' : ` · ${last.cause} ${formatTime(Math.round(last.ts * 1000), globals.timeFormat, Date.now())}`;
+  const size = `${formatCount(bytes)} of ${formatCount(limit)} bytes${bytes > limit ? ', to be compressed' : ''}`;
+  return {
+    data: { scope, version, text, bytes, limit, status: status ?? null, openProposals: open },
+    draw: () => toLines(text),
+    notes: [
+      ...(text.trim() === '' ? [`nothing is remembered of ${scope} yet`] : [`version ${shortVersion(version)} · ${size}${when}`]),
+      describeStatus(scope, status),
+      ...(open === 0 ? [] : [`${open} ${open === 1 ? 'line waits' : 'lines wait'} for a person: perdura memory review ${scope}`]),
+    ],
+    temporal: queryWords('status', memoryWorkflowId(scope)),
+  };
 }
 
-export function searchCommand(program: Command, context: CliContext): void {
-  withOf(
-    program
-      .command('search')
-      .description('find what was ever said or remembered, by a whole question; or print what stands around an address that it gave')
-      .argument('[question]', 'in your own words; names and times ("last May", "2026-02") count'),
-  )
-    .option('--scope <scope>', 'whose memory (default: "default")')
-    .option('--after <date>', 'said on this ISO date or time (UTC) and later')
-    .option('--before <date>', 'said before this ISO time (UTC), or up to the end of this ISO date')
-    .addOption(new Option('--kind <kind>', `only these; several times for several: ${SEARCHED_KINDS.join(', ')}`).argParser(addKind))
-    .option('--in <conversation>', 'said in this conversation')
-    .option('--limit <count>', 'at most so many, up to 50', parseCount, 10)
-    .option('--open <address>', 'print what was said there and around it')
-    .action(async (question: string | undefined, options: SearchWanted) => {
-      const { openFound, searchMemory } = await import('../actions/search.js');
-      context.end(
-        await (options.open === undefined ? searchMemory(context, question, options) : openFound(context, options.open, options)),
-      );
-    });
+async function blameLines(desk: CommandSession, memory: ScopeMemory): Promise<Answer> {
+  const { scope } = memory;
+  const { text, version, changes } = await readWhole(desk, memory);
+  const { blame } = await import('../../memory/documents/blame.js');
+  const lines = blame(text, changes);
+  return {
+    data: { scope, version, lines },
+    draw: (look) => renderBlame(lines, look),
+    notes: lines.length === 0 ? [`nothing is remembered of ${scope} yet`] : [],
+    temporal: ['workflow', 'describe', '-w', memoryWorkflowId(scope)],
+  };
 }
 
-/** As `search` takes them; loading them from where they are loads the stemmers. */
-const SEARCHED_KINDS = ['user', 'assistant', 'tool', 'history', 'memory', 'fact', 'episode', 'item'];
-
-/** One value each time: a list would swallow the question behind it. */
-function addKind(kind: string, before: readonly string[] = []): readonly string[] {
-  if (!SEARCHED_KINDS.includes(kind)) throw new InvalidArgumentError(`write one of ${SEARCHED_KINDS.join(', ')}.`);
-  return [...before, kind];
+async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: MemoryOptions): Promise<Answer> {
+  const { scope } = memory;
+  const { version: present, changes } = await readWhole(desk, memory);
+  const [from, to] = await chooseVersions(changes, present, wanted);
+  const read = Promise.all([readVersion(memory, from), readVersion(memory, to)]);
+  const { diffMemory } = await import('../../records/memory/memory-diff.js');
+  const lines = diffMemory(...(await desk.withSlowNotice('reading both versions', read)));
+  const isSame = lines.every(({ kind }) => kind === 'kept');
+  return {
+    data: { scope, from, to, lines },
+    draw: (look) => (isSame ? [] : renderDiff(lines, look)),
+    notes: [isSame ? 'no line is another' : `from ${shortVersion(from)} to ${shortVersion(to)}`],
+    temporal: ['workflow', 'describe', '-w', memoryWorkflowId(scope)],
+  };
 }
 
-/** For commands on the memory of a scope, which is named or that of a conversation. */
-export function onScope(command: Command): Command {
-  return withOf(command.argument('[scope]', 'whose memory (default: "default")'));
+async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Promise<Answer> {
+  const { scope } = memory;
+  const { changes } = await readWhole(desk, memory);
+  const { versionAt } = await import('../../records/memory/memory-diff.js');
+  const version = versionAt(changes, ts);
+  const text = await readVersion(memory, version);
+  const since = changes.findLast((change) => change.ts <= ts);
+  return {
+    data: { scope, at: isoTime(ts), version, text },
+    draw: () => toLines(text),
+    notes: [
+      since === undefined || text.trim() === ''
+        ? `nothing was remembered of ${scope} at ${isoTime(ts)}`
+        : `version ${shortVersion(version)}, in force since ${isoTime(since.ts)} (${since.cause})`,
+    ],
+    temporal: ['workflow', 'describe', '-w', memoryWorkflowId(scope)],
+  };
 }
 
-function withOf(command: Command): Command {
-  return command.option('--of <conversation>', 'the scope of this conversation');
+async function logChanges(desk: CommandSession, memory: ScopeMemory, limit: number): Promise<Answer> {
+  const { scope } = memory;
+  const { changes } = await readWhole(desk, memory);
+  const { countedChange } = await import('../../memory/documents/counted-change.js');
+  const newest = changes.slice(-limit).reverse();
+  const counting = Promise.all(newest.map((one) => countedChange(memory, one)));
+  const counted = await desk.withSlowNotice(`counting the lines of ${countOf(newest.length, 'change')}`, counting);
+  return {
+    data: { scope, changes: counted },
+    draw: (look) => (counted.length === 0 ? [] : renderLog(counted, look)),
+    notes: [
+      ...(counted.length === 0 ? [`nothing was ever written into the memory of ${scope}`] : []),
+      ...(changes.length > newest.length ? [`the newest ${newest.length} of ${changes.length}; --limit shows more`] : []),
+    ],
+    temporal: ['workflow', 'show', '-w', memoryWorkflowId(scope)],
+  };
 }
 
-export function historyCommand(program: Command, context: CliContext): void {
-  const history = program.command('history').description('HISTORY: what earlier conversations of a scope were about, newest first');
-  onScope(history.command('show').description('print the entries of HISTORY'))
-    .option('--limit <count>', 'at most so many', parseCount, 20)
-    .action(async (scope: string | undefined, options: HistoryWanted) => {
-      const { showHistory } = await import('../actions/history.js');
-      context.end(await showHistory(context, { ...options, scope }));
-    });
-  onScope(
-    history
-      .command('grep')
-      .description('search HISTORY, as an agent does with search_history')
-      .argument('<text>', 'words that all stand in an entry, in upper or lower case; "in quotation marks" as they stand there'),
-  )
-    .option('--limit <count>', 'at most so many, up to 50', parseCount, 10)
-    .option('--since <date>', 'entries of this ISO date or time (UTC) and later')
-    .action(async (text: string, scope: string | undefined, options: GrepWanted) => {
-      const { grepHistory } = await import('../actions/history.js');
-      context.end(await grepHistory(context, text, { ...options, scope }));
-    });
+async function listMemory({ client, withSlowNotice }: CommandSession, id: string, wanted: MemoryOptions): Promise<Answer> {
+  const { all = false, list } = wanted;
+  const read = Promise.all([client.memory(id, { all }), client.imported(id)]);
+  const [{ episodes: made, facts, skipped }, imported] = await withSlowNotice(`reading the memory of ${id}`, read);
+  const { withoutSuperseded } = await import('../../records/memory/items.js');
+  // Those that it did not begin with: of earlier sessions, and those that a later one stands for.
+  const known = new Set(made.map(({ id: episode }) => episode));
+  const others = imported.filter(({ id: episode }) => !known.has(episode)).map((episode) => ({ ...episode, imported: true as const }));
+  const episodes = all ? [...made, ...others] : withoutSuperseded([...made, ...others]);
+  return {
+    data: { id, ...(list !== 'semantic' && { episodes }), ...(list !== 'episodic' && { facts }), skipped },
+    draw: async (look) => [
+      ...(list !== 'semantic' ? renderEpisodes(episodes, look) : []),
+      ...(list === true ? [[]] : []),
+      ...(list !== 'episodic' ? renderFacts(facts, (await client.key(id)).scope, look) : []),
+    ],
+    problems: describeSkipped(skipped),
+    temporal: queryWords('context', id),
+  };
+}
+
+async function listItems({ client, withSlowNotice }: CommandSession, id: string): Promise<Answer> {
+  const { items, skipped } = await withSlowNotice(`reading the items of ${id}`, client.items(id));
+  const [first] = items;
+  return {
+    data: { id, items, skipped },
+    draw: (look) => renderItems(items, look),
+    notes: first === undefined ? [] : [`perdura memory --of ${id} --items ${first.id} prints one`],
+    problems: describeSkipped(skipped),
+  };
+}
+
+async function showItem({ client, withSlowNotice }: CommandSession, id: string, wanted: string): Promise<Answer> {
+  const item = await withSlowNotice(`reading ${wanted} of ${id}`, client.item(id, wanted));
+  return { data: item, text: toTerminalText(item.text) };
+}
+
+function describeSkipped(skipped: number): string[] {
+  return skipped > 0 ? [`not read and left out: ${countOf(skipped, 'record')} of the store`] : [];
+}
+
+interface WholeDocument {
+  readonly text: string;
+  readonly version: string;
+  readonly changes: readonly MemoryChange[];
+}
+
+/** What a person has just written with an editor becomes a change when the text is read: so that comes first. */
+async function readWhole({ withSlowNotice }: CommandSession, memory: ScopeMemory): Promise<WholeDocument> {
+  const read = async (): Promise<WholeDocument> => {
+    const { text, version } = await memory.text();
+    return { text, version, changes: await memory.changes() };
+  };
+  return withSlowNotice(`reading the memory of ${memory.scope}`, read());
+}
+
+async function readVersion(memory: ScopeMemory, version: string): Promise<string> {
+  if (version === NO_MEMORY_VERSION) return '';
+  const text = await memory.textOf(version);
+  if (text !== undefined) return text;
+  throw new CliError(`the text of version ${shortVersion(version)} is not kept any more`, EXIT.notFound);
+}
+
+/** The last change, or from that on to now, or to that from what was before it. */
+async function chooseVersions(
+  changes: readonly MemoryChange[],
+  present: string,
+  { from, to }: MemoryOptions,
+): Promise<[from: string, to: string]> {
+  const end = to === undefined ? present : await toVersion(changes, to, 'end');
+  if (from !== undefined) return [await toVersion(changes, from, 'beginning'), end];
+  return [changes.findLast(({ version }) => version === end)?.from ?? NO_MEMORY_VERSION, end];
+}
+
+/** A date, a version, or the beginning of one. */
+async function toVersion(changes: readonly MemoryChange[], given: string, ofDay: 'beginning' | 'end'): Promise<string> {
+  const ts = parseMoment(given, ofDay);
+  if (ts !== undefined) return (await import('../../records/memory/memory-diff.js')).versionAt(changes, ts);
+  const known = new Set(changes.flatMap((change) => [change.from, change.version]).concat(NO_MEMORY_VERSION));
+  const beginning = given.replace(/…$/, '');
+  const found = known.has(beginning) ? [beginning] : [...known].filter((version) => version.startsWith(beginning));
+  const [first, second] = found;
+  if (first === undefined) {
+    throw new CliError(
+      `there is no version ${given}; \`perdura memory --log\` lists them; for a date, ${HOW_DATES_ARE_WRITTEN}`,
+      EXIT.notFound,
+    );
+  }
+  if (second !== undefined) throw new CliError(`${given} is the beginning of several versions: write more of it`, EXIT.usage);
+  return first;
+}
+
+/** Of the agent that is called as the scope: a consolidation goes by the agent that requests it. */
+async function readLimit(config: Config, scope: string): Promise<number> {
+  const [{ agentsFolder }, { loadAgent }, { agentConfigSchema }] = await Promise.all([
+    import('../../agents/agents-folder.js'),
+    import('../../agents/load-agent.js'),
+    import('../../agents/agent-config.js'),
+  ]);
+  const { memory } = await loadAgent(agentsFolder(config), scope).then(
+    (agent) => agent.config,
+    () => agentConfigSchema.parse({}),
+  );
+  return memory.maxMemorySize;
+}
+
+function describeStatus(scope: string, status: MemoryStatus | undefined | null): string {
+  const id = memoryWorkflowId(scope);
+  if (status === undefined) return `${id} does not run: nothing was consolidated yet`;
+  if (status === null) return `no worker answers for ${id}`;
+  const { phase, waitingFor, queued, consolidated, fallbacks, usage } = status;
+  const [first, ...others] = queued;
+  const doing = first === undefined ? phase : `${phase}: ${countOf(first.messages, 'message')} of ${first.conversation} (${first.why})`;
+  return [
+    `${id} is ${doing}${others.length === 0 ? '' : `, ${others.length} more wait`}`,
+    ...(waitingFor === undefined ? [] : [waitingFor]),
+    `${formatCount(consolidated)} consolidated${fallbacks === 0 ? '' : `, ${formatCount(fallbacks)} of them without a model`}`,
+    ...(usage.inputTokens + usage.outputTokens === 0 ? [] : [formatUsage(usage)]),
+  ].join(' · ');
+}
+
+function toLines(text: string): StyledLine[] {
+  const lines = text.replace(/\r?\n$/, '').split(/\r?\n/);
+  return text.trim() === '' ? [] : lines.map(plain);
 }

@@ -1,22 +1,32 @@
 /** What the doctor looks at beside Temporal: Node, the folders and their disks, the agents, the store, the provider. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, statfs, writeFile, readdir } from 'node:fs/promises';
+import { mkdir, readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type Config, type Environment, needsStandIn, providerSettings } from '../../config.js';
-import { type Finding, broken, ok, warning, skipped } from './finding.js';
 import { loadAgent, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
-import { expandServer } from '../../tools/mcp/server-config.js';
+import { broken, ok, skipped, warning, type Finding } from './finding.js';
+import { needsStandIn, providerSettings, type Config, type Environment } from '../../config.js';
+import { readCircuits } from '../../models/circuit-file.js';
+import { splitModel } from '../../models/known-models.js';
+import { ModelFailure } from '../../models/model.js';
+import { createModels } from '../../models/providers.js';
+import { tokenizerOf } from '../../models/token-counter.js';
+import { errorCode, errorMessage } from '../../platform/errors.js';
+import {
+  installCommand,
+  isInstalled,
+  MCP_PACKAGE,
+  needsInWords,
+  OTEL_PACKAGE,
+  PAGE_PACKAGES,
+  PROVIDER_PACKAGES,
+  TOKENIZER_PACKAGE,
+} from '../../platform/optional-package.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { checkRedis as warningsOf } from '../../stores/redis/check.js';
 import { withoutSecrets } from '../../stores/redis/errors.js';
 import { openRedisLink } from '../../stores/redis/link.js';
-import { readCircuits } from '../../models/circuit-file.js';
-import { installCommand, PROVIDER_PACKAGES } from '../../platform/optional-package.js';
-import { checkAgentPackages } from './packages.js';
-import { ModelFailure } from '../../models/model.js';
-import { createModels } from '../../models/providers.js';
-import { splitModel } from '../../models/known-models.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { errorCode, errorMessage } from '../../platform/errors.js';
+import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
+import { expandServer } from '../../tools/mcp/server-config.js';
 
 const MINIMUM_NODE = [20, 19] as const;
 const LITTLE = 1024 ** 3;
@@ -109,7 +119,7 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
   return [...found, ...noDefault, ...failed, ...servers];
 }
 
-/** By the provider's name; others need none, or are the user's own. */
+/** By the provider's name; others need none, or come from the user. */
 const KEYS = {
   anthropic: ['ANTHROPIC_API_KEY', 'anthropicApiKey'],
   openai: ['OPENAI_API_KEY', 'openaiApiKey'],
@@ -176,7 +186,7 @@ function toFinding(text: string): Finding {
     : warning('Store', found, mend || 'redis-cli CONFIG GET appendonly; redis-cli CONFIG GET maxmemory-policy');
 }
 
-/** What the workers of this folder do not ask now; nothing where all is asked. */
+/** What the workers of this folder do not ask now; nothing where they ask all. */
 export function checkCircuits(cwd: string, now: number): Finding[] {
   return readCircuits(cwd).map(({ of, reason, message, until, pid }) => {
     const when = until > now ? `for ${Math.ceil((until - now) / 1_000)} s more` : 'until its next call has ended';
@@ -221,4 +231,45 @@ export async function checkProvider(config: Config): Promise<Finding> {
       'export a key that is valid for this provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), or correct PERDURA_MODEL',
     );
   }
+}
+
+type Asking = Pick<LoadedAgent, 'id' | 'config' | 'servers'>;
+type IsInstalled = (name: string) => boolean;
+
+/** Of one agent; its first model is what it cannot do without. */
+export function checkAgentPackages({ id, config, servers }: Asking, isThere: IsInstalled = isInstalled): Finding[] {
+  const { model, models = [], context, memory } = config;
+  const others = [...models, context.summaryModel, memory.consolidationModel].filter((name) => name !== undefined && name !== model);
+  const cannot = (what: string, names: readonly string[], finding: typeof warning): Finding[] => {
+    const missing = names.filter((name) => !isThere(name));
+    return missing.length === 0 ? [] : [finding(`Agent ${id}`, `${what}: ${needsInWords(missing)}`, installCommand(missing))];
+  };
+  const hasPages = config.tools === undefined || config.tools.includes(fetchUrl.name);
+  return [
+    ...(model === undefined ? [] : cannot(`${model} cannot answer`, neededPackages(model), broken)),
+    ...others.flatMap((name) => cannot(`${name} cannot answer`, neededPackages(name ?? ''), warning)),
+    ...(servers.length === 0 ? [] : cannot('its MCP servers cannot be asked', [MCP_PACKAGE], broken)),
+    ...(hasPages ? cannot('fetch_url shows pages as HTML, not as Markdown', PAGE_PACKAGES, hint) : []),
+    ...(model !== undefined && tokenizerOf(model)
+      ? cannot(`tokens of ${model} are estimated, not counted`, [TOKENIZER_PACKAGE], hint)
+      : []),
+  ];
+}
+
+/** It works without: nothing to mend, only something to know. */
+function hint(what: string, found: string, mend: string): Finding {
+  return { ...skipped(what, found), mend };
+}
+
+function neededPackages(model: string): readonly string[] {
+  const needed = PROVIDER_PACKAGES[splitModel(model).provider];
+  return needed === undefined ? [] : [needed];
+}
+
+/** Of what the settings ask for beside models, which answer themselves. */
+export function checkSettingPackages({ otel }: Pick<Config, 'otel'>, isThere: IsInstalled = isInstalled): Finding[] {
+  if (otel === undefined || isThere(OTEL_PACKAGE)) return [];
+  return [
+    broken('OpenTelemetry', `no worker starts with these OTEL_* settings: ${needsInWords([OTEL_PACKAGE])}`, installCommand([OTEL_PACKAGE])),
+  ];
 }

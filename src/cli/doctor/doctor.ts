@@ -1,24 +1,27 @@
-/** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
-import { describeSettings, loadMachine, variablesOf, secretsOf, type Config } from '../../config.js';
-import { isBroken, pasteable, renderReport, type Report, broken, ok, warning, type Finding } from './finding.js';
-import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
+/** `perdura doctor`: whether everything that is needed is there, and how to fix what is not. Changes nothing that stays. */
 import { agentsFolder } from '../../agents/agents-folder.js';
-import { checkSettingPackages } from './packages.js';
+import {
+  checkAgents,
+  checkCircuits,
+  checkDisk,
+  checkFolder,
+  checkNode,
+  checkProvider,
+  checkSettingPackages,
+  checkStore,
+} from './checks.js';
+import { broken, isBroken, ok, pasteable, renderReport, warning, type Finding, type Report } from './finding.js';
 import { checkServer } from './temporal.js';
+import type { Answer, CommandFrame } from '../session/command.js';
 import { EXIT } from '../terminal/exit.js';
-import type { Output } from '../terminal/output.js';
-import { toTerminalJson } from '../terminal/terminal-text.js';
+import { describeSettings, loadMachine, secretsOf, variablesOf, type Config } from '../../config.js';
 import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
-import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
 import { errorMessage } from '../../platform/errors.js';
+import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
 
-export interface DoctorOptions {
-  readonly format: 'text' | 'json' | 'jsonl';
-  /** To be shown to others. */
-  readonly report?: boolean;
-}
-
-export async function doctor(config: Config, options: DoctorOptions, output: Output): Promise<number> {
+/** `report`: to be shown to others. */
+export async function doctor({ config: load }: CommandFrame, { report = false }: { readonly report?: boolean }): Promise<Answer> {
+  const config = load();
   // Alone, since it measures time.
   const server = await checkServer(config);
   const [store, provider, auth, agents, workspace, disk] = await Promise.all([
@@ -45,14 +48,13 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
     settings: describeSettings(config.env, config.cwd),
   };
   // No form of the output shows a secret; a report that is shown to others does not name the home either.
-  const shown = (text: string): string => pasteable(text, secretsOf(config), options.report === true ? loadMachine(config.env).home : '');
-  if (options.format === 'text') {
-    if (options.report === true) output.line(`perdura doctor, ${process.platform} ${process.arch}`);
-    for (const line of renderReport(found)) output.line(shown(line));
-  } else {
-    output.line(shown(toTerminalJson(found, options.format === 'json' ? 2 : undefined)));
-  }
-  return isBroken(found) ? EXIT.failed : EXIT.ok;
+  const shown = (text: string): string => pasteable(text, secretsOf(config), report ? loadMachine(config.env).home : '');
+  const head = report ? [`perdura doctor, ${process.platform} ${process.arch}`] : [];
+  return {
+    data: JSON.parse(shown(JSON.stringify(found))) as unknown,
+    text: [...head, ...renderReport(found)].map(shown).join('\n'),
+    exitCode: isBroken(found) ? EXIT.failed : EXIT.ok,
+  };
 }
 
 /** Who may open the gateway, where PERDURA_AUTH says it; nothing where it does not. */
@@ -75,7 +77,7 @@ export async function checkAuth(
             warning(
               'Gateway',
               `${expired.slice(0, 5).join(', ')} opens nothing any more: its time is over`,
-              `perdura token revoke ${expired[0]}`,
+              `perdura admin token revoke ${expired[0]}`,
             ),
           ]),
       ...(missing.length === 0
@@ -85,4 +87,41 @@ export async function checkAuth(
   } catch (error) {
     return [broken('Gateway', errorMessage(error), 'correct that file, or unset PERDURA_AUTH')];
   }
+}
+
+/** Milliseconds for which an answer stands: however many look, it is found once. */
+const FRESH_MS = 30_000;
+
+const known = new WeakMap<Config, { readonly at: number; readonly findings: Promise<readonly Finding[]> }>();
+
+/** Without secrets, and without the name of a person's folder. */
+export function findingsHere(config: Config): Promise<readonly Finding[]> {
+  const before = known.get(config);
+  if (before !== undefined && Date.now() - before.at < FRESH_MS) return before.findings;
+  const findings = look(config);
+  known.set(config, { at: Date.now(), findings });
+  findings.catch(() => known.delete(config));
+  return findings;
+}
+
+async function look(config: Config): Promise<readonly Finding[]> {
+  const [server, store, agents, workspace, disk] = await Promise.all([
+    checkServer(config, { measures: false }),
+    checkStore(config),
+    checkAgents(agentsFolder(config), variablesOf(config), config),
+    checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
+    checkDisk(config),
+  ]);
+  const all = [
+    checkNode(process.versions.node),
+    ...server,
+    ...store,
+    ...checkSettingPackages(config),
+    ...checkCircuits(config.cwd, Date.now()),
+    ...agents,
+    workspace,
+    disk,
+  ];
+  const shown = (text: string): string => pasteable(text, secretsOf(config), loadMachine(config.env).home);
+  return all.map(({ mend, ...one }) => ({ ...one, found: shown(one.found), ...(mend !== undefined && { mend: shown(mend) }) }));
 }

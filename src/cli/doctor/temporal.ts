@@ -24,7 +24,7 @@ export async function checkServer(config: Config, { measures = true }: { readonl
     connection = await openNamespace(temporal);
   } catch (error) {
     return [
-      broken('Temporal', errorMessage(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura dev'),
+      broken('Temporal', errorMessage(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura up'),
     ];
   }
   const { namespace } = temporal;
@@ -44,17 +44,17 @@ export async function checkServer(config: Config, { measures = true }: { readonl
 
 async function checkWorker(connection: Connection, namespace: string, taskQueue: string): Promise<Finding[]> {
   const has = await hasWorker(connection, namespace, taskQueue).catch((error: unknown) => errorMessage(error));
-  if (typeof has === 'string') return [warning('Worker', `cannot be asked: ${has}`, 'check the rights of this user')];
+  if (typeof has === 'string') return [warning('Worker', `cannot be statuses: ${has}`, 'check the rights of this user')];
   if (!has) return [warning('Worker', `none takes work from ${taskQueue} now: messages wait`, 'perdura worker, or npm start')];
-  const waiting = await tried('Conversations', async () => storeFinding(await statusesOf(connection, namespace, taskQueue)));
+  const waiting = await tried('Conversations', async () => storeFinding(await readStatuses(connection, namespace, taskQueue)));
   return [ok('Worker', `one takes work from ${taskQueue}`), waiting];
 }
 
 /** Undefined: it did not answer in time. */
-export type Asked = { readonly id: string; readonly status: Pick<Status, 'waiting'> | undefined };
+export type ConversationStatus = { readonly id: string; readonly status: Pick<Status, 'waiting'> | undefined };
 
 /** Of the newest that run. The store of the workers may be another's disk, so only they know that it fails. */
-async function statusesOf(connection: Connection, namespace: string, taskQueue: string): Promise<Asked[]> {
+async function readStatuses(connection: Connection, namespace: string, taskQueue: string): Promise<ConversationStatus[]> {
   const client = new Client({ connection, namespace });
   const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
   const ids: string[] = [];
@@ -69,13 +69,13 @@ async function statusesOf(connection: Connection, namespace: string, taskQueue: 
   );
 }
 
-/** A store that fails for a moment is asked again and soon forgotten; who still waits for it is named here. */
-export function storeFinding(asked: readonly Asked[]): Finding {
-  const failing = asked.flatMap(({ id, status }) =>
+/** A store that fails for a moment is tried again and soon forgotten; who still waits for it is named here. */
+export function storeFinding(statuses: readonly ConversationStatus[]): Finding {
+  const failing = statuses.flatMap(({ id, status }) =>
     status?.waiting?.kind === 'retry' && status.waiting.reason === 'StoreUnavailable' ? [{ id, message: status.waiting.message }] : [],
   );
   const [first] = failing;
-  const silent = asked.filter(({ status }) => status === undefined).length;
+  const silent = statuses.filter(({ status }) => status === undefined).length;
   if (first) {
     const who = failing.length === 1 ? first.id : `${first.id} and ${failing.length - 1} more`;
     return broken(
@@ -85,10 +85,10 @@ export function storeFinding(asked: readonly Asked[]): Finding {
     );
   }
   if (silent > 0) {
-    const which = asked.find(({ status }) => status === undefined)?.id;
-    return warning('Conversations', `${silent} of ${asked.length} did not answer in time`, `perdura inspect ${which}`);
+    const which = statuses.find(({ status }) => status === undefined)?.id;
+    return warning('Conversations', `${silent} of ${statuses.length} did not answer in time`, `perdura debug inspect ${which}`);
   }
-  return ok('Conversations', asked.length === 0 ? 'none runs' : `none of the newest ${asked.length} waits for the store`);
+  return ok('Conversations', statuses.length === 0 ? 'none runs' : `none of the newest ${statuses.length} waits for the store`);
 }
 
 async function checkVersion({ workflowService }: Connection, address: string): Promise<Finding> {
@@ -131,13 +131,13 @@ async function tried(what: string, check: () => Promise<Finding>): Promise<Findi
 }
 
 async function triedAll(what: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
-  return check().catch((error: unknown) => [warning(what, `cannot be asked: ${errorMessage(error)}`, 'check the rights of this user')]);
+  return check().catch((error: unknown) => [warning(what, `cannot be statuses: ${errorMessage(error)}`, 'check the rights of this user')]);
 }
 
 /**
  * How long a task waits in Temporal's queues, and whether activities may start eagerly: the two settings that a turn's speed
- * depends on. Measured by raw calls, without a worker: one workflow on a queue of its own, whose activities are answered
- * at once. A hop is the time from one task's start to the next one's, by the server's own clock: a server that hands out 20
+ * depends on. Measured by raw calls, without a worker: one workflow on a separate queue, whose activities are answered
+ * at once. A hop is the time from one task's start to the next one's, by the server's clock: a server that hands out 20
  * tasks a second, as they do by default, needs 50 ms for each.
  */
 interface HopSpeed {
@@ -189,7 +189,7 @@ async function measureHops(connection: Connection, namespace: string): Promise<H
     await giveBack(eager ?? (await nextActivity()).taskToken);
     await answer((await nextDecision()).taskToken, { commandType: COMPLETE_WORKFLOW, completeWorkflowExecutionCommandAttributes: {} });
     const { history } = await service.getWorkflowExecutionHistory({ namespace, execution });
-    return { perHop: perHopOf(history?.events ?? []), isEager };
+    return { perHop: measureHop(history?.events ?? []), isEager };
   } finally {
     await service
       .terminateWorkflowExecution({ namespace, workflowExecution: execution, reason: 'measured', identity: IDENTITY })
@@ -204,15 +204,15 @@ interface TimedEvent {
   readonly activityTaskStartedEventAttributes?: object | null;
 }
 
-function perHopOf(events: readonly TimedEvent[]): number {
+function measureHop(events: readonly TimedEvent[]): number {
   const starts = events
     .filter((event) => (event.activityTaskStartedEventAttributes ?? event.workflowTaskStartedEventAttributes ?? undefined) !== undefined)
-    .map(({ eventTime }) => timeOf(eventTime));
+    .map(({ eventTime }) => toMilliseconds(eventTime));
   const counted = starts.slice(2 * ROUNDS - COUNTED, 2 * ROUNDS);
   return ((counted.at(-1) ?? 0) - (counted[0] ?? 0)) / Math.max(counted.length - 1, 1);
 }
 
-function timeOf(time: TimedEvent['eventTime']): number {
+function toMilliseconds(time: TimedEvent['eventTime']): number {
   return Number(time?.seconds ?? 0) * 1000 + (time?.nanos ?? 0) / 1_000_000;
 }
 

@@ -1,28 +1,28 @@
-/** `perdura serve`: conversations over HTTP until Ctrl+C. */
+/** The gateway of this folder: conversations over HTTP, and the page. */
+import { join } from 'node:path';
 import { agentNames, agentsFolder } from '../../agents/agents-folder.js';
-import type { Config } from '../../config.js';
-import type { SharedCounts } from '../../gateway/access/limits.js';
-import { packageVersion } from '../../platform/version.js';
-import type { CliContext } from '../session/context.js';
-import { withClient } from '../session/with-client.js';
-import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
-import { onTermination } from '../terminal/interrupts.js';
-import { CliError, EXIT } from '../terminal/exit.js';
-import type { Output } from '../terminal/output.js';
-import { toTerminalJson } from '../terminal/terminal-text.js';
-import { findingsHere } from '../doctor/findings-here.js';
-import type { Store } from '../../stores/store.js';
-import { linkOf } from './link.js';
-import { tenantKeyOf } from './tenant-names.js';
-import { openEntrance, type OpenedEntrance } from './open-entrance.js';
-import { errorMessage } from '../../platform/errors.js';
 import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
+import { findingsHere } from '../doctor/doctor.js';
+import { readTenantKey } from './tenant-names.js';
+import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
+import type { CommandSession } from '../session/command.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { variablesOf, type Config } from '../../config.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
+import { watchAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
+import { createEntrance, type Browsers, type Entrance } from '../../gateway/access/entrance.js';
+import { createLimits, type SharedCounts } from '../../gateway/access/limits.js';
+import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
+import { keptToken } from '../../gateway/access/tokens.js';
 import type { AgentDescription } from '../../gateway/context.js';
+import { errorMessage } from '../../platform/errors.js';
+import { packageVersion } from '../../platform/version.js';
 import { countOf } from '../../records/quantities.js';
 import { qualifiedScope } from '../../records/scope.js';
-import type { McpServer } from '../../tools/mcp/server-config.js';
+import type { Store } from '../../stores/store.js';
 import { toolOf } from '../../tools/mcp/pins.js';
+import type { McpServer } from '../../tools/mcp/server-config.js';
 
 export interface ServeWanted {
   readonly host: string;
@@ -37,99 +37,99 @@ export interface ServeWanted {
   readonly accessLog?: boolean;
 }
 
-export function serveGatewayCommand(context: CliContext, wanted: ServeWanted): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, config, temporal, output, globals, signal, surroundings }) => {
-    const { serveGateway } = await import('../../gateway/serve.js');
-    const log = (line: string): void => output.problem(line);
-    const counts = await openCounts(config, log);
-    const sharedCounts = counts?.shared;
-    const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
-    const probe = await openNamespace(temporal);
-    let opened: Promise<Store> | undefined;
-    const store = (): Promise<Store> => (opened ??= import('../../stores/open.js').then(({ openStore }) => openStore(config, { log })));
-    const served = await serveGateway({
-      client,
-      host: wanted.host,
-      port: wanted.port,
-      hosts: wanted.allowHost,
-      origins: wanted.allowOrigin,
-      trustedProxies: wanted.trustedProxy,
-      requestsPerMinute: wanted.requestsPerMinute,
-      openPerToken: wanted.openPerToken,
-      attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
-      ...(sharedCounts !== undefined && { sharedCounts }),
-      ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
-      authenticate: entrance.authenticate,
-      browsers: entrance.browsers,
-      agents: (tenant) => agentNames(config, tenant),
-      describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
-      findings: () => findingsHere(config),
-      temporalLink: await findEventLink(temporal),
-      tenantKey: await tenantKeyOf(config),
-      version: packageVersion(),
-      log,
-      ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
-      checks: {
-        temporal: () => client.list({ limit: 1 }),
-        store: () => client.scope('default').text(),
-        worker: async () => {
-          if (!(await hasWorker(probe, temporal.namespace, config.taskQueue))) throw new Error('no worker');
-        },
-      },
-    }).catch((error: unknown) => {
-      throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${errorMessage(error)}; --port names another`, EXIT.usage);
-    });
-    let stopListening = (): void => undefined;
-    try {
-      announce(output, surroundings.stderr.isTTY === true, globals.output, `${served.url}${wanted.basePath ?? ''}`, entrance, config);
-      if (!isLoopback(wanted.host)) {
-        output.problem(
-          `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/operations/deploying.md)`,
-        );
-      }
-      await new Promise<void>((resolve) => {
-        stopListening = onTermination(surroundings.signals, () => resolve());
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-      return EXIT.ok;
-    } finally {
-      stopListening();
-      await served.close();
-      await probe.close();
-      await (await opened)?.close();
-      await counts?.close();
-    }
-  });
+export interface RunningGateway {
+  readonly url: string;
+  readonly entrance: OpenedEntrance;
+  close(): Promise<void>;
 }
 
-/** A token that lasts is shown on a screen, and never written where output is kept. */
-function announce(
-  output: Output,
-  isScreen: boolean,
-  format: string,
-  url: string,
-  { own, auth, browsers }: OpenedEntrance,
+/** Throws `CliError` where it cannot listen. */
+export async function startGateway(
+  { client, config, temporal, output }: Pick<CommandSession, 'client' | 'config' | 'temporal' | 'output'>,
+  wanted: ServeWanted,
+): Promise<RunningGateway> {
+  const { serveGateway } = await import('../../gateway/serve.js');
+  const log = (line: string): void => output.problem(line);
+  const counts = await openCounts(config, log);
+  const sharedCounts = counts?.shared;
+  const entrance = await openEntrance(config, { log, ...(sharedCounts !== undefined && { sharedCounts }) });
+  const probe = await openNamespace(temporal);
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => (opened ??= import('../../stores/open.js').then(({ openStore }) => openStore(config, { log })));
+  const release = async (): Promise<void> => {
+    await probe.close();
+    await (await opened)?.close();
+    await counts?.close();
+  };
+  const served = await serveGateway({
+    client,
+    host: wanted.host,
+    port: wanted.port,
+    hosts: wanted.allowHost,
+    origins: wanted.allowOrigin,
+    trustedProxies: wanted.trustedProxy,
+    requestsPerMinute: wanted.requestsPerMinute,
+    openPerToken: wanted.openPerToken,
+    attachments: { maxBytes: wanted.maxAttachment * 1024 * 1024 },
+    ...(sharedCounts !== undefined && { sharedCounts }),
+    ...(wanted.basePath !== undefined && { basePath: wanted.basePath }),
+    authenticate: entrance.authenticate,
+    browsers: entrance.browsers,
+    agents: (tenant) => agentNames(config, tenant),
+    describeAgent: (name, tenant) => describeAgent({ config, namespace: temporal.namespace, store }, name, tenant),
+    findings: () => findingsHere(config),
+    temporalLink: await findEventLink(temporal),
+    tenantKey: await readTenantKey(config),
+    version: packageVersion(),
+    log,
+    ...(wanted.accessLog && { accessLog: (line) => output.note(line) }),
+    checks: {
+      temporal: () => client.list({ limit: 1 }),
+      store: () => client.scope('default').text(),
+      worker: async () => {
+        if (!(await hasWorker(probe, temporal.namespace, config.taskQueue))) throw new Error('no worker');
+      },
+    },
+  }).catch(async (error: unknown) => {
+    await release();
+    throw new CliError(`cannot listen on ${wanted.host}:${wanted.port}: ${errorMessage(error)}; --port names another`, EXIT.usage);
+  });
+  return {
+    url: `${served.url}${wanted.basePath ?? ''}`,
+    entrance,
+    async close() {
+      await served.close();
+      await release();
+    },
+  };
+}
+
+/** A token that lasts is shown on a screen, and never written where output is stored. */
+export function announceGateway(
+  { output, surroundings, globals }: Pick<CommandSession, 'output' | 'surroundings' | 'globals'>,
+  { url, entrance: { token, auth, browsers } }: RunningGateway,
   { authFile }: Config,
 ): void {
-  const link = linkOf(url, browsers);
+  const link = createLink(url, browsers);
   const signIn = auth?.oidc === undefined ? undefined : `${url}/auth/login`;
-  if (format !== 'text') {
-    const names = { ...(own && { token: own.where }), ...(authFile !== undefined && { auth: authFile }) };
+  if (globals.output !== 'text') {
+    const names = { ...(token && { token: token.where }), ...(authFile !== undefined && { auth: authFile }) };
     output.line(toTerminalJson({ url, ...names, ...(link !== undefined && { link }), ...(signIn !== undefined && { signIn }) }));
     return;
   }
+  const isScreen = surroundings.stderr.isTTY === true;
   const lines = [
     `serving ${url}`,
-    ...(own?.from === 'file' ? [...(isScreen ? [`token   ${own.token}`] : []), `token   kept in ${own.where}`] : []),
-    ...(own?.from === 'PERDURA_GATEWAY_TOKEN' ? ['token   PERDURA_GATEWAY_TOKEN'] : []),
+    ...(token?.from === 'file' ? [...(isScreen ? [`token   ${token.token}`] : []), `token   kept in ${token.where}`] : []),
+    ...(token?.from === 'PERDURA_GATEWAY_TOKEN' ? ['token   PERDURA_GATEWAY_TOKEN'] : []),
     ...(authFile === undefined ? [] : [`tokens  of PERDURA_AUTH: ${authFile}`]),
     ...(signIn === undefined ? [] : [`sign in ${signIn}`]),
-    ...(link === undefined ? [] : [`browser ${link}`, '        opens once, within a minute; `perdura token link` prints another']),
+    ...(link === undefined ? [] : [`browser ${link}`, '        opens once, within a minute; `perdura admin token link` prints another']),
   ];
   output.say(lines.join('\n'));
 }
 
-/** Where gateways of one store count together. One that does not answer keeps nobody out: each gateway counts alone then. */
+/** Where gateways of one store count together. One that does not answer refuses no request: each gateway counts alone then. */
 async function openCounts(
   { redisUrl, taskQueue }: Config,
   log: (line: string) => void,
@@ -141,11 +141,7 @@ async function openCounts(
   return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
-}
-
-/** What agents are made of, for those who look at them over HTTP: read as a worker of this folder reads them; nothing is started. */
+/** What agents are made of, for clients over HTTP: read as a worker of this folder reads them; nothing is started. */
 
 interface KnownAgents {
   readonly config: Config;
@@ -159,10 +155,10 @@ async function describeAgent(
   name: string,
   tenant?: string,
 ): Promise<AgentDescription | undefined> {
-  const own = await loadUserConfig(config.cwd);
+  const user = await loadUserConfig(config.cwd);
   const scope = tenant === undefined ? name : qualifiedScope(tenant, name);
-  const folder = agentsFolder(config, own.agentsDir);
-  const agent = await loadAgent(folder, name, scope, sharedServers(own, config.cwd)).catch((error: unknown) => {
+  const folder = agentsFolder(config, user.agentsDir);
+  const agent = await loadAgent(folder, name, scope, sharedServers(user, config.cwd)).catch((error: unknown) => {
     if (error instanceof AgentConfigError && error.kind !== 'bad-config') return undefined;
     throw error;
   });
@@ -172,10 +168,10 @@ async function describeAgent(
     import('../../worker.js'),
     import('../../tools/registry.js'),
   ]);
-  const ownTools = own.tools ?? [];
-  const registry = createToolRegistry([...builtinToolsWith(toolSettings(config, folder)), ...ownTools]);
+  const userTools = user.tools ?? [];
+  const registry = createToolRegistry([...builtinToolsWith(toolSettings(config, folder)), ...userTools]);
   const wanted = agent.config.tools?.filter((one) => registry.find(one) !== undefined);
-  const named = new Set(ownTools.map((tool) => tool.name));
+  const named = new Set(userTools.map((tool) => tool.name));
   const pins = await (await store()).pins.list({ namespace, agent: name }).catch(() => []);
   const servers = agent.servers.map((server) => {
     const accepted = pins.filter((pin) => pin.server === server.name);
@@ -212,4 +208,88 @@ function shownServer(server: McpServer): {
   }
   const place = server.args.length === 0 ? server.command : `${server.command} … (${countOf(server.args.length, 'argument')})`;
   return { name, type, place, variables: Object.keys(server.env ?? {}) };
+}
+
+export interface OpenedEntrance extends Entrance {
+  /** The one token that opens, where there is one, and where it is stored. */
+  readonly token?: { readonly token: string; readonly from: 'PERDURA_GATEWAY_TOKEN' | 'file'; readonly where: string };
+  /** What `PERDURA_AUTH` has named when this was opened. */
+  readonly auth?: AuthFile;
+}
+
+export interface EntranceWanted {
+  readonly sharedCounts?: SharedCounts;
+  readonly log?: (line: string) => void;
+}
+
+/** Of all letters that `openssl rand -hex 32` prints, half. */
+const MIN_KEY = 32;
+
+/** Throws `CliError` where a setting cannot be used. */
+export async function openEntrance(config: Config, { sharedCounts, log = () => undefined }: EntranceWanted = {}): Promise<OpenedEntrance> {
+  const variables = variablesOf(config);
+  const source = config.authFile === undefined ? undefined : watchAuthFile(config.authFile, log);
+  const auth = await source?.current().catch((cause: unknown) => {
+    throw new CliError(errorMessage(cause), EXIT.usage, { cause });
+  });
+  if (auth !== undefined) await checkProvider(auth, variables);
+  const token = await readToken(config);
+  // Beside PERDURA_AUTH the stored token opens nothing: it only seals what this machine's gateways give away.
+  const secret = sessionKey(auth, variables) ?? token?.token ?? (await keptToken(tokenFile(config)));
+  const entrance = createEntrance({
+    secret,
+    variables,
+    createLimiter: createLimits(sharedCounts),
+    log,
+    ...(token !== undefined && { token: token.token }),
+    ...(source !== undefined && { auth: source }),
+  });
+  return { ...entrance, ...(token !== undefined && { token }), ...(auth !== undefined && { auth }) };
+}
+
+async function readToken(config: Config): Promise<OpenedEntrance['token']> {
+  if (config.gatewayToken !== undefined) {
+    return { token: config.gatewayToken, from: 'PERDURA_GATEWAY_TOKEN', where: 'PERDURA_GATEWAY_TOKEN' };
+  }
+  if (config.authFile !== undefined) return undefined;
+  const where = tokenFile(config);
+  return { token: await keptToken(where), from: 'file', where };
+}
+
+function tokenFile({ cwd }: Config): string {
+  return join(cwd, '.perdura', 'token');
+}
+
+function sessionKey(auth: AuthFile | undefined, variables: Readonly<Record<string, string | undefined>>): string | undefined {
+  const name = auth?.session.keyEnv;
+  if (name === undefined) return undefined;
+  const key = variables[name] ?? '';
+  if (key.length >= MIN_KEY) return key;
+  const message = `${name}, which session.keyEnv of PERDURA_AUTH names, must have ${MIN_KEY} characters or more: \`openssl rand -hex 32\` prints some`;
+  throw new CliError(message, EXIT.usage);
+}
+
+/** What a user's first request would find missing is better found at the start. */
+async function checkProvider({ jwt, oidc }: AuthFile, variables: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const cannot = (cause: unknown): never => {
+    throw new CliError(`cannot check tokens of an identity provider: ${errorMessage(cause)}`, EXIT.usage, { cause });
+  };
+  if (jwt !== undefined) await loadJose().catch(cannot);
+  if (oidc !== undefined || (jwt !== undefined && jwt.jwksUri === undefined)) await loadOpenidClient().catch(cannot);
+  const secret = oidc?.clientSecretEnv;
+  if (secret !== undefined && variables[secret] === undefined) {
+    throw new CliError(`${secret}, which oidc.clientSecretEnv of PERDURA_AUTH names, is not set`, EXIT.usage);
+  }
+}
+
+/** A link that lets a browser in: its code opens once, within a minute, and stands where no server and no log sees it. Undefined where the gateway's token does not open. */
+export function createLink(served: string, browsers: Browsers): string | undefined {
+  const code = browsers.createCode();
+  if (code === undefined) return undefined;
+  const url = new URL(served);
+  // "All addresses" is none that a browser can open.
+  if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1';
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  url.hash = `code=${code}`;
+  return url.href;
 }

@@ -5,17 +5,15 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ClientError } from '../../client/errors.js';
 import type { Config } from '../../config.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 import { keptToken } from '../../gateway/access/tokens.js';
-import { createTenantIds } from '../../client/tenants/ids.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 
 type KeyAt = Pick<Config, 'cwd' | 'tenantKey'>;
 
 /** Of this installation: `PERDURA_TENANT_KEY`, else the one in `.perdura/tenant-key`, which is made where there is none. */
-export async function tenantKeyOf({ cwd, tenantKey }: KeyAt): Promise<string> {
+export async function readTenantKey({ cwd, tenantKey }: KeyAt): Promise<string> {
   return tenantKey ?? (await keptToken(keyFile(cwd)));
 }
 
@@ -31,34 +29,35 @@ export interface NewName {
 /** Of a conversation that begins. */
 export async function newName(config: KeyAt, tenant: string | undefined, wanted = `conv-${randomUUID()}`): Promise<NewName> {
   if (tenant === undefined) return { id: wanted, name: wanted };
-  const id = idOf(tenant, wanted, await tenantKeyOf(config));
+  const id = await toWorkflowId(tenant, wanted, await readTenantKey(config));
   return { id, publicId: wanted, name: `${tenant}/${wanted}` };
 }
 
 /** What `acme/plan` says; undefined for what is no such name. */
-export function partsOfName(given: string): { readonly tenant: string; readonly publicId: string } | undefined {
+export function splitName(given: string): { readonly tenant: string; readonly publicId: string } | undefined {
   const [, tenant, publicId] = /^([^/]*)\/([^]*)$/.exec(given) ?? [];
   return tenant === undefined || publicId === undefined ? undefined : { tenant, publicId };
 }
 
 /** The id that Temporal has for `acme/plan`, or for a sub-agent of it; undefined for what is no such name. */
 export async function namedByTenant(config: KeyAt, given: string): Promise<string | undefined> {
-  const parts = partsOfName(given);
+  const parts = splitName(given);
   if (parts === undefined) return undefined;
   if (config.tenantKey === undefined && !existsSync(keyFile(config.cwd))) {
     const where = 'set PERDURA_TENANT_KEY to that of the gateways, or ask where `perdura serve` runs (.perdura/tenant-key)';
     throw new CliError(`cannot look up ${JSON.stringify(given.slice(0, 120))}: there is no tenant key here; ${where}`, EXIT.usage);
   }
-  return idOf(parts.tenant, parts.publicId, await tenantKeyOf(config));
+  return toWorkflowId(parts.tenant, parts.publicId, await readTenantKey(config));
 }
 
-function idOf(tenant: string, publicId: string, key: string): string {
+async function toWorkflowId(tenant: string, publicId: string, key: string): Promise<string> {
   const given = JSON.stringify(tenant.slice(0, 80));
   if (!isTenant(tenant)) throw new CliError(`${given} is no tenant: it must match ${TENANT_PATTERN.source}`, EXIT.usage);
+  const { createTenantIds } = await import('../../client/tenants/ids.js');
   try {
     return createTenantIds(tenant, key).toWorkflowId(publicId);
   } catch (error) {
-    throw error instanceof ClientError ? new CliError(error.message, EXIT.usage) : error;
+    throw error instanceof Error && error.name === 'ClientError' ? new CliError(error.message, EXIT.usage) : error;
   }
 }
 

@@ -5,14 +5,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { packageManager } from '../../config.js';
 import { counted } from '../../records/text.js';
 import { runProgram } from '../services/programs.js';
+import type { Answer } from '../session/command.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
-import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 import { packageVersion } from '../../platform/version.js';
 
-interface InitOptions {
+export interface InitOptions {
   readonly name?: string;
   readonly force?: boolean;
   readonly install: boolean;
@@ -25,28 +26,21 @@ const NEXT_NOTICE_MS = 15_000;
 const SHOWN_LINES = 12;
 const SHOWN_FILES = 10;
 
-export async function init(
-  { output, globals, closed, surroundings }: CliContext,
-  dir: string | undefined,
-  options: InitOptions,
-): Promise<number> {
+export async function init({ output, closed, surroundings }: CliContext, dir: string | undefined, options: InitOptions): Promise<Answer> {
   const { cwd, env } = surroundings;
   const folder = resolve(cwd, dir ?? options.folder ?? '.');
-  const name = nameOf(folder, options.name);
+  const name = chooseName(folder, options.name);
   const place = await makeFolder(folder);
   const perdura = perduraSource(place);
   const files = await projectFiles({ name, perdura });
   await writeAll(place, files, options.force === true);
   const manager = packageManager(env);
   if (options.install) await install(manager, { cwd: folder, env: { ...env }, signal: closed }, output);
-  const { output: format } = globals();
   const made = { folder, name, perdura, files: files.map(({ path }) => path), installed: options.install };
-  if (format !== 'text') output.line(toTerminalJson(made, format === 'json' ? 2 : undefined));
-  else for (const line of nextSteps(made, manager, cwd)) output.line(line);
-  return EXIT.ok;
+  return { data: made, text: nextSteps(made, manager, cwd).join('\n') };
 }
 
-function nameOf(folder: string, wished: string | undefined): string {
+function chooseName(folder: string, wished: string | undefined): string {
   const name = wished ?? basename(folder);
   const refused = nameRefusal(name);
   if (refused !== undefined) throw new CliError(`${refused}; try --name ${nameLike(name)}`, EXIT.usage);
@@ -114,9 +108,9 @@ async function install(
   const first = setTimeout(() => output.note(`installing packages with ${manager} …`), FIRST_NOTICE_MS);
   const timer = setInterval(say, NEXT_NOTICE_MS);
   try {
-    const { code, output: said } = await runProgram(manager, ['install', ...quiet], place);
+    const { code, output: text } = await runProgram(manager, ['install', ...quiet], place);
     if (code === 0) return;
-    const lines = said
+    const lines = text
       .split('\n')
       .slice(-SHOWN_LINES)
       .map((line) => toTerminalLine(line, 300));
@@ -167,7 +161,7 @@ function nextSteps(
 
 const MAX_NAME = 214;
 const PATTERN = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
-/** npm installs no package into one of the same name, and takes the other two for folders of its own. */
+/** npm installs no package into one of the same name, and takes the other two for its folders. */
 const TAKEN = ['perdura', 'node_modules', 'favicon.ico'];
 
 /** Why not; undefined for a name that can be taken. */

@@ -45,7 +45,7 @@ export function findOnPath(name: string, path: readonly string[]): string | unde
 }
 
 /** The command line of a process, so that a pid that now belongs to another program is not taken for ours. */
-export async function commandOf(pid: number): Promise<string | undefined> {
+export async function readCommand(pid: number): Promise<string | undefined> {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() || undefined;
   } catch {

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection, queueFile } from '../../config.js';
-import { type Person, canAsk, confirm } from '../terminal/ask.js';
+import { type Person, canAsk, confirm } from '../terminal/input.js';
 import type { Output } from '../terminal/output.js';
-import { checkMemoryFolder, asSentence } from './memory-folder.js';
+import { checkMemoryFolder, asSentence } from './before-start.js';
 import { uiLink, hasWorker, openNamespace } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
-import { startWorkerProcess, workerChangeInWords, type WorkerChange, type WorkerProcess } from './worker-process.js';
+import { startWorkerProcess, describeWorkerChange, type WorkerChange, type WorkerProcess } from './worker-process.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -34,7 +34,7 @@ export interface Services {
 
 export interface ServiceOptions {
   readonly place?: ServerPlace;
-  /** False: the server alone. A project with a worker of its own wants no second one, which would lack its tools. */
+  /** False: the server alone. A project that runs its worker itself wants no second one, which would lack its tools. */
   readonly hasWorker?: boolean;
 }
 
@@ -55,8 +55,8 @@ export async function startServices(
     reportModel(config, output);
 
     const inLines = (change: WorkerChange): void => {
-      if (change.kind === 'away') output.problem(workerChangeInWords(change));
-      else output.report('Worker', workerChangeInWords(change));
+      if (change.kind === 'away') output.problem(describeWorkerChange(change));
+      else output.report('Worker', describeWorkerChange(change));
     };
     let showChange = inLines;
     const startWorker = (): WorkerProcess =>
@@ -80,7 +80,7 @@ export async function startServices(
     started.unshift(server.leave);
     signal.throwIfAborted();
 
-    const taskQueue = worker ? await queueOf(config, temporal, { output, person }) : config.taskQueue;
+    const taskQueue = worker ? await chooseQueue(config, temporal, { output, person }) : config.taskQueue;
     if (worker) {
       const begin = Date.now();
       worker.begin(taskQueue);
@@ -110,13 +110,13 @@ export async function startServices(
   }
 }
 
-/** A server of our own may be at another place than the usual one; one that was named is where it is. */
+/** A server that is started here may be at another place than the usual one; one that was named is where it is. */
 function at(temporal: TemporalConnection, place: ServerPlace | undefined): TemporalConnection {
   if (place === undefined || temporal.named) return temporal;
   return { ...temporal, connectionOptions: { ...temporal.connectionOptions, address: `127.0.0.1:${place.port}` } };
 }
 
-/** Redis that was asked for and is down is an error, never a reason to write files: memory would seem lost. */
+/** Redis that is configured and is down is an error, never a reason to write files: memory would seem lost. */
 async function reportStore(config: Config, output: Output): Promise<void> {
   if (config.redisUrl === undefined) {
     await checkMemoryFolder(config.memoryDir);
@@ -169,8 +169,8 @@ async function checkRedis(url: string): Promise<string> {
 
 /** Which task queue this folder's worker takes: the one of the settings, or one of its own where another folder's worker has that. */
 
-/** Asks the person, where one can be asked; else a worker of another store is an error. */
-async function queueOf(
+/** Asks the person, where there is one; else a worker of another store is an error. */
+async function chooseQueue(
   config: Config,
   temporal: TemporalConnection,
   { output, person }: { readonly output: Output; readonly person: Person },
@@ -179,28 +179,28 @@ async function queueOf(
   const connection = await openNamespace(temporal);
   try {
     const { namespace } = temporal;
-    // The usual case: no other worker is there, and no store need be asked.
+    // The usual case: no other worker is there, and no store need be read.
     if (!(await hasWorker(connection, namespace, taskQueue))) return taskQueue;
-    // Which agents there are, the worker's own code decides: it refuses by itself.
-    const place = { store: await storeOf(config), agents: '' };
+    // Which agents there are, the worker's code decides: it refuses by itself.
+    const place = { store: await readStoreId(config), agents: '' };
     const other = (await findOthers(connection, { namespace, taskQueue, place })).find(({ differs }) => differs === 'store');
     if (other === undefined) return taskQueue;
     const taken = takenInWords(taskQueue, other);
     if (!canAsk(person)) throw new CliError(taken, EXIT.usage);
-    const own = nameFor(config.cwd);
+    const name = nameFor(config.cwd);
     output.say(`\n  ${taken}\n`);
-    if (!(await confirm(person, `Use task queue ${own} for this folder from now on?`, true)))
+    if (!(await confirm(person, `Use task queue ${name} for this folder from now on?`, true)))
       throw new CliError(`not started: ${taken}`, EXIT.usage);
     await mkdir(dirname(queueFile(config.cwd)), { recursive: true });
-    await writeFile(queueFile(config.cwd), `${own}\n`);
-    output.report('Queue', `${own}, for this folder from now on (.perdura/task-queue)`);
-    return own;
+    await writeFile(queueFile(config.cwd), `${name}\n`);
+    output.report('Queue', `${name}, for this folder from now on (.perdura/task-queue)`);
+    return name;
   } finally {
     await connection.close();
   }
 }
 
-async function storeOf(config: Config): Promise<string> {
+async function readStoreId(config: Config): Promise<string> {
   const store = openStore(config);
   try {
     return await store.id();

@@ -17,7 +17,7 @@ export interface TemporalBinary {
   readonly reason: string;
 }
 
-/** What the machine can be asked. Looking answers undefined for "not there"; fetching throws with its reason. */
+/** How the machine is looked at. Looking answers undefined for "not there"; fetching throws with its reason. */
 export interface BinaryProbes {
   onPath(): string | undefined;
   inGoBin(): Promise<string | undefined>;
@@ -102,7 +102,7 @@ function machineProbes(machine: Machine, say: (text: string) => void, signal: Ab
   };
 }
 
-/** Fills a folder of its own, tries the program, and only then renames it to its place: half a program is never found. */
+/** Fills a new folder, tries the program, and only then renames it to its place: half a program is never found. */
 async function intoCache(bin: string, target: string, fill: (folder: string) => Promise<void>): Promise<string> {
   mkdirSync(bin, { recursive: true });
   const folder = mkdtempSync(join(bin, 'incoming-'));

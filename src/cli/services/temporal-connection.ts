@@ -39,7 +39,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
   const { address } = temporal.connectionOptions;
   let connection: Connection;
   try {
-    // The usual case on a person's own machine, and it need not take the five seconds of a connection that may still come up.
+    // The usual case on a person's machine, and it need not take the five seconds of a connection that may still come up.
     if (!temporal.named && !(await isListening(address))) throw new Error('nothing listens there');
     connection = await openConnection(temporal.connectionOptions, 5000);
   } catch (cause) {
@@ -51,7 +51,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     throw new CliError(
       (await isListening(address))
         ? `${what}: a program that is not Temporal, or hangs, has that port; stop it, or set TEMPORAL_ADDRESS`
-        : `${what}: nothing listens there; \`${startCommands().dev}\` starts one, or set TEMPORAL_ADDRESS`,
+        : `${what}: nothing listens there; \`${startCommands().up}\` starts one, or set TEMPORAL_ADDRESS`,
       EXIT.unreachable,
       { cause },
     );
@@ -71,7 +71,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
   }
 }
 
-/** Whether a worker has asked for work lately. Without one a message waits, which a person should know. */
+/** Whether a worker has polled for work lately. Without one a message waits, which a person should know. */
 export async function hasWorker({ workflowService }: Connection, namespace: string, taskQueue: string): Promise<boolean> {
   const { pollers } = await workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: 1 });
   return (pollers?.length ?? 0) > 0;
@@ -98,7 +98,7 @@ export async function findUiPort(temporal: TemporalConnection): Promise<number |
   return (await isListening(`127.0.0.1:${uiPort}`)) ? uiPort : undefined;
 }
 
-/** Where a person sees a conversation in Temporal's own page, where that is known. */
+/** Where a person sees a conversation in Temporal's page, where that is known. */
 export function uiLink(temporal: TemporalConnection, uiPort: number | undefined, id: string): string | undefined {
   const { address } = temporal.connectionOptions;
   const path = `/namespaces/${temporal.namespace}/workflows/${id}`;

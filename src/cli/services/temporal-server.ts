@@ -1,5 +1,5 @@
 /**
- * Our own dev server, shared by the chats of one folder.
+ * The dev server, shared by the chats of one folder.
  *
  * 1. It runs detached: Ctrl+C in a chat does not reach it, and it outlives a chat that was killed.
  * 2. `.perdura/temporal.pid` says which process it is; a later start finds it there and takes it over.
@@ -15,8 +15,8 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { OWN_DATABASE } from '../trust/folder-contents.js';
 import { rememberOwnDatabase } from '../trust/folder-trust.js';
 import { SERVER_FLAGS } from './server-flags.js';
-import { withLock } from './lock.js';
-import { commandOf, endProcess, lastLines } from './programs.js';
+import { withLock } from '../lock.js';
+import { readCommand, endProcess, lastLines } from './programs.js';
 import { isAlive } from '../../platform/processes.js';
 import { findTemporalBinary } from './temporal-binary.js';
 import { checkTemporal, isListening, probeTemporal, setRetention } from './temporal-connection.js';
@@ -32,7 +32,7 @@ export interface TemporalServer {
 
 export type Say = (text: string) => void;
 
-/** Where our own server is to be. */
+/** Where the server is to be. */
 export interface ServerPlace {
   readonly port: number;
   readonly uiPort: number;
@@ -59,7 +59,7 @@ export async function useTemporalServer(
     say(`${temporal.connectionOptions.address}, namespace ${temporal.namespace}, since TEMPORAL_* or its profile says so`);
     return { uiPort: undefined, leave: async () => {} };
   }
-  const files = filesOf(config, place);
+  const files = chooseFiles(config, place);
   await rememberOwnDatabase(config);
   mkdirSync(files.chats, { recursive: true });
   const uiPort = await withLock(files.lock, async () => {
@@ -79,14 +79,14 @@ export async function useTemporalServer(
   );
   return {
     uiPort,
-    log: (await ownServer(files)) === undefined ? undefined : files.log,
+    log: (await findServer(files)) === undefined ? undefined : files.log,
     async leave(hurry) {
       leaving = true;
       clearInterval(watching);
       await withLock(files.lock, async () => {
         rmSync(join(files.chats, String(process.pid)), { force: true });
         if (otherChats(files).length > 0) return;
-        const pid = await ownServer(files);
+        const pid = await findServer(files);
         if (pid !== undefined) await endProcess(pid, 10_000, hurry);
         rmSync(files.pid, { force: true });
       });
@@ -106,8 +106,8 @@ interface Files {
   readonly env: Environment;
 }
 
-/** A server on another port is another server, and has files of its own. */
-function filesOf(config: Config, place: ServerPlace): Files {
+/** A server on another port is another server, and has other files. */
+function chooseFiles(config: Config, place: ServerPlace): Files {
   const folder = join(config.cwd, '.perdura');
   const suffix = place.port === usualPlace(config).port ? '' : `-${place.port}`;
   return {
@@ -122,21 +122,21 @@ function filesOf(config: Config, place: ServerPlace): Files {
 }
 
 async function findOrStart(files: Files, temporal: TemporalConnection, say: Say, signal: AbortSignal): Promise<number | undefined> {
-  const own = await ownServer(files);
+  const running = await findServer(files);
   const answer = await probeTemporal(files.address);
   if (answer === 'temporal') {
     await checkTemporal(temporal);
     const whose =
-      own === undefined
+      running === undefined
         ? 'not started by us, so it is left running'
         : otherChats(files).length > 0
           ? 'another chat of this folder started it'
-          : `left by an earlier start (process ${own}), which this one takes over`;
+          : `left by an earlier start (process ${running}), which this one takes over`;
     say(`found on ${files.address}: ${whose}`);
     return (await isListening(`127.0.0.1:${files.place.uiPort}`)) ? files.place.uiPort : undefined;
   }
   // Ours, but silent: it hangs, or its start was cut off.
-  if (own !== undefined) await endProcess(own, 2000);
+  if (running !== undefined) await endProcess(running, 2000);
   if (answer === 'something-else' && (await isListening(files.address))) {
     throw new CliError(
       `cannot start Temporal on ${files.address}: a program that is not Temporal has that port; stop it, or set TEMPORAL_ADDRESS`,
@@ -207,10 +207,10 @@ async function waitUntilReady(files: Files, pid: number, temporal: TemporalConne
 }
 
 /** Pid of the server that a chat of this folder started and that is still alive. */
-async function ownServer(files: Files): Promise<number | undefined> {
+async function findServer(files: Files): Promise<number | undefined> {
   const pid = Number(readText(files.pid)) || undefined;
   if (pid === undefined || !isAlive(pid)) return undefined;
-  return (await commandOf(pid))?.includes(files.place.database) ? pid : undefined;
+  return (await readCommand(pid))?.includes(files.place.database) ? pid : undefined;
 }
 
 function otherChats(files: Files): number[] {
@@ -237,7 +237,7 @@ function watchServer(files: Files, isLeaving: () => boolean, restart: () => Prom
       busy = false;
     }
   };
-  // A failed restart is tried again at the next look; clients meanwhile retry on their own.
+  // A failed restart is tried again at the next look; clients meanwhile retry by themselves.
   return setInterval(() => void look().catch(() => {}), 1000).unref();
 }
 

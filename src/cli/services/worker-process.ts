@@ -1,4 +1,4 @@
-/** The worker as a child process: kept alive while we are, gone when we are gone. */
+/** The worker as a child process: alive while this process is, gone with it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -10,7 +10,7 @@ export interface WorkerProcess {
   readonly ready: Promise<void>;
   /** To be called once there is a server: until then it loads its code, which takes as long as a server takes to start. */
   begin(taskQueue: string): void;
-  /** Lets a running answer end or move, within the worker's own grace; `hurry` does not wait for that. */
+  /** Lets a running answer end or move, within the worker's grace; `hurry` does not wait for that. */
   stop(hurry: AbortSignal): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export type WorkerChange =
   | { readonly kind: 'away'; readonly at: number; readonly how: string; readonly pauseMs: number; readonly logFile: string }
   | { readonly kind: 'back'; readonly at: number; readonly afterMs: number };
 
-export function workerChangeInWords(change: WorkerChange): string {
+export function describeWorkerChange(change: WorkerChange): string {
   if (change.kind === 'back') return `the new worker has taken over after ${(change.afterMs / 1000).toFixed(1)} s`;
   const when = change.pauseMs === 0 ? '' : ` in ${Math.round(change.pauseMs / 1000)} s`;
   return `the worker was ended ${change.how}: starting another${when} (${change.logFile})`;

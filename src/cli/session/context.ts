@@ -1,8 +1,29 @@
-/** What a command is given beside its own arguments. */
-import type { Config } from '../../config.js';
+/** What a command has around it: it reads, writes, asks and listens here and nowhere else, so that it can run inside another program. */
+import type { Readable } from 'node:stream';
+import type { PerduraClient } from '../../client.js';
+import type { Config, Environment } from '../../config.js';
 import type { GlobalOptions } from '../args/global-options.js';
-import type { Output } from '../terminal/output.js';
-import type { Surroundings } from './surroundings.js';
+import type { Output, TerminalStream } from '../terminal/output.js';
+
+/** Stdin: at a terminal its keys can be had as they are pressed. */
+export type Input = Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
+
+/** Where Ctrl+C and requests to end arrive; the process itself is one. */
+export interface Signals {
+  on(signal: NodeJS.Signals, listener: () => void): unknown;
+  off(signal: NodeJS.Signals, listener: () => void): unknown;
+}
+
+export interface Surroundings {
+  readonly input: Input;
+  readonly stdout: TerminalStream;
+  readonly stderr: TerminalStream;
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly signals: Signals;
+  /** In place of a connection that the command opens. The command closes what it is given. */
+  readonly openClient?: (config: Config, output: Output) => Promise<PerduraClient>;
+}
 
 export interface CliContext {
   readonly surroundings: Surroundings;
@@ -11,7 +32,7 @@ export interface CliContext {
   readonly closed: AbortSignal;
   /** To be called once, with the exit code. */
   readonly end: (exitCode: number) => void;
-  /** Of the command that runs; to be asked inside its action. */
+  /** Of the command that runs; to be read inside its action. */
   readonly globals: () => GlobalOptions;
   /** From now on the folder is trusted, by this command and by the programs that it starts. */
   readonly trustFolder: () => void;

@@ -14,15 +14,15 @@ export class CliError extends Error {
 }
 
 /** Errors come from several libraries: distinguished by name and code, since two copies of a class are never `instanceof`. */
-export function exitCodeOf(error: unknown): number {
-  const { name, code, kind, exitCode, cause } = fieldsOf(error);
+export function toExitCode(error: unknown): number {
+  const { name, code, kind, exitCode, cause } = readFields(error);
   if (typeof exitCode === 'number') return exitCode;
   if (name === 'ClientError') return CLIENT_ERRORS[String(kind)] ?? EXIT.failed;
   if (name === 'ConfigError') return EXIT.usage;
   if (name === 'StoreUnavailable' || code === GRPC_UNAVAILABLE || code === GRPC_DEADLINE) return EXIT.unreachable;
   if (UNREACHABLE_CODES.has(String(code))) return EXIT.unreachable;
   if (name === 'WorkflowNotFoundError' || name === 'NamespaceNotFoundError' || code === GRPC_NOT_FOUND) return EXIT.notFound;
-  return cause === undefined || cause === null ? EXIT.failed : exitCodeOf(cause);
+  return cause === undefined || cause === null ? EXIT.failed : toExitCode(cause);
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, number>> = {
@@ -38,6 +38,6 @@ const GRPC_NOT_FOUND = 5;
 const GRPC_UNAVAILABLE = 14;
 const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', 'ECONNRESET', 'EHOSTUNREACH']);
 
-function fieldsOf(error: unknown): { name?: unknown; code?: unknown; kind?: unknown; exitCode?: unknown; cause?: unknown } {
+function readFields(error: unknown): { name?: unknown; code?: unknown; kind?: unknown; exitCode?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};
 }

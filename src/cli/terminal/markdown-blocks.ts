@@ -3,7 +3,7 @@
  *
  * 1. Every character of a block is given out once as text, at once where that is possible; then the block's end with its source.
  * 2. Blank lines between blocks are not given out: the code that draws decides about space.
- * 3. The beginning of a line decides whether it still belongs to the block before; until it can be judged it is kept.
+ * 3. The beginning of a line decides whether it still belongs to the block before; until it can be judged it is held back.
  * 4. A line costs a few lines to judge, however long its block is: of an open block only what decides is read again. Where that
  *    is too little, two blocks are taken for one, which `marked` parts when it renders them.
  */

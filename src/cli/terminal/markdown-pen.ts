@@ -4,7 +4,7 @@
  *
  * 1. Only rows that this pen drew are taken back, and only while all of them are on the screen: what has scrolled away, or was
  *    drawn at another width, stays as it is.
- * 2. Plain rows are cut before the last column by our own line ends, so that their number does not depend on the terminal. A word
+ * 2. Plain rows are cut before the last column by line ends of the pen, so that their number does not depend on the terminal. A word
  *    that does not fit is taken back and begins the next row.
  * 3. What comes in has passed `toTerminalText`; the only sequences that go out are the pen's own and the renderer's.
  */
@@ -15,7 +15,7 @@ export interface TextPen {
   add(text: string): string;
   /** The text has ended, or something else is drawn below it: closes the line. */
   end(): string;
-  /** True while the cursor stands behind text of its own. */
+  /** True while the cursor stands behind text of the pen. */
   isInLine(): boolean;
 }
 

@@ -1,15 +1,14 @@
 /**
  * Markdown as a terminal shows it. Two ESM libraries, loaded only by who has a terminal with colours.
  *
- * 1. What comes in has passed `toTerminalText`. What goes out has passed it again, between the renderer's own colours: an entity
+ * 1. What comes in has passed `toTerminalText`. What goes out has passed it again, between the renderer's colours: an entity
  *    such as `&#27;` is a control character only once it is rendered.
  * 2. A link shows where it leads, as text: never a sequence (OSC 8) that hides it behind other words.
  * 3. What does not fit into the width, or cannot be rendered, is shown as its source.
  */
 import type { Token, Tokens } from 'marked' with { 'resolution-mode': 'import' };
 import type { BlockLexer } from './markdown-blocks.js';
-import { toTerminalText } from './terminal-text.js';
-import { wrapWords } from './word-wrap.js';
+import { toTerminalText, wrapWords } from './terminal-text.js';
 
 export interface Markdown {
   render(source: string, columns: number): string;

@@ -3,10 +3,9 @@ import type { Writable } from 'node:stream';
 import pc from 'picocolors';
 import type { ColorWish } from '../args/global-options.js';
 import type { TextPen } from './markdown-pen.js';
-import { toTerminalLine, toTerminalText, type StyledLine } from './terminal-text.js';
-import { wrapWords } from './word-wrap.js';
+import { toTerminalLine, toTerminalText, wrapWords, type StyledLine } from './terminal-text.js';
 
-/** All but `text` are whole lines, and begin on a line of their own. */
+/** All but `text` are whole lines, and begin on a new line. */
 export interface Output {
   /** Data as it comes. */
   text(text: string): void;
@@ -20,7 +19,7 @@ export interface Output {
   note(text: string): void;
   /** Beside the data. */
   say(text: string): void;
-  /** What of the `temporal` program shows or does the same: only where it is asked for (`--explain`). */
+  /** What of the `temporal` program shows or does the same: only with `--explain`. */
   explain(command: string): void;
   problem(text: string): void;
   /** One thing found, started or fetched, with its reason. */
@@ -46,7 +45,7 @@ export interface TerminalStream extends Writable {
   readonly rows?: number;
 }
 
-/** Asked at each write: options are read after the first problem may have been said. */
+/** Read at each write: options are read after the first problem may have been written. */
 export interface OutputStyle {
   readonly color: () => ColorWish;
   /** Data and problems only. */
@@ -67,7 +66,7 @@ export function createOutput(
   style: OutputStyle = PLAIN_STYLE,
 ): OpenOutput {
   const palettes = { colored: pc.createColors(true), plain: pc.createColors(false) };
-  const colorsOf = (stream: TerminalStream): typeof palettes.plain => {
+  const chooseColors = (stream: TerminalStream): typeof palettes.plain => {
     const wish = style.color();
     return wish === 'always' || (wish === 'auto' && stream.isTTY === true) ? palettes.colored : palettes.plain;
   };
@@ -126,20 +125,20 @@ export function createOutput(
     },
     line: (whole) => line(stdout, toTerminalText(whole)),
     draw(drawn) {
-      const colors = colorsOf(stdout);
+      const colors = chooseColors(stdout);
       const whole = drawn.map(({ text: piece, style }) => (style === undefined ? toTerminalText : colors[style])(toTerminalText(piece)));
       line(stdout, stdout.isTTY === true ? wrapWords(whole.join(''), Math.max(stdout.columns ?? 80, LEAST_WIDTH)) : whole.join(''));
     },
-    note: (whole) => beside(colorsOf(stderr).dim(fitted(whole))),
+    note: (whole) => beside(chooseColors(stderr).dim(fitted(whole))),
     say: (whole) => beside(fitted(whole)),
     explain(command) {
-      if (style.explains?.() === true) beside(colorsOf(stderr).dim(toTerminalText(command)));
+      if (style.explains?.() === true) beside(chooseColors(stderr).dim(toTerminalText(command)));
     },
-    problem: (whole) => line(stderr, colorsOf(stderr).red(fitted(whole))),
+    problem: (whole) => line(stderr, chooseColors(stderr).red(fitted(whole))),
     report: (what, whole) =>
-      beside(fitted(`  ✔ ${toTerminalLine(what, 40).padEnd(9)}  ${whole}`).replace('✔', colorsOf(stderr).green('✔'))),
+      beside(fitted(`  ✔ ${toTerminalLine(what, 40).padEnd(9)}  ${whole}`).replace('✔', chooseColors(stderr).green('✔'))),
     width: () => (stdout.isTTY === true ? (stdout.columns ?? 80) : undefined),
-    isColoredTerminal: () => stdout.isTTY === true && colorsOf(stdout) === palettes.colored,
+    isColoredTerminal: () => stdout.isTTY === true && chooseColors(stdout) === palettes.colored,
     drawTextWith(other) {
       pen = other;
     },

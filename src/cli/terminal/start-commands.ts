@@ -6,8 +6,8 @@ export interface StartCommands {
   readonly isClone: boolean;
   /** All of it, with a chat. */
   readonly chat: string;
-  /** A Temporal server and a worker. */
-  readonly dev: string;
+  /** A Temporal server, a worker and the page. */
+  readonly up: string;
   readonly worker: string;
 }
 
@@ -15,5 +15,5 @@ export interface StartCommands {
 export function startCommands(packageRoot: string = join(__dirname, '..', '..', '..')): StartCommands {
   const isClone = existsSync(join(packageRoot, 'scripts', 'start.mjs'));
   const program = isClone ? 'bin/perdura' : 'npx perdura';
-  return { isClone, chat: isClone ? 'npm start' : `${program} chat --start-services`, dev: `${program} dev`, worker: `${program} worker` };
+  return { isClone, chat: isClone ? 'npm start' : `${program} chat --start-services`, up: `${program} up`, worker: `${program} worker` };
 }

@@ -8,6 +8,8 @@
  *    dropped, so that `\r\n` stays a line end and a lone one overwrites nothing.
  * 3. What cannot be seen but changes what is seen is dropped: bidi overrides, zero-width characters, tags, fillers.
  */
+import type wrapAnsi from 'wrap-ansi';
+
 export function toTerminalText(text: string): string {
   return text.replace(UNSAFE, shown);
 }
@@ -61,4 +63,34 @@ export function plain(text: string): StyledLine {
 /** What stands there, without looks. */
 export function textOfDrawn(line: StyledLine): string {
   return line.map(({ text }) => text).join('');
+}
+
+/** A column for the rest of a line is worth it while this share of the screen is left for it. */
+const LEAST_ROOM = 0.5;
+
+/**
+ * Cuts each line that is wider than `columns` between two words, a word that is wider than a line within itself. What follows
+ * begins where the line's text began: behind its blanks, or behind its first column (`  /new      clear the session`).
+ * Colours stay whole.
+ */
+export function wrapWords(text: string, columns: number): string {
+  // No character takes more than two cells.
+  if (text.length * 2 <= columns) return text;
+  // Loaded by who has a screen alone.
+  const wrap = require('wrap-ansi') as typeof wrapAnsi;
+  return text
+    .split('\n')
+    .map((line) => {
+      const indent = measureIndent(line, columns);
+      const [head, rest] = [line.slice(0, indent), line.slice(indent)];
+      const rows = wrap(rest, columns - indent, { hard: true, trim: false }).split('\n');
+      return head + rows.map((row, at) => row.replace(at === 0 ? / +$/ : /^ | +$/g, '')).join(`\n${' '.repeat(indent)}`);
+    })
+    .join('\n');
+}
+
+function measureIndent(line: string, columns: number): number {
+  const [blanks = ''] = /^ */.exec(line) ?? [];
+  const column = /^ *\S.{0,30}? {2,}(?=\S)/.exec(line)?.[0] ?? blanks;
+  return [column, blanks].map(({ length }) => length).find((length) => length <= columns * (1 - LEAST_ROOM)) ?? 0;
 }

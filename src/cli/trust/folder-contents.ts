@@ -1,6 +1,6 @@
 /**
  * What a folder would run, or send elsewhere, by what is in it: a clone of a stranger's project must not do so before a person has
- * seen it. What the person's own environment says is theirs and not listed; texts for a model (SOUL.md, MEMORY.md) run nothing.
+ * seen it. What the person's environment says is theirs and not listed; texts for a model (SOUL.md, MEMORY.md) run nothing.
  * Looked at before each command, so the files are read as they are, without the schemas that their readers load.
  */
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ export interface FolderItem {
 /** More than that is no configuration; a folder that names more is refused, because no person could read it all. */
 const MAX_FILES = 5_000;
 const MAX_FOLLOWED = 1024 * 1024;
-/** Of our own server in a folder. It changes with each message: what is asked is only whether it was made here. */
+/** Of the server of a folder. It changes with each message: the question is only whether it was made here. */
 export const OWN_DATABASE = { name: join('.perdura', 'temporal.db'), sha256: sha256('made here') };
 
 /** In a fixed order. Throws `ConfigError` where `.env` cannot be read. */
@@ -28,7 +28,7 @@ export function folderContents(folder: string, env: Environment): readonly Folde
   const variables = variablesOfFolder(folder, env);
   const { files, agentFolders, add, follow, followServers } = createGathering(folder, variables.own);
   const fromShell = variables.real['PERDURA_AGENTS_DIR'];
-  // A relative one means another folder in each folder: it was not said of this one.
+  // A relative one means another folder in each folder: it was not meant for this one.
   if (fromShell === undefined || !isAbsolute(fromShell)) {
     agentFolders.add(resolve(folder, fromShell ?? variables.own['PERDURA_AGENTS_DIR'] ?? 'agents'));
   }
@@ -44,15 +44,15 @@ export function folderContents(folder: string, env: Environment): readonly Folde
   for (const dir of agentFolders) {
     for (const agent of foldersIn(dir)) {
       const file = join(agent, 'mcp.json');
-      const servers = textOf(file);
+      const servers = readText(file);
       if (servers !== undefined) {
         add(file, serversIn(servers), servers);
         // As its reader sees them, whatever escapes are used in the file.
         texts.push(...stringsIn(parsed(servers)));
         follow(file, servers);
-        followServers(file, Object.values(fieldsOf(fieldsOf(parsed(servers))['mcpServers'])), agent);
+        followServers(file, Object.values(toFields(toFields(parsed(servers))['mcpServers'])), agent);
       }
-      const granted = grantedIn(textOf(join(agent, 'agent.json')) ?? '');
+      const granted = grantedIn(readText(join(agent, 'agent.json')) ?? '');
       if (granted !== undefined) add(join(agent, 'agent.json'), granted.says, granted.content);
     }
   }
@@ -115,13 +115,13 @@ function createGathering(folder: string, variables: Readonly<Record<string, stri
   };
   const followServers = (file: string, servers: readonly unknown[], agent: string): void => {
     for (const server of servers) {
-      const { command, args, env, cwd } = fieldsOf(server);
+      const { command, args, env, cwd } = toFields(server);
       if (typeof command !== 'string') continue;
       const start = typeof cwd === 'string' ? resolve(agent, expanded(cwd, variables)) : agent;
       // `npm start` and `node .` name no file, and run what this one says.
       const manifest = fileNamed('package.json', [start], folder);
       if (manifest !== undefined) addNamed(manifest, file);
-      const words = new Set(stringsIn([command, args, env]).flatMap((text) => wordsOf(expanded(text, variables))));
+      const words = new Set(stringsIn([command, args, env]).flatMap((text) => splitWords(expanded(text, variables))));
       const named = [...words].flatMap((word) => fileNamed(word, [start, agent, folder], folder, SERVER_ENDINGS) ?? []);
       // The data of a server change with each use; its program, which comes first, is one by whatever name.
       for (const [at, path] of named.entries()) if (at === 0 || !DATA.test(path)) addNamed(path, file);
@@ -131,7 +131,7 @@ function createGathering(folder: string, variables: Readonly<Record<string, stri
 }
 
 /** As they are, and in their parts: `sh -c "exec node ./x.js"`, `--import=./x.js`. */
-function wordsOf(text: string): string[] {
+function splitWords(text: string): string[] {
   return text.length > MAX_TEXT ? [] : [text, ...text.split(/[\s"'`=,;:&|<>(){}$]+/)].filter((word) => word !== '' && word.length <= 300);
 }
 
@@ -193,8 +193,8 @@ const SERVER_ENDINGS = [...ENDINGS, '.py', '/__main__.py', '.sh', '.rb'];
 const MAX_TEXT = 32_768;
 
 function serversIn(text: string): string {
-  const places = Object.entries(fieldsOf(fieldsOf(parsed(text))['mcpServers'])).map(([name, server]) => {
-    const { command, args, url } = fieldsOf(server);
+  const places = Object.entries(toFields(toFields(parsed(text))['mcpServers'])).map(([name, server]) => {
+    const { command, args, url } = toFields(server);
     return typeof url === 'string'
       ? `${name} reaches ${withoutKeys(url)}`
       : `${name} runs ${[command, ...(Array.isArray(args) ? (args as unknown[]) : [])].map(String).join(' ')}`;
@@ -203,13 +203,13 @@ function serversIn(text: string): string {
 }
 
 /**
- * Only what lets an agent do more than one of `{}` may: calls that a person would be asked about otherwise, words that are believed. Not a
+ * Only what lets an agent do more than one of `{}` may: calls that would otherwise wait for a person, words that are believed. Not a
  * model, a limit or a name; nor a rule that asks or denies, which can be taken out as it could have been missing from the start.
  */
 export function grantedIn(text: string): { readonly says: string; readonly content: string } | undefined {
-  const { approvals, memory } = fieldsOf(parsed(text));
-  const { trustedTools, reviewWhenToolsSpoke } = fieldsOf(memory);
-  const rules = (Array.isArray(approvals) ? (approvals as unknown[]) : []).map(fieldsOf).filter(({ policy }) => policy === 'allow');
+  const { approvals, memory } = toFields(parsed(text));
+  const { trustedTools, reviewWhenToolsSpoke } = toFields(memory);
+  const rules = (Array.isArray(approvals) ? (approvals as unknown[]) : []).map(toFields).filter(({ policy }) => policy === 'allow');
   const says = [
     ...(rules.length > 0
       ? [
@@ -233,7 +233,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+function toFields(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
@@ -252,7 +252,7 @@ function foldersIn(dir: string): string[] {
 }
 
 /** Decoded as the agents' loader does, which takes no notice of a byte order mark: what it understands must be understood here too. */
-function textOf(file: string): string | undefined {
+function readText(file: string): string | undefined {
   return isFile(file) ? new TextDecoder().decode(readFileSync(file)) : undefined;
 }
 

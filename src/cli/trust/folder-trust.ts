@@ -1,17 +1,19 @@
 /**
  * The door before everything that a folder brings: nothing of it runs, and no address of it is used, before a person has trusted
- * exactly that. Every command passes here before its own code, the worker's process too.
+ * exactly that. Every command passes here before its code, the worker's process too.
  */
 import { existsSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
-import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
-import type { CliContext } from '../session/context.js';
-import type { Surroundings } from '../session/surroundings.js';
-import { canAsk, confirm } from '../terminal/ask.js';
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { withLock } from '../lock.js';
+import type { Answer } from '../session/command.js';
+import type { CliContext, Surroundings } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { canAsk, confirm } from '../terminal/input.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { folderContents, OWN_DATABASE, type FolderItem } from './folder-contents.js';
-import { forgetTrust, readTrust, rememberTrust } from './trust-file.js';
+import { isTrustedByEnvironment, trustFile, type Config } from '../../config.js';
 
 type State = 'trusted' | 'new' | 'changed';
 
@@ -24,7 +26,7 @@ const LOOKS = { trusted: 'green', new: 'yellow', changed: 'red' } as const satis
 const SHOWN = 300;
 const QUESTION = 'Trust what is listed here?';
 
-/** Returns when the folder may be used. Throws `CliError` where a person has not said so. */
+/** Returns when the folder may be used. Throws `CliError` where no person has trusted it. */
 export async function enterFolder(context: CliContext): Promise<void> {
   if (context.globals().trust) context.trustFolder();
   const { surroundings } = context;
@@ -49,7 +51,7 @@ export async function enterFolder(context: CliContext): Promise<void> {
   await rememberTrust(trustFile(env), looked.folder, looked.items);
 }
 
-/** A folder whose conversations begin here is not asked about them later. */
+/** A folder whose conversations begin here needs no trust for them later. */
 export async function rememberOwnDatabase({ cwd: folder, env }: Pick<Config, 'cwd' | 'env'>): Promise<void> {
   if (existsSync(join(folder, OWN_DATABASE.name))) return;
   // Without a home that can be written to the next start asks, which is no reason not to start.
@@ -62,46 +64,39 @@ export interface TrustOptions {
   readonly yes?: boolean;
 }
 
-/** `perdura trust`: what the folder would run or redirect; says yes to it, or takes that back. */
-export async function trust(context: CliContext, { show = false, revoke = false, yes = false }: TrustOptions): Promise<number> {
+/** `perdura trust`: what the folder would run or redirect; trusts it, or takes that back. */
+export async function trust(context: CliContext, { show = false, revoke = false, yes = false }: TrustOptions): Promise<Answer> {
   const { output, surroundings } = context;
   const file = trustFile(surroundings.env);
-  const format = context.globals().output;
+  const isText = context.globals().output === 'text';
   if ([show, revoke, yes].filter(Boolean).length > 1) throw new CliError('--show, --revoke and --yes exclude each other', EXIT.usage);
-  let looked = await look(surroundings);
-  const { folder } = looked;
+  const { folder, items } = await look(surroundings);
   if (revoke) {
-    const was = await forgetTrust(file, folder);
-    if (format !== 'text') output.line(toTerminalJson({ folder, revoked: was }, format === 'json' ? 2 : undefined));
-    else output.line(was ? `${folder} is not trusted any more` : `${folder} was not trusted`);
-    return EXIT.ok;
+    const revoked = await forgetTrust(file, folder);
+    return { data: { folder, revoked }, text: revoked ? `${folder} is not trusted any more` : `${folder} was not trusted` };
   }
-  if (format === 'text') for (const line of linesOf(looked, output.width() ?? SHOWN)) output.draw(line);
-  const isOpen = looked.items.some(({ state }) => state !== 'trusted');
-  if (isOpen && !show) {
-    if (!yes && !canAsk(surroundings)) throw new CliError('no person can be asked here; --yes says yes to what is shown', EXIT.usage);
-    if (!yes && !(await confirm(surroundings, QUESTION))) throw new CliError('the folder is not trusted', EXIT.failed);
-    // What was shown, whatever lies there by now.
-    await rememberTrust(file, folder, looked.items);
-    looked = { folder, items: looked.items.map((item) => ({ ...item, state: 'trusted' })) };
-    if (format === 'text') output.say(`remembered in ${file}; what changes is asked again`);
-  }
-  if (format !== 'text') {
-    const isTrusted = looked.items.every(({ state }) => state === 'trusted');
-    output.line(toTerminalJson({ folder, trusted: isTrusted, items: looked.items }, format === 'json' ? 2 : undefined));
-  }
-  return EXIT.ok;
+  if (isText) for (const line of toLines({ folder, items }, output.width() ?? SHOWN)) output.draw(line);
+  const isOpen = items.some(({ state }) => state !== 'trusted');
+  if (!isOpen || show) return { data: { folder, trusted: !isOpen, items } };
+  if (!yes && !canAsk(surroundings)) throw new CliError('no person can be asked here; --yes trusts what is shown', EXIT.usage);
+  if (!yes && !(await confirm(surroundings, QUESTION))) throw new CliError('the folder is not trusted', EXIT.failed);
+  // What was shown, whatever is there by now.
+  await rememberTrust(file, folder, items);
+  return {
+    data: { folder, trusted: true, items: items.map((item) => ({ ...item, state: 'trusted' })) },
+    say: `remembered in ${file}; what changes is asked again`,
+  };
 }
 
 async function look({ cwd, env }: Surroundings): Promise<Looked> {
   const folder = realpathSync(cwd);
   const known = await readTrust(trustFile(env), folder);
-  const stateOf = ({ name, sha256 }: FolderItem): State =>
+  const compare = ({ name, sha256 }: FolderItem): State =>
     !Object.hasOwn(known, name) ? 'new' : known[name] === sha256 ? 'trusted' : 'changed';
-  return { folder, items: folderContents(folder, env).map((item) => ({ ...item, state: stateOf(item) })) };
+  return { folder, items: folderContents(folder, env).map((item) => ({ ...item, state: compare(item) })) };
 }
 
-function linesOf({ folder, items }: Looked, width: number): StyledLine[] {
+function toLines({ folder, items }: Looked, width: number): StyledLine[] {
   if (items.length === 0) return [[{ text: `${folder} runs nothing of its own and names no addresses: there is nothing to trust` }]];
   return items.map(({ name, says, state }) => [
     { text: state.padEnd(9), style: LOOKS[state] },
@@ -112,4 +107,61 @@ function linesOf({ folder, items }: Looked, width: number): StyledLine[] {
 
 function sentence({ name, says, state }: { readonly name: string; readonly says: string; readonly state: State }): string {
   return `${toTerminalLine(name, 100)}${state === 'changed' ? ' (changed since you said yes)' : ''}: ${toTerminalLine(says, SHOWN)}`;
+}
+
+const trustSchema = z.object({
+  v: z.literal(1),
+  /** By the real path of a folder: the SHA-256 of each thing in it, by its name. */
+  folders: z.record(z.string(), z.object({ items: z.record(z.string(), z.string()), at: z.string() })),
+});
+
+type Trusted = z.output<typeof trustSchema>;
+type Known = Readonly<Record<string, string>>;
+
+/** Nothing is trusted where the file is not there or cannot be understood. */
+export async function readTrust(file: string, folder: string): Promise<Known> {
+  const { folders } = await readAll(file);
+  return Object.hasOwn(folders, folder) ? (folders[folder]?.items ?? {}) : {};
+}
+
+/** Exactly these from now on; with `add`, these too. */
+export async function rememberTrust(
+  file: string,
+  folder: string,
+  items: readonly Pick<FolderItem, 'name' | 'sha256'>[],
+  { add = false }: { readonly add?: boolean } = {},
+): Promise<void> {
+  await change(file, ({ folders, ...rest }) => {
+    const before = add && Object.hasOwn(folders, folder) ? folders[folder]?.items : {};
+    const all = { ...before, ...Object.fromEntries(items.map(({ name, sha256 }) => [name, sha256])) };
+    return { ...rest, folders: { ...folders, [folder]: { items: all, at: new Date().toISOString() } } };
+  });
+}
+
+/** False where there was nothing to forget. */
+export async function forgetTrust(file: string, folder: string): Promise<boolean> {
+  let was = false;
+  await change(file, ({ folders, ...rest }) => {
+    was = Object.hasOwn(folders, folder);
+    return { ...rest, folders: Object.fromEntries(Object.entries(folders).filter(([name]) => name !== folder)) };
+  });
+  return was;
+}
+
+async function readAll(file: string): Promise<Trusted> {
+  try {
+    return trustSchema.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch {
+    return { v: 1, folders: {} };
+  }
+}
+
+async function change(file: string, to: (all: Trusted) => Trusted): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await withLock(`${file}.lock`, async () => {
+    const fresh = `${file}.${process.pid}`;
+    await writeFile(fresh, `${JSON.stringify(to(await readAll(file)), null, 2)}\n`, { mode: 0o600 });
+    await chmod(fresh, 0o600);
+    await rename(fresh, file);
+  });
 }

@@ -4,24 +4,16 @@
  */
 import type { Pending } from '../../client.js';
 import type { JsonValue } from '../../records/message.js';
-import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
-import { renderTable, type Column, type Measure } from './table.js';
+import { renderTable, type Column, type Look } from './table.js';
 import { isRecord } from '../../platform/json.js';
-
-export interface ApprovalsLook {
-  readonly width?: number;
-  readonly timeFormat: TimeFormat;
-  readonly now: number;
-  readonly measure: Measure;
-}
 
 const LOST = '(the store does not have them)';
 const ALTERED = '(changed in the store since the model asked: they will not run)';
 
 /** One line each; their whole arguments are `renderApproval`'s. */
-export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLook): StyledLine[] {
+export function renderApprovals(approvals: readonly Pending[], look: Look): StyledLine[] {
   const columns: Column<Pending>[] = [
     { title: 'CONVERSATION', cell: ({ conversation }) => conversation, look: () => 'cyan', rank: 0 },
     { title: 'CALL', cell: ({ callId }) => callId, rank: 1 },
@@ -34,25 +26,25 @@ export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLo
 }
 
 /** Everything about one: what would run, whole, and how to decide. */
-export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook): StyledLine[] {
+export function renderApproval(one: Pending, { timeFormat, now }: Look): StyledLine[] {
   const { conversation, callId, kind, tool, why, askedAt, expiresAt } = one;
   const times = `asked ${formatTime(askedAt, timeFormat, now)}, expires ${formatTime(expiresAt, timeFormat, now)}`;
   return [
-    [{ text: conversation, style: 'cyan' }, { text: `  ${callId}  ` }, { text: waitInWords(kind, tool), style: 'yellow' }],
-    ...askedLines(one).map((line): StyledLine => [{ text: `  ${line}` }]),
+    [{ text: conversation, style: 'cyan' }, { text: `  ${callId}  ` }, { text: describeWait(kind, tool), style: 'yellow' }],
+    ...renderQuestion(one).map((line): StyledLine => [{ text: `  ${line}` }]),
     ...(why === undefined ? [] : [[{ text: `  why: ${toTerminalLine(why, 500)}` }] as StyledLine]),
     [{ text: `  ${times}`, style: 'dim' }],
     ...howToDecide(one).map((line): StyledLine => [{ text: `  ${line}`, style: 'dim' }]),
   ];
 }
 
-function waitInWords(kind: Pending['kind'], tool: string): string {
+function describeWait(kind: Pending['kind'], tool: string): string {
   if (kind === 'client-tool') return `${shownName(tool)} waits for the client that runs it`;
   return kind === 'question' ? 'asks' : `Allow ${shownName(tool)}?`;
 }
 
 /** What would be saved, whole, before it is. `where`: how far it reaches, in words. */
-export function standingLines({ tool, arguments: given = null }: Pick<Pending, 'tool' | 'arguments'>, where: string): string[] {
+export function renderStanding({ tool, arguments: given = null }: Pick<Pending, 'tool' | 'arguments'>, where: string): string[] {
   return [
     `From now on ${where}, ${shownName(tool)} runs without asking with exactly these arguments and no others:`,
     ...shownArguments(given, 2)
@@ -83,12 +75,12 @@ export function howToDecide({
   return [`perdura approve ${whose} ${callId}${mayAlways ? ' [--always]' : ''}`, `perdura deny ${whose} ${callId} --note WHY`];
 }
 
-/** A question as it is asked, with its choices; of anything else the arguments, whole. */
-export function askedLines(one: Pick<Pending, 'kind' | 'arguments' | 'altered'>): string[] {
+/** A question as the agent wrote it, with its choices; of anything else the arguments, whole. */
+export function renderQuestion(one: Pick<Pending, 'kind' | 'arguments' | 'altered'>): string[] {
   if (one.arguments === undefined) return [missing(one)];
-  const asked = one.kind === 'question' ? questionIn(one.arguments) : undefined;
-  if (asked === undefined) return shownArguments(one.arguments, 2).split('\n');
-  return [...lines(asked.question), ...asked.options.map((option, at) => `${at + 1}. ${toTerminalLine(option, 200)}`)];
+  const read = one.kind === 'question' ? questionIn(one.arguments) : undefined;
+  if (read === undefined) return shownArguments(one.arguments, 2).split('\n');
+  return [...lines(read.question), ...read.options.map((option, at) => `${at + 1}. ${toTerminalLine(option, 200)}`)];
 }
 
 function missing({ altered }: Pick<Pending, 'altered'>): string {

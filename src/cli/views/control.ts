@@ -16,7 +16,7 @@ export interface ControlWords {
   readonly subAgents?: readonly SubAgent[];
 }
 
-/** `perdura mode`; what it goes through to its sub-agents stands under it. */
+/** `perdura debug mode`; what it goes through to its sub-agents stands under it. */
 export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next, subAgents = [] }: ControlWords): StyledLine[] {
   const fact = (name: string, text: string, style?: 'yellow' | 'green'): StyledLine => [
     { text: name.padEnd(12), style: 'dim' },
@@ -30,7 +30,7 @@ export function renderControl({ mode, stepLock, running, pausedBy, breakpoints =
     ),
     ...(pausedBy === null ? [] : [fact('stopped by', pausedBy, 'yellow')]),
     ...(stepLock === null ? [] : [fact('step', `${stepLock} is running${running ? `: ${running}` : ''}`)]),
-    fact('breakpoints', breakpointsInWords(breakpoints)),
+    fact('breakpoints', describeBreakpoints(breakpoints)),
     ...(mode === 'stepping' ? [fact('next', next ?? 'nothing: it waits for what is under way, or for a message')] : []),
     ...renderTree(subAgents),
   ];
@@ -44,18 +44,18 @@ export function renderTree(subAgents: readonly SubAgent[]): StyledLine[] {
     return [
       { text: '  '.repeat(above) + '└ ', style: 'dim' },
       { text: toTerminalLine(one.conversation, 200), style: 'cyan' },
-      { text: `  ${toTerminalLine(standingInWords(one), 300)}`, style: one.next === null ? 'dim' : 'yellow' },
+      { text: `  ${toTerminalLine(describeStanding(one), 300)}`, style: one.next === null ? 'dim' : 'yellow' },
     ];
   });
 }
 
-function standingInWords({ mode, next, pausedBy }: SubAgent): string {
+function describeStanding({ mode, next, pausedBy }: SubAgent): string {
   const paused = pausedBy === null ? '' : ` (stopped by ${pausedBy})`;
   if (next !== null) return `holds: ${next}${paused}`;
   return mode === 'auto' ? 'goes on by itself' : `stepping: waits for what is under way, or for a person${paused}`;
 }
 
-export function breakpointsInWords({ tools = [], events = [], onError, costUsd }: Breakpoints): string {
+export function describeBreakpoints({ tools = [], events = [], onError, costUsd }: Breakpoints): string {
   const parts = [
     ...tools.map((name) => `before tool ${name}`),
     ...events.map((type) => `before event ${type}`),
@@ -71,7 +71,7 @@ export function renderStep(result: StepResult): StyledLine[] {
   const style = did === 'nothing' ? 'dim' : 'cyan';
   return [
     [{ text: did.padEnd(12), style }, { text: toTerminalLine(words, 400) }],
-    ...(dispatchResult === null ? [] : [changesOf(dispatchResult)]),
+    ...(dispatchResult === null ? [] : [renderChanges(dispatchResult)]),
     ...(next === null || did === 'nothing'
       ? []
       : [[{ text: 'next'.padEnd(12), style: 'dim' }, { text: toTerminalLine(next, 400) }] as StyledLine]),
@@ -81,7 +81,7 @@ export function renderStep(result: StepResult): StyledLine[] {
   ];
 }
 
-function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): StyledLine {
+function renderChanges({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): StyledLine {
   const { before, after } = contextTokens;
   const some = (ids: readonly string[]): string =>
     ids.length > 4 ? `${ids.slice(0, 3).join(', ')} and ${ids.length - 3} more` : ids.join(', ');
@@ -96,7 +96,7 @@ function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<
   ];
 }
 
-export function queuedInWords({ event }: QueuedEvent): string {
+export function describeQueued({ event }: QueuedEvent): string {
   switch (event.kind) {
     case 'message':
       return `${event.turnId === 'turn_0000' ? '' : `${event.turnId} `}message of ${formatBytes(event.bytes)}${event.delivery === 'queue' ? '' : ` (${event.delivery})`}`;
@@ -113,7 +113,7 @@ export function renderQueue(queue: readonly QueuedEvent[], timeFormat: TimeForma
   if (queue.length === 0) return [[{ text: 'the queue is empty', style: 'dim' }]];
   return queue.map((queued): StyledLine => [
     { text: queued.id.padEnd(12), style: 'cyan' },
-    { text: ` ${queuedInWords(queued)}` },
+    { text: ` ${describeQueued(queued)}` },
     { text: `  ${formatTime(queued.queuedAt, timeFormat, now)}`, style: 'dim' },
   ]);
 }

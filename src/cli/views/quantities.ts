@@ -41,7 +41,7 @@ export function bar(share: number, width: number): string {
 }
 
 /** A conversation's budget as people read it. */
-export function budgetInWords(budget: Budget | null): string {
+export function describeBudget(budget: Budget | null): string {
   const { maxCostUsd, maxTokens } = budget ?? {};
   const limits = [
     ...(maxCostUsd === undefined ? [] : [formatCost(maxCostUsd)]),
@@ -50,6 +50,19 @@ export function budgetInWords(budget: Budget | null): string {
   return limits.length === 0 ? 'no limit' : `at most ${limits.join(' and ')}`;
 }
 
-export function usedInWords({ usage: { costUsd, inputTokens, outputTokens } }: Pick<Status, 'usage'>): string {
+export function describeUse({ usage: { costUsd, inputTokens, outputTokens } }: Pick<Status, 'usage'>): string {
   return `used: ${formatCost(costUsd)}, ${formatCount(inputTokens + outputTokens)} tokens`;
+}
+
+/** Which model answers, and who has chosen it. */
+export function describeModel({ model, chosenModel, agent }: Pick<Status, 'model' | 'chosenModel' | 'agent'>): string {
+  if (chosenModel !== undefined && chosenModel !== null) return `${chosenModel}, chosen for this conversation`;
+  return model === null ? `the model of agent ${agent}: its name is known with the next answer` : `${model}, the model of agent ${agent}`;
+}
+
+/** Where what was there before a turn was answered again is now. */
+export function describeBranch(id: string, { cut, branch }: { readonly cut: number; readonly branch: number | null }): string {
+  if (branch === null) return 'there was nothing to keep of what was there before';
+  const what = cut === 1 ? 'the old turn is' : `the ${formatCount(cut)} old turns are`;
+  return `${what} kept: \`perdura show ${id} --branch ${branch}\``;
 }

@@ -5,7 +5,17 @@
  * 2. Where even their least widths do not fit, columns are left out, the least important first.
  * 3. Where not even two are left, each row becomes a few lines, first cell whole and the others below it.
  */
-import type { StyledLine, StyledSpan } from '../terminal/terminal-text.js';
+import type { TimeFormat } from '../args/global-options.js';
+import { toTerminalLine, toTerminalText, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
+
+/** What it depends on how lines for people are drawn. */
+export interface Look {
+  /** Of the screen, in cells; undefined where there is none. */
+  readonly width?: number;
+  readonly timeFormat: TimeFormat;
+  readonly now: number;
+  readonly measure: Measure;
+}
 
 export interface Column<Row> {
   readonly title: string;
@@ -35,12 +45,12 @@ export function renderTable<Row>(
       const piece = pieceOf(column, widths[at] ?? 0, isLast);
       return isLast ? [piece] : [piece, { text: ' '.repeat(GAP) }];
     });
-  const cellOf = (column: Column<Row>, text: string, cells: number, isLast: boolean): string =>
+  const formatCell = (column: Column<Row>, text: string, cells: number, isLast: boolean): string =>
     isLast && column.align !== 'right' ? fit(text, cells, measure) : pad(text, cells, measure, column.align);
   return [
-    line((column, cells, isLast) => ({ text: cellOf(column, column.title, cells, isLast), style: 'dim' })),
+    line((column, cells, isLast) => ({ text: formatCell(column, column.title, cells, isLast), style: 'dim' })),
     ...rows.map((row) =>
-      line((column, cells, isLast) => ({ text: cellOf(column, column.cell(row), cells, isLast), style: column.look?.(row) })),
+      line((column, cells, isLast) => ({ text: formatCell(column, column.cell(row), cells, isLast), style: column.look?.(row) })),
     ),
   ];
 }
@@ -108,15 +118,15 @@ export async function loadMeasure(): Promise<Measure> {
 export function fit(text: string, width: number, measure: Measure): string {
   if (width <= 0) return '';
   if (measure(text) <= width) return text;
-  let kept = '';
+  let shown = '';
   let used = 0;
   for (const { segment } of new Intl.Segmenter().segment(text)) {
     const more = measure(segment);
     if (used + more > width - 1) break;
-    kept += segment;
+    shown += segment;
     used += more;
   }
-  return `${kept.trimEnd()}…`;
+  return `${shown.trimEnd()}…`;
 }
 
 /** Exactly `width` cells. */
@@ -124,4 +134,50 @@ export function pad(text: string, width: number, measure: Measure, align: 'left'
   const fitted = fit(text, width, measure);
   const blanks = ' '.repeat(Math.max(0, width - measure(fitted)));
   return align === 'left' ? fitted + blanks : blanks + fitted;
+}
+
+/** At blanks; a word that is longer than a line is cut. */
+export function wrap(text: string, width: number, measure: Measure): string[] {
+  if (measure(text) <= width) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (measure(longer) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    line = word;
+    while (measure(line) > width) {
+      const part = pad(fit(line, width + 1, measure).replace(/…$/, ''), width, measure).trimEnd();
+      if (part === '') break;
+      lines.push(part);
+      line = line.slice(part.length);
+    }
+  }
+  if (line !== '') lines.push(line);
+  return lines;
+}
+
+/** More of one text than a list shows; `-o json` has it whole. */
+const MAX_TEXT = 2000;
+
+/** A text on separate lines, each after as many blanks. */
+export function drawText(text: string, indent: number, { width = Infinity, measure }: Look, style?: StyledSpan['style']): StyledLine[] {
+  return wrap(toTerminalLine(text, MAX_TEXT), width - indent, measure).map((part): StyledLine => [
+    { text: ' '.repeat(indent) },
+    { text: part, style },
+  ]);
+}
+
+/** A line of a document, with its indentation, after what stands before it; it goes on below itself. */
+export function drawLine(head: string, line: string, { width = Infinity, measure }: Look, style?: StyledSpan['style']): StyledLine[] {
+  const text = toTerminalText(line).replaceAll('\n', ' ').replaceAll('\t', '  ').trimEnd();
+  const indent = Math.min(text.length - text.trimStart().length, 12);
+  const before = measure(head) + indent;
+  return wrap(text.trimStart(), Math.max(width - before, 4), measure).map((part, at): StyledLine => [
+    { text: at === 0 ? head : ' '.repeat(measure(head)), style: style ?? 'dim' },
+    { text: `${' '.repeat(indent)}${part}`, style },
+  ]);
 }

@@ -1,16 +1,12 @@
-/** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
+/** The messages of a conversation as lines: for people, and as the raw traces of the seed. */
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue, type MediaKind } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import { reasonOf } from '../../insight/turns.js';
 import type { ToolInteraction } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
-import type { OutputFormat, TimeFormat } from '../args/global-options.js';
+import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine, toTerminalText } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
-
-export function renderData(items: readonly object[], format: Exclude<OutputFormat, 'text'>): string[] {
-  return format === 'json' ? [toTerminalJson(items, 2)] : items.map((item) => toTerminalJson(item));
-}
 
 /** One trace a line. */
 export function renderTraces(entries: readonly Entry[], conversation: string): string[] {
@@ -36,7 +32,7 @@ export function renderInteractions(interactions: readonly ToolInteraction[]): St
   });
 }
 
-/** What was said, each turn with how it ended behind it where it has no whole answer. */
+/** The messages, each turn with how it ended behind it where it has no whole answer. */
 export function withTurnEnds(entries: readonly Entry[], ends: readonly TurnEnd[]): (Entry | TurnEnd)[] {
   const last = new Map(entries.map(({ turn }, at) => [turn, at]));
   return entries.flatMap((entry, at) =>
@@ -44,7 +40,7 @@ export function withTurnEnds(entries: readonly Entry[], ends: readonly TurnEnd[]
   );
 }
 
-/** `before` is the turn of what was drawn last: its heading is not said again. */
+/** `before` is the turn of what was drawn last: its heading is not repeated. */
 export function renderTranscript(
   entries: readonly (Entry | TurnEnd)[],
   { timeFormat, now, before }: { readonly timeFormat: TimeFormat; readonly now: number; readonly before?: string },
@@ -55,7 +51,7 @@ export function renderTranscript(
     const heading: StyledLine[] = isNew
       ? [[], [{ text: `${entry.turn}  ${formatTime(Math.round(entry.ts * 1000), timeFormat, now)}`, style: 'dim' }]]
       : [];
-    return [...heading, ...linesOf(entry)];
+    return [...heading, ...renderMessage(entry)];
   });
 }
 
@@ -64,7 +60,7 @@ function drawEnd(end: TurnEnd): StyledLine {
   return [{ text: `  ${isStopped ? '' : '✘ '}${toTerminalLine(reasonOf(end) ?? '', 2_000)}`, style: isStopped ? 'yellow' : 'red' }];
 }
 
-function linesOf({ message }: Entry): StyledLine[] {
+function renderMessage({ message }: Entry): StyledLine[] {
   switch (message.role) {
     case 'user':
       return [
@@ -91,17 +87,17 @@ export function shownInput(input: JsonValue | { readonly preview: string }): str
   return isBodyRef(input) ? input.preview : JSON.stringify(input);
 }
 
-/** What was said in a conversation as a Markdown file, for `/export`. */
+/** A conversation as a Markdown file, for `/export`. */
 export function toMarkdown(title: string, entries: readonly Entry[]): string {
   const parts = [`# ${toTerminalLine(title, 200)}`];
   for (const [at, entry] of entries.entries()) {
     if (entry.turn !== entries[at - 1]?.turn) parts.push(`## ${entry.turn} · ${new Date(entry.ts * 1000).toISOString()}`);
-    parts.push(...partsOf(entry));
+    parts.push(...toMarkdownParts(entry));
   }
   return `${parts.join('\n\n')}\n`;
 }
 
-function partsOf({ message }: Entry): string[] {
+function toMarkdownParts({ message }: Entry): string[] {
   switch (message.role) {
     case 'user':
       return [

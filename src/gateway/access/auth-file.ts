@@ -40,7 +40,7 @@ const claim = z.union([z.string().min(1).max(200), z.array(z.string().min(1).max
 const tokenRow = z.strictObject({
   name: z.string().regex(TOKEN_NAME, 'letters, digits, . _ and -, at most 64'),
   /** Of what `randomBytes` made: not to be guessed, so that a fast hash without salt is enough. */
-  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits, as `perdura token create` writes it'),
+  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits, as `perdura admin token create` writes it'),
   role,
   tenant: tenant.optional(),
   created: time,
@@ -122,7 +122,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** Throws in words: the file, the field, and what it must be. */
 export async function readAuthFile(path: string): Promise<AuthFile> {
   const text = await readFile(path, 'utf8').catch((cause: NodeJS.ErrnoException) => {
-    const hint = cause.code === 'ENOENT' ? '`perdura token create` makes it' : 'make it readable';
+    const hint = cause.code === 'ENOENT' ? '`perdura admin token create` makes it' : 'make it readable';
     throw new Error(`cannot read ${path}, which PERDURA_AUTH names: ${cause.code ?? cause.message}; ${hint}`, { cause });
   });
   if (text.length > MAX_BYTES) throw new Error(`${path}, which PERDURA_AUTH names, has more than ${MAX_BYTES} bytes`);

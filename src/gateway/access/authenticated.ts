@@ -38,7 +38,7 @@ export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<
       await wrong.take(toNetwork(context.get('seen').address));
       context.header('www-authenticate', 'Bearer');
       const what = presented === undefined ? 'a token is needed' : 'this token opens nothing, or no longer';
-      const message = `${what}: send Authorization: Bearer with one that \`perdura serve\` or \`perdura token create\` has named`;
+      const message = `${what}: send Authorization: Bearer with one that \`perdura serve\` or \`perdura admin token create\` has named`;
       throw new GatewayError({ status: 401, type: 'unauthorized', message });
     }
     await requests.take(principal.name);

@@ -1,4 +1,4 @@
-import { CHAT_COMMANDS, completeChatLine, readChatLine, refusalOf, type ChatControls } from '../../../src/cli/chat/chat-commands.js';
+import { CHAT_COMMANDS, completeChatLine, readChatLine, explainRefusal, type ChatControls } from '../../../src/cli/chat/chat-commands.js';
 
 test.each([
   ['/new', { kind: 'command', command: { name: '/new' }, argument: '' }],
@@ -19,13 +19,13 @@ test.each([
 ])('%s is not sent to the model: %s is named', (line, nearest) => {
   const read = readChatLine(line);
   expect(read).toMatchObject({ kind: 'unknown-command', nearest });
-  expect(read.kind === 'unknown-command' && refusalOf(read)).toMatch(/^there is no \/\w+; the nearest is \/\w+/);
+  expect(read.kind === 'unknown-command' && explainRefusal(read)).toMatch(/^there is no \/\w+; the nearest is \/\w+/);
 });
 
 test('a command that takes no words is not obeyed and not sent when words stand behind it', () => {
   const read = readChatLine('/new ideas please');
   expect(read).toEqual({ kind: 'stray-words', name: '/new' });
-  expect(read.kind === 'stray-words' && refusalOf(read)).toBe('/new takes no words; a blank before the slash makes it a message');
+  expect(read.kind === 'stray-words' && explainRefusal(read)).toBe('/new takes no words; a blank before the slash makes it a message');
 });
 
 test.each(['/etc/hosts holds what?', ' /new', 'what is /new?', '/new\nand more', '// a comment'])('%j is a message', (line) => {

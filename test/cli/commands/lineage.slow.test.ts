@@ -131,7 +131,7 @@ test('-p without a message starts no conversation', async () => {
 test('one that runs is neither resumed nor deleted, and the error says what to do; one that ended is both', async () => {
   const id = await talk(1);
   expect(await perdura('resume', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('is running: talk to it with') as unknown });
-  expect(await perdura('delete', id, '--yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('perdura close') as unknown });
+  expect(await perdura('delete', id, '--yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('perdura end') as unknown });
   await world.client.terminate(id);
   const resumed = await perdura('resume', id);
   expect(resumed).toMatchObject({ code: 0 });
@@ -148,14 +148,14 @@ test('an agent that there is not is refused before anything starts in its name, 
   const [id, other, folder] = [await talk(1), world.id(), join(world.dir, 'exported')];
   await world.client.terminate(id);
   const ended = await world.client.describe(id);
-  expect(await perdura('export', id, '--format', 'seed', '--out', folder)).toMatchObject({ code: 0 });
+  expect(await perdura('admin', 'export', id, '--format', 'seed', '--out', folder)).toMatchObject({ code: 0 });
   // Its agents are this folder's: no worker of another place takes work there.
   const env = { PERDURA_TASK_QUEUE: `alone-${other}` };
   for (const args of [
     ['new', '--id', other],
     ['fork', id, '--at', '1', '--id', other],
     ['resume', id],
-    ['import', folder, '--id', other],
+    ['admin', 'import', folder, '--id', other],
   ]) {
     const refused = await runPerdura(world, [...args, '--agent', 'nobody'], { env });
     expect({ args, ...refused }).toMatchObject({

@@ -73,13 +73,13 @@ async function remembering(): Promise<string> {
 
 test('show prints the document alone on stdout, and beside it how it stands', async () => {
   const scope = await remembering();
-  const shown = await perdura('memory', 'show', scope, '--explain');
+  const shown = await perdura('memory', scope, '--explain');
   expect(shown).toMatchObject({ code: 0, stdout: SECOND.replace('\u001b', '␛') });
   expect(shown.stderr).toMatch(/^version [0-9a-f]{8} · 91 of 8,192 bytes · consolidation \d d ago$/m);
   expect(shown.stderr).toContain(`memory:${scope} does not run: nothing was consolidated yet`);
   expect(shown.stderr).toContain(`3 lines wait for a person: perdura memory review ${scope}`);
   expect(shown.stderr).toContain(`temporal workflow query --name status -w memory:${scope} --address`);
-  expect(parsed(await perdura('memory', 'show', scope, '-o', 'json'))).toMatchObject({
+  expect(parsed(await perdura('memory', scope, '-o', 'json'))).toMatchObject({
     scope,
     text: SECOND,
     limit: 8192,
@@ -89,28 +89,28 @@ test('show prints the document alone on stdout, and beside it how it stands', as
 
 test('the limit is that of the agent that is called as the scope, and an empty memory is no error', async () => {
   await world.writeAgent('small', { memory: { maxMemorySize: 300 } });
-  expect(parsed(await perdura('memory', 'show', 'small', '-o', 'jsonl'))).toMatchObject({
+  expect(parsed(await perdura('memory', 'small', '-o', 'json'))).toMatchObject({
     text: '',
     version: 'empty',
     limit: 300,
     status: null,
   });
-  expect(await perdura('memory', 'show', 'small')).toMatchObject({
+  expect(await perdura('memory', 'small')).toMatchObject({
     code: 0,
     stdout: '',
     stderr: expect.stringContaining('nothing is remembered'),
   });
-  for (const name of ['blame', 'log', 'diff']) expect(await perdura('memory', name, 'small')).toMatchObject({ code: 0, stdout: '' });
+  for (const flag of ['--blame', '--log', '--diff']) expect(await perdura('memory', 'small', flag)).toMatchObject({ code: 0, stdout: '' });
 });
 
 test('--of takes the scope of a conversation, by the beginning of its id too', async () => {
   const scope = await remembering();
   const id = world.id();
   await world.client.start(id, { scope });
-  const shown = await perdura('memory', 'show', '--of', id);
+  const shown = await perdura('memory', '--of', id);
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('green tea') });
   expect(shown.stderr).toContain(`the scope of ${id} is ${scope}`);
-  expect(await perdura('memory', 'show', scope, '--of', id)).toMatchObject({
+  expect(await perdura('memory', scope, '--of', id)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('write one of them'),
   });
@@ -120,13 +120,13 @@ test('blame says of each line who brought it, and that a person did where nobody
   const scope = await remembering();
   const file = join(world.dir, 'memory', 'agents', scope, 'MEMORY.md');
   await appendFile(file, '- Written with an editor.\n');
-  const { stdout } = await perdura('memory', 'blame', scope);
+  const { stdout } = await perdura('memory', scope, '--blame');
   expect(stdout).toMatch(
     /^tool:read_file · conv_8, turn_0005 · consolidation \d d ago\n {2}3 {2}- The gate code of the harbour is 4711\.$/m,
   );
   expect(stdout).toMatch(/^person · hand \S.*\n {2}5 {2}- Written with an editor\.$/m);
   expect(stdout).not.toMatch(UNSAFE);
-  expect(parsed(await perdura('memory', 'blame', scope, '-o', 'json'))).toMatchObject({
+  expect(parsed(await perdura('memory', scope, '--blame', '-o', 'json'))).toMatchObject({
     lines: [
       { number: 1 },
       { number: 2, source: { trust: 'user' } },
@@ -142,13 +142,15 @@ test('diff shows the last change, or what lies between versions and dates; at sh
   const day = (after: number): string => new Date((BEGINNING + after * DAY) * 1000).toISOString().slice(0, 10);
   const changes = await world.client.scope(scope).changes();
   const [first, second] = changes.map(({ version }) => version);
-  const last = await perdura('memory', 'diff', scope);
+  const last = await perdura('memory', scope, '--diff');
   expect(last.stdout).toBe(
     '  # Memory\n- - Prefers tea.\n+ - Prefers green tea.\n+ - The gate code of the harbour is 4711.\n+ - Hostile ␛[2J line.\n',
   );
-  expect((await perdura('memory', 'diff', scope, '--color', 'always')).stdout).toContain('\u001b[31m- \u001b[39m\u001b[31m- Prefers tea.');
+  expect((await perdura('memory', scope, '--diff', '--color', 'always')).stdout).toContain(
+    '\u001b[31m- \u001b[39m\u001b[31m- Prefers tea.',
+  );
   const between = async (...args: readonly string[]): Promise<unknown> => {
-    const { from: before, to: after } = parsed(await perdura('memory', 'diff', scope, '-o', 'json', ...args)) as {
+    const { from: before, to: after } = parsed(await perdura('memory', scope, '--diff', '-o', 'json', ...args)) as {
       from: string;
       to: string;
     };
@@ -158,31 +160,32 @@ test('diff shows the last change, or what lies between versions and dates; at sh
   expect(await between('--from', 'empty')).toEqual(['empty', second]);
   expect(await between('--from', day(0), '--to', day(0))).toEqual(['empty', first]);
   expect(await between('--from', day(1), '--to', day(1))).toEqual([first, second]);
-  expect(await perdura('memory', 'diff', scope, '--from', 'fedc')).toMatchObject({
+  expect(await perdura('memory', scope, '--diff', '--from', 'fedc')).toMatchObject({
     code: 4,
     stderr: expect.stringContaining('no version fedc'),
   });
 
-  expect(await perdura('memory', 'at', day(0), scope)).toMatchObject({ code: 0, stdout: FIRST });
-  expect(await perdura('memory', 'at', `${day(1)}T11:59`, scope)).toMatchObject({ code: 0, stdout: FIRST });
-  expect((await perdura('memory', 'at', day(1), scope)).stdout).toContain('green tea');
-  expect(await perdura('memory', 'at', '2020-01-01', scope)).toMatchObject({
+  expect(await perdura('memory', scope, '--at', day(0))).toMatchObject({ code: 0, stdout: FIRST });
+  expect(await perdura('memory', scope, '--at', `${day(1)}T11:59`)).toMatchObject({ code: 0, stdout: FIRST });
+  expect((await perdura('memory', scope, '--at', day(1))).stdout).toContain('green tea');
+  expect(await perdura('memory', scope, '--at', '2020-01-01')).toMatchObject({
     code: 0,
     stdout: '',
     stderr: expect.stringContaining('nothing was'),
   });
-  expect(await perdura('memory', 'at', 'yesterday', scope)).toMatchObject({ code: 2 });
+  expect(await perdura('memory', scope, '--at', 'yesterday')).toMatchObject({ code: 2 });
 });
 
 test('log lists the changes, newest first, with what each did to the lines', async () => {
   const scope = await remembering();
-  const { stdout, stderr } = await perdura('memory', 'log', scope, '--explain');
+  const { stdout, stderr } = await perdura('memory', scope, '--log', '--explain');
   expect(stdout).toMatch(
     /^VERSION +WHEN +CAUSE +LINES +FROM\n[0-9a-f]{8} +\d d ago +consolidation +\+3 -1 +conv_8\n[0-9a-f]{8} +\d d ago +consolidation +\+2 -0 +conv_8\n$/,
   );
   expect(stderr).toContain(`temporal workflow show -w memory:${scope}`);
-  const lines = (await perdura('memory', 'log', scope, '-o', 'jsonl', '--limit', '1')).stdout.trimEnd().split('\n');
-  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([expect.objectContaining({ id: 'two', added: 3, removed: 1 })]);
+  expect(parsed(await perdura('memory', scope, '--log', '-o', 'json', '--limit', '1'))).toMatchObject({
+    changes: [{ id: 'two', added: 3, removed: 1 }],
+  });
 });
 
 test('review lists what waits, and decides once', async () => {
@@ -281,16 +284,16 @@ test('what has been consolidated is seen in the status of the memory, and inspec
   await world.client.start(id, { scope });
   stage.play(id, text('Hello.'));
   await world.client.send(id, say(id, 'hi'));
-  expect((await perdura('inspect', id)).stdout).toMatch(/^window {4}2 of 50 messages since /m);
+  expect((await perdura('debug', 'inspect', id)).stdout).toMatch(/^window {4}2 of 50 messages since /m);
   await world.client.reset(id);
-  expect((await perdura('memory', 'show', scope)).stderr).toContain(`memory:${scope} is idle · 1 consolidated`);
+  expect((await perdura('memory', scope)).stderr).toContain(`memory:${scope} is idle · 1 consolidated`);
   expect((await perdura('history', 'show', '--of', id)).stdout).toMatch(/^\d{4}-\S+Z · /);
 });
 
 test('exit codes show what went wrong', async () => {
   const cases: readonly (readonly [number, readonly string[], RegExp])[] = [
-    [2, ['memory', 'show', 'a b'], /cannot be a memory's scope/],
-    [4, ['memory', 'show', '--of', 'nobody-knows'], /cannot find conversation nobody-knows/],
+    [2, ['memory', 'a b'], /cannot be a memory's scope/],
+    [4, ['memory', '--of', 'nobody-knows'], /cannot find conversation nobody-knows/],
     [2, ['history', 'grep', '  '], /no word to look for/],
     [2, ['history', 'grep', 'x', '--limit', '51'], /at most 50/],
     [2, ['history', 'grep', 'x', '--since', 'monday'], /is no date/],

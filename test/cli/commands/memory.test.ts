@@ -1,5 +1,5 @@
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { renderEpisodes, renderFacts, spanOf } from '../../../src/cli/views/memory.js';
+import { renderEpisodes, renderFacts, formatTurns } from '../../../src/cli/views/memory.js';
 import type { EpisodeRecord, FactRecord } from '../../../src/stores/store.js';
 import { measure } from './measure.js';
 
@@ -82,5 +82,5 @@ test.each([
   [['a', 'b'], 'a, b'],
   [[], 'no turns'],
 ])('%j reads %s', (turns, text) => {
-  expect(spanOf(turns)).toBe(text);
+  expect(formatTurns(turns)).toBe(text);
 });

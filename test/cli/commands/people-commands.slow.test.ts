@@ -82,10 +82,10 @@ test('an approval survives the kill of the worker, is reported once, and is deci
 
   // Until the dead worker's turn with it is over, the conversation may be named among the silent.
   const listed = await waitFor(
-    () => perdura('approvals', '-o', 'jsonl'),
+    () => perdura('approvals', '-o', 'json'),
     ({ stdout }) => stdout.includes(id),
   );
-  expect(listed.stdout.split('\n').filter((line) => line.includes(id))).toHaveLength(1);
+  expect(JSON.parse(listed.stdout)).toContainEqual(expect.objectContaining({ conversation: id }));
   expect(await perdura('approve', id, '--input', '{"path":"b.txt"}')).toMatchObject({ code: 0 });
   expect(await sent).toMatchObject({ text: 'It says content of b.' });
   expect(resultTexts(stage.requests(id).at(-1))[0]).toContain('content of b');

@@ -29,11 +29,11 @@ test('an approval is shown with its arguments, and decided with others than the 
     () => world.client.status(id).catch(() => undefined),
     (status) => status?.phase === 'waiting-for-person',
   );
-  expect((await perdura('approvals', '-o', 'jsonl')).stdout.split('\n').filter((line) => line.includes(id))).toHaveLength(1);
+  expect(JSON.parse((await perdura('approvals', '-o', 'json')).stdout)).toContainEqual(expect.objectContaining({ conversation: id }));
   const shown = await perdura('approvals', id);
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('"path": "a.txt"') });
   expect(shown.stdout).toContain('why: files are private');
-  expect((await perdura('inspect', id)).stdout).toContain('waiting-for-person');
+  expect((await perdura('debug', 'inspect', id)).stdout).toContain('waiting-for-person');
 
   expect(await perdura('answer', id, 'yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be answered') });
   const edited = ['--input', '{"path":"b.txt"}', '--note', 'the other one'];
@@ -64,7 +64,7 @@ test('a call is allowed for good by a command, in the conversation or in the age
     approvals: [{ tool: 'read_file', exactly: { path: 'a.txt' }, policy: 'allow' }, ...AGENT.approvals],
   });
   expect(await world.client.send(id, say(id, 'again'))).toMatchObject({ text: 'Read again.' });
-  expect((await perdura('inspect', id)).stdout).toContain('read_file a.txt (turn_0001/c1) without asking');
+  expect((await perdura('debug', 'inspect', id)).stdout).toContain('read_file a.txt (turn_0001/c1) without asking');
   // Another conversation of the agent is not asked either, and about another file it is.
   const other = world.id();
   stage.play(other, callTool('read_file', { path: './a.txt' }), text('Read.'), callTool('read_file', { path: 'b.txt' }), text('No.'));
@@ -126,7 +126,7 @@ test('a message is queued with a receipt, and taken back', async () => {
     stdout: 'mine\n',
     stderr: expect.stringContaining('it becomes turn_0002'),
   });
-  expect(await perdura('withdraw', id, 'mine')).toMatchObject({ code: 0, stderr: expect.stringContaining('taken back') });
-  expect(await perdura('withdraw', id, 'mine')).toMatchObject({ code: 1, stderr: expect.stringContaining('not withdrawn') });
+  expect(await perdura('stop', id, '--message', 'mine')).toMatchObject({ code: 0, stderr: expect.stringContaining('taken back') });
+  expect(await perdura('stop', id, '--message', 'mine')).toMatchObject({ code: 1, stderr: expect.stringContaining('not withdrawn') });
   held.release();
 });

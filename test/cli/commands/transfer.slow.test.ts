@@ -45,12 +45,12 @@ test('export --format seed and import: from files into Redis and back, the same 
     const [inRedis, inFiles] = [{ REDIS_URL: redis.url, PERDURA_TASK_QUEUE: elsewhere.taskQueue }, {}];
     const moved = world.id();
     const back = world.id();
-    const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
+    const exported = await perdura('admin', 'export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
     expect(parsed(exported)).toMatchObject({ id, dir: join(world.dir, 'one'), entries: 14, episodes: 1, facts: 2 });
-    expect(parsed(await run(['import', 'one', '--id', moved, '-o', 'json'], inRedis))).toMatchObject({ id: moved, leftOut: 0 });
-    expect(await run(['export', moved, '--format', 'seed', '--out', 'two'], inRedis)).toMatchObject({ code: 0 });
-    expect(await run(['import', 'two', '--id', back], inFiles)).toMatchObject({ code: 0, stdout: `${back}\n` });
-    expect((await run(['export', back, '--format', 'seed'], inFiles)).code).toBe(0);
+    expect(parsed(await run(['admin', 'import', 'one', '--id', moved, '-o', 'json'], inRedis))).toMatchObject({ id: moved, leftOut: 0 });
+    expect(await run(['admin', 'export', moved, '--format', 'seed', '--out', 'two'], inRedis)).toMatchObject({ code: 0 });
+    expect(await run(['admin', 'import', 'two', '--id', back], inFiles)).toMatchObject({ code: 0, stdout: `${back}\n` });
+    expect((await run(['admin', 'export', back, '--format', 'seed'], inFiles)).code).toBe(0);
     const filesOf = async (dir: string, name: string): Promise<string[]> => {
       const files = ['raw_traces', 'raw_traces_archive', 'episodic', 'semantic'].map((file) => `${file}.jsonl`);
       const texts = await Promise.all([...files, 'perdura.json'].map((file) => readFile(join(world.dir, dir, file), 'utf8')));
@@ -71,14 +71,14 @@ test('export --format seed and import: from files into Redis and back, the same 
         .split('\n')
         .map((line) => ({ ...(JSON.parse(line) as object), conversation_id: '' }));
     expect(await raw(moved, inRedis)).toEqual(await raw(id, inFiles));
-    const listed = await run(['memory', 'list', moved, '-o', 'json'], inRedis);
+    const listed = await run(['memory', '--of', moved, '--list', '-o', 'json'], inRedis);
     const { episodes, facts } = await world.client.memory(id);
     // An epoch is one of its own conversation.
     expect(parsed(listed)).toMatchObject({
       episodes: episodes.map(({ epoch: _, ...episode }) => episode),
       facts: facts.map(({ batch: _, ...fact }) => fact),
     });
-    expect(await run(['import', 'one', '--id', moved], inRedis)).toMatchObject({
+    expect(await run(['admin', 'import', 'one', '--id', moved], inRedis)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('is running'),
     });
@@ -94,7 +94,7 @@ test('export --format seed and import: from files into Redis and back, the same 
     expect(seen.filter(({ role }) => role === 'user').map(({ content }) => JSON.stringify(content))).toEqual(
       expect.arrayContaining([3, 4, 5, 6].map((n) => expect.stringContaining(`turn ${n}`))),
     );
-    expect((await perdura('export', back, '--format', 'seed', '--out', 'three')).code).toBe(0);
+    expect((await perdura('admin', 'export', back, '--format', 'seed', '--out', 'three')).code).toBe(0);
     expect((await readFile(join(world.dir, 'three', 'raw_traces.jsonl'), 'utf8')).trimEnd().split('\n').at(-1)).toMatch(
       /^\{"id":"rt_016","ts":[\d.]+,"turn_id":"turn_0007",.*New here\./,
     );
@@ -130,7 +130,7 @@ test('heal reads a history that no message of gRPC could carry by default', asyn
     () => world.client.status(id),
     ({ turns }) => turns === 6,
   );
-  const exported = await perdura('export', id, '--format', 'history');
+  const exported = await perdura('admin', 'export', id, '--format', 'history');
   expect({ code: exported.code, isLarge: exported.stdout.length > 6 * 1024 * 1024 }).toEqual({ code: 0, isLarge: true });
   expect(await healWithEmptyStore(id)).toMatchObject({ lostBodies: [], complete: true, problems: [] });
 });
@@ -139,7 +139,7 @@ test('heal reads a history that no message of gRPC could carry by default', asyn
 async function healWithEmptyStore(id: string): Promise<unknown> {
   const empty = join(world.dir, 'empty');
   await rm(empty, { recursive: true, force: true });
-  const healed = await run(['heal', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty });
+  const healed = await run(['admin', 'heal', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty });
   const shown = await run(['show', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty });
   const answer = parsed(healed) as { known: number };
   expect(parsed(shown)).toHaveLength(answer.known);

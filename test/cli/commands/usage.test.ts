@@ -1,4 +1,4 @@
-/** `perdura usage`, as a person runs it: the built product, a real Temporal, a worker, a file store. */
+/** `perdura admin usage`, as a person runs it: the built product, a real Temporal, a worker, a file store. */
 import type { UsageReport } from '../../../src/client.js';
 import type { Spending } from '../../../src/records/spending.js';
 import { callTool, text } from '../../support/provider-apis/reply.js';
@@ -16,7 +16,7 @@ afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
 test('says what was spent from the store, by each name; what failed and came too late is marked, what has no price is not 0', async () => {
-  expect((await runPerdura(world, ['usage'])).stderr).toContain('nothing was spent yet');
+  expect((await runPerdura(world, ['admin', 'usage'])).stderr).toContain('nothing was spent yet');
 
   const id = world.id();
   stage.play(id, callTool('read_file', { path: 'a.txt' }), text('Read.'));
@@ -35,7 +35,7 @@ test('says what was spent from the store, by each name; what failed and came too
   await world.store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, null, [], { spent });
   await world.store.effects.spend(key, 'turn_0001/m2/a', { ...spent, failed: true });
 
-  const table = await runPerdura(world, ['usage']);
+  const table = await runPerdura(world, ['admin', 'usage']);
   expect(table.code).toBe(0);
   const [head, ...rows] = table.stdout.trimEnd().split('\n');
   expect(head?.trim().split(/ {2,}/)).toEqual(['MODEL', 'COST', 'IN', 'CACHED', 'OUT', 'CALLS', 'FAILED', 'TOO LATE']);
@@ -45,23 +45,18 @@ test('says what was spent from the store, by each name; what failed and came too
   expect(table.stdout).not.toContain('\u001b[2J');
   expect(table.stderr).toContain('the price of 2 calls is not known');
 
-  const byDay = JSON.parse((await runPerdura(world, ['usage', '--by', 'day', '-o', 'json'])).stdout) as UsageReport;
+  const byDay = JSON.parse((await runPerdura(world, ['admin', 'usage', '--by', 'day', '-o', 'json'])).stdout) as UsageReport;
   expect(byDay).toMatchObject({
     by: 'day',
     since: null,
     total: { calls: 4, failed: 1, fenced: 1, unpriced: 2, usage: { costUsd: usage.costUsd } },
   });
   expect(byDay.sums[0]).toMatchObject({ of: '2026-02-03', calls: 2, usage: { costUsd: null } });
-  const since = JSON.parse((await runPerdura(world, ['usage', '--since', '2026-02-04', '-o', 'json'])).stdout) as UsageReport;
+  const since = JSON.parse((await runPerdura(world, ['admin', 'usage', '--since', '2026-02-04', '-o', 'json'])).stdout) as UsageReport;
   expect(since.total).toMatchObject({ calls: 2, unpriced: 0 });
-  const lines = await runPerdura(world, ['usage', '--by', 'kind', '-o', 'jsonl']);
-  expect(
-    lines.stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { of: string }).of),
-  ).toEqual(['answer']);
+  const byKind = JSON.parse((await runPerdura(world, ['admin', 'usage', '--by', 'kind', '-o', 'json'])).stdout) as UsageReport;
+  expect(byKind.sums.map(({ of }) => of)).toEqual(['answer']);
 
-  const refused = await runPerdura(world, ['usage', '--since', 'yesterday']);
+  const refused = await runPerdura(world, ['admin', 'usage', '--since', 'yesterday']);
   expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('"yesterday" is no date: write 2026-02-27') });
 });

@@ -1,15 +1,14 @@
-import { inWords } from '../../../src/cli/actions/heal.js';
+import { describeHealed } from '../../../src/cli/commands/admin.js';
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { parseDuration } from '../../../src/cli/args/values.js';
-import { nearestSlip } from '../../../src/cli/args/nearest.js';
-import { temporalCommand } from '../../../src/cli/session/with-client.js';
-import { fit, pad } from '../../../src/cli/views/table.js';
-import { renderList, renderProblems, shortIds } from '../../../src/cli/views/conversation-list.js';
+import { nearestSlip, parseDuration } from '../../../src/cli/args/values.js';
+import { temporalCommand } from '../../../src/cli/session/connect.js';
+import { fit, pad, wrap } from '../../../src/cli/views/table.js';
+import { renderList, renderProblems, shortIds } from '../../../src/cli/commands/list.js';
 import { inspectTurns } from '../../../src/insight/turns.js';
-import { renderInspection, wrap, type Inspection } from '../../../src/cli/views/inspection.js';
-import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantities.js';
+import { renderInspection, type Inspection } from '../../../src/cli/commands/inspect.js';
+import { createEventLines } from '../../../src/cli/commands/watch.js';
+import { formatDuration, formatTime } from '../../../src/cli/views/quantities.js';
 import { renderControl } from '../../../src/cli/views/control.js';
-import { createTimeline } from '../../../src/cli/views/timeline.js';
 import { renderTraces, renderTranscript, withTurnEnds } from '../../../src/cli/views/transcript.js';
 import type { Standing } from '../../../src/client/current-status.js';
 import type { Description } from '../../../src/client.js';
@@ -259,96 +258,38 @@ describe('an inspection', () => {
   test('at 80 columns', () => {
     expect(drawn(renderInspection(inspection, { ...look, width: 80 }))).toMatchInlineSnapshot(`
      "|conv-3f2a9c1e|
-     |Fix the test 漢字|
      ||
+     |title     Fix the test 漢字|
      |status    waiting-to-retry · turn 13 · session 1|
-     |waiting   rate-limit: 429 slow down; trying again at 2026-11-21T12:00:10.000Z|
      |agent     default|
+     |started   2 h ago|
+     |history   1,311 events, 244 KiB|
+     |waiting   rate-limit: 429 slow down; trying again at 2026-11-21T12:00:10.000Z|
      |model     anthropic/claude-sonnet-5-5|
-     |context   ██████████░░░░░░░░░░░░░░ 41 % of 60,000 tokens|
+     |context   24,600 of 60,000 tokens, 41 %|
      |usage     120,311 in (98,000 cached), 4,011 out · $0.0321|
      |window    24 of 50 messages since 60 min ago · 40 more are consolidated|
-     |queue     turn_0014 message of 2 KiB, 3.0 s ago|
-     |history   1,311 events, 244 KiB|
-     |started   2 h ago|
      |refused   1 input, last: message: text is missing|
      ||
-     |last turns|
-     |  turn_0001 ████████████████  8.0 s · 1 tool · 10 min ago  fix the test|
-     |  turn_0002 ████░░░░░░░░░░░░  2.0 s · 9 min ago  漢字はどう？|
-     ||
-     |under way|
-     |  model-step started · attempt 3, since 4.0 s · 4711@host|
-     |    last failure: activity Heartbeat timeout|
-     ||
-     |http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e|"
-    `);
-  });
-
-  test('at 20 columns', () => {
-    expect(drawn(renderInspection(inspection, { ...look, width: 20 }))).toMatchInlineSnapshot(`
-     "|conv-3f2a9c1e|
-     |Fix the test 漢字|
-     ||
-     |status|
-     |  waiting-to-retry ·|
-     |  turn 13 · session|
-     |  1|
-     |waiting|
-     |  rate-limit: 429|
-     |  slow down; trying|
-     |  again at|
-     |  2026-11-21T12:00:1|
-     |  0.000Z|
-     |agent|
-     |  default|
-     |model|
-     |  anthropic/claude-s|
-     |  onnet-5-5|
-     |context|
-     |  ███░░░░░ 41 % of|
-     |  60,000 tokens|
-     |usage|
-     |  120,311 in (98,000|
-     |  cached), 4,011 out|
-     |  · $0.0321|
-     |window|
-     |  24 of 50 messages|
-     |  since 60 min ago ·|
-     |  40 more are|
-     |  consolidated|
      |queue|
-     |  turn_0014 message|
-     |  of 2 KiB, 3.0 s|
-     |  ago|
-     |history|
-     |  1,311 events, 244|
-     |  KiB|
-     |started|
-     |  2 h ago|
-     |refused|
-     |  1 input, last:|
-     |  message: text is|
-     |  missing|
+     |qevt_000014  turn_0014 message of 2 KiB  3.0 s ago|
      ||
      |last turns|
-     |  turn_0001  8.0 s…|
-     |  turn_0002  2.0 s|
+     |TURN        TOOK  TOOLS  STARTED     MESSAGE|
+     |turn_0001  8.0 s      1  10 min ago  fix the test|
+     |turn_0002  2.0 s         9 min ago   漢字はどう？|
      ||
-     |under way|
-     |  model-step starte…|
-     |    last failure:|
-     |    activity|
-     |    Heartbeat|
-     |    timeout|
+     |running activities|
+     |TYPE        STATE    ATTEMPT  SINCE      WORKER     LAST FAILURE|
+     |model-step  started        3  4.0 s ago  4711@host  activity Heartbeat timeout|
      ||
      |http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e|"
     `);
   });
 
-  test('at no width between 20 and 120 does a line of it pass the edge, save the id and the link', () => {
+  test('at no width between 20 and 120 does a line of it pass the edge, save the queue and the link', () => {
     for (let width = 20; width <= 120; width++) {
-      const lines = renderInspection({ ...inspection, link: null }, { ...look, width });
+      const lines = renderInspection({ ...inspection, queue: [], link: null }, { ...look, width });
       expect([width, widest(lines) <= width]).toEqual([width, true]);
     }
   });
@@ -356,11 +297,11 @@ describe('an inspection', () => {
   test('without a worker it says what Temporal knows', () => {
     const text = drawn(renderInspection({ ...inspection, status: null, queue: [], turns: [], link: null }, { ...look, width: 80 }));
     expect(text).toContain('status    running; no worker answers for it');
-    expect(text).toContain('attempt 3');
+    expect(text).toMatch(/model-step +started +3 /);
   });
 });
 
-describe('a timeline', () => {
+describe('live events', () => {
   const RESULT: TurnResult = {
     turnId: 'turn_0001',
     text: 'Done.',
@@ -383,177 +324,21 @@ describe('a timeline', () => {
     [10_000, { kind: 'turn-finished', turn: 'turn_0001', result: RESULT }],
   ];
 
-  function draw(width: number | undefined, events = EVENTS): StyledLine[] {
-    const timeline = createTimeline({ width, measure });
-    return events.flatMap(([at, event]) => timeline.event(event, NOW + at));
-  }
-
-  test('at 80 columns', () => {
-    const lines = draw(80);
+  test('each event is a line, and the words of a model call are one', () => {
+    const toLine = createEventLines();
+    const lines = EVENTS.map(([, event]) => toLine(event)).filter((line) => line !== undefined);
     expect(drawn(lines)).toMatchInlineSnapshot(`
-     "|turn_0001  › fix the 漢字 test|
-     |  +0.9 s  model  first words after 0.9 s|
-     |  +1.0 s  model  starts again: the attempt before was cut off|
-     |  +2.0 s  → bash  {"command":"npm test"}|
-     |  +2.0 s  → read_file  {"path":"a.txt"}|
-     |  +3.0 s  ← read_file  1.0 s ok text|
-     |  +6.0 s  ← bash  4.0 s error exit 1|
-     |  +6.1 s  waiting  rate-limit: 429; again in 1.9 s|
-     |  +9.0 s  model  first words after 1.0 s|
-     |   +10 s  answered  2 tools · 1,000 in, 40 out · $0.0100 · "Done."|
-     |          model     ▕▒▒▒▒█████                                      ▏ 2.0 s ×2|
-     |          bash      ▕         ███████████████████                   ▏ 4.0 s|
-     |          read_file ▕         █████                                 ▏ 1.0 s|
-     |          model     ▕                            █                  ▏ 0.1 s|
-     |          waiting   ▕                             ░░░░░░░░░         ▏ 1.9 s|
-     |          model     ▕                                      ▒▒▒▒█████▏ 2.0 s|
-     ||"
+     "|turn_0001  ›  fix the 漢字 test|
+     |turn_0001  model  writes|
+     |turn_0001  model  starts again: the attempt before was cut off|
+     |turn_0001  → bash  {"command":"npm test"}|
+     |turn_0001  → read_file  {"path":"a.txt"}|
+     |turn_0001  ← read_file  ok text|
+     |turn_0001  ← bash  error exit 1|
+     |turn_0001  waiting  rate-limit: 429; until 2026-11-21T12:00:08.000Z|
+     |turn_0001  model  writes|
+     |turn_0001  end  1,000 in, 40 out · $0.0100 · Done.|"
     `);
-    expect(widest(lines)).toBeLessThanOrEqual(80);
-  });
-
-  test('a quick tool that rode is drawn where it ran, though it is reported when it is over', () => {
-    const turn = 'turn_0001';
-    const rode = (name: string, callId: string, outcome: string, ms: number): FeedEvent[] => [
-      { kind: 'tool-started', turn, callId, name, input: '{}' },
-      { kind: 'tool-finished', turn, callId, name, outcome, preview: 'said', ms } as FeedEvent,
-    ];
-    const told = rode('get_time', 'x', 'ok', 500).concat(rode('set_task', 'y', 'error', 20));
-    const lines = draw(80, [
-      [0, { kind: 'message', turn, messageId: 'm', preview: 'when is it?', ts: NOW }],
-      ...told.map((event): readonly [number, FeedEvent] => [2000, event]),
-      [3000, { kind: 'text', ...call, call: 'c1', text: 'Now.' }],
-      [4000, { kind: 'turn-finished', turn, result: RESULT }],
-    ]);
-    expect(drawn(lines)).toMatchInlineSnapshot(`
-     "|turn_0001  › when is it?|
-     |  +2.0 s  → get_time  {}|
-     |  +2.0 s  ← get_time  0.5 s ok said|
-     |  +2.0 s  → set_task  {}|
-     |  +2.0 s  ← set_task  20 ms error said|
-     |  +3.0 s  model  first words after 1.0 s|
-     |  +4.0 s  answered  2 tools · 1,000 in, 40 out · $0.0100 · "Done."|
-     |          model    ▕██████████████████                              ▏ 1.5 s|
-     |          get_time ▕                  ██████                        ▏ 0.5 s|
-     |          set_task ▕                        █                       ▏ 20 ms|
-     |          model    ▕                        ▒▒▒▒▒▒▒▒▒▒▒▒████████████▏ 2.0 s|
-     ||"
-    `);
-  });
-
-  test('at 20 columns', () => {
-    const lines = draw(20);
-    expect(drawn(lines)).toMatchInlineSnapshot(`
-     "|turn_0001  › fix th…|
-     |  +0.9 s  model fir…|
-     |  +1.0 s  model sta…|
-     |  +2.0 s  → bash {"…|
-     |  +2.0 s  → read_fi…|
-     |  +3.0 s  ← read_fi…|
-     |  +6.0 s  ← bash 4.…|
-     |  +6.1 s  waiting r…|
-     |  +9.0 s  model fir…|
-     |   +10 s  answered…|
-     ||"
-    `);
-    expect(widest(lines)).toBeLessThanOrEqual(20);
-  });
-
-  test('at no width between 20 and 120 does a line of it pass the edge', () => {
-    for (let width = 20; width <= 120; width++) expect([width, widest(draw(width)) <= width]).toEqual([width, true]);
-  });
-
-  test('who comes in the middle of a turn is told so', () => {
-    expect(drawn(draw(80, EVENTS.slice(6, 7)))).toMatchInlineSnapshot(`
-     "|turn_0001  (already running)|
-     |   +0 ms  ← read_file  ok text|"
-    `);
-  });
-
-  test('an attempt beyond the first is reported once', () => {
-    const timeline = createTimeline({ width: 80, measure });
-    timeline.event(EVENTS[0]?.[1] as FeedEvent, NOW);
-    const told = [0, 1000, 2000].flatMap((ms) => timeline.pending(DESCRIPTION.pendingActivities, NOW + ms));
-    expect(drawn(told)).toBe('|   +0 ms  attempt 3  model-step is tried again: activity Heartbeat timeout|');
-  });
-
-  test('what waits is reported when it has become more', () => {
-    const timeline = createTimeline({ width: 80, measure });
-    expect([0, 2, 2, 1, 3, 0].map((count) => drawn(timeline.queued(count)))).toEqual([
-      '',
-      '|queue · 2 waiting|',
-      '',
-      '',
-      '|queue · 3 waiting|',
-      '',
-    ]);
-  });
-
-  test('the time that a person takes is not the model’s, although the feed reports late that they decided', () => {
-    const asked = {
-      kind: 'asked',
-      turn: 'turn_0001',
-      callId: 'x',
-      name: 'bash',
-      what: 'approval',
-      target: 'git push',
-      until: NOW,
-    } as const;
-    const decided = { kind: 'decided', turn: 'turn_0001', callId: 'x', name: 'bash', decision: 'approve' } as const;
-    const lines = draw(80, [
-      [0, { kind: 'message', turn: 'turn_0001', messageId: 'm', preview: 'push it', ts: NOW }],
-      [1000, asked],
-      [61_000, { kind: 'tool-started', turn: 'turn_0001', callId: 'x', name: 'bash', input: '{}' }],
-      [63_000, { kind: 'tool-finished', turn: 'turn_0001', callId: 'x', name: 'bash', outcome: 'ok', preview: '' }],
-      [63_100, decided],
-      [64_000, { kind: 'turn-finished', turn: 'turn_0001', result: RESULT }],
-    ]);
-    const spans = lines.map(textOfDrawn).filter((line) => line.includes('▕'));
-    expect(spans.map((line) => line.replace(/▕.*▏/, '').trim().replace(/ +/g, ' '))).toEqual([
-      'model 1.0 s',
-      'bash 60 s',
-      'bash 2.0 s',
-      'model 1.0 s',
-    ]);
-    expect(drawn(lines)).toContain('allowed  bash after 60 s');
-  });
-
-  test('who comes while a person is waited for sees that, and not a model that thinks', () => {
-    const timeline = createTimeline({ width: 80, measure });
-    const waiting = { kind: 'approval', conversation: 'c', callId: 'x', tool: 'bash', target: 'git push', others: 0, until: '' } as const;
-    timeline.waits(waiting);
-    expect(timeline.doing(NOW)).toBe('waits for a person: bash');
-    timeline.event({ kind: 'text', ...call, call: 'c0', text: 'Let me' }, NOW);
-    expect(timeline.doing(NOW)).toBe('turn_0001  waits for a person: bash');
-    timeline.waits(undefined);
-    expect(timeline.doing(NOW + 2000)).toBe('turn_0001  model writes 2.0 s');
-  });
-
-  test('how it is stepped is reported when that changes', () => {
-    const timeline = createTimeline({ width: 60, measure });
-    const stepping = { mode: 'stepping', stepLock: null, pausedBy: null, nextStep: null } as const;
-    const states = [
-      { ...stepping, mode: 'auto' },
-      { ...stepping, nextStep: 'take the message m1' },
-      { ...stepping, nextStep: 'take the message m1' },
-      { ...stepping, stepLock: 'step_0001' },
-      { ...stepping, pausedBy: 'the tool bash', nextStep: `run bash \u001b[2J${'x'.repeat(80)}` },
-      stepping,
-      { ...stepping, mode: 'auto' },
-    ] as const;
-    expect(drawn(states.flatMap((status) => timeline.control(status)))).toMatchInlineSnapshot(`
-     "|stepping · next: take the message m1|
-     |stepping · step_0001 runs|
-     |stepping · stopped by the tool bash · next: run bash ␛[2Jxx…|
-     |stepping · next: nothing, it waits for a message|
-     |auto · it runs by itself|"
-    `);
-  });
-
-  test('what goes on is said with its time', () => {
-    const timeline = createTimeline({ width: 80, measure });
-    for (const [at, event] of EVENTS.slice(0, 6)) timeline.event(event, NOW + at);
-    expect(timeline.doing(NOW + 5000)).toBe('turn_0001  bash 3.0 s, read_file 3.0 s');
   });
 });
 
@@ -591,9 +376,9 @@ describe('a transcript', () => {
 
 test('healing is reported in words', () => {
   const healed = { runs: 2, events: 30, known: 12, missing: 0, restored: 0, lostBodies: [], complete: true, problems: [] };
-  expect(inWords('c', healed)).toEqual(['c: history has 12 entries in 2 runs; the store has them all']);
-  expect(inWords('c', { ...healed, missing: 3, restored: 3 })[0]).toContain('3 were missing in the store and are back');
-  expect(inWords('c', { ...healed, missing: 3, restored: 1, complete: false, lostBodies: ['b'] })).toHaveLength(3);
+  expect(describeHealed('c', healed)).toEqual(['c: history has 12 entries in 2 runs; the store has them all']);
+  expect(describeHealed('c', { ...healed, missing: 3, restored: 3 })[0]).toContain('3 were missing in the store and are back');
+  expect(describeHealed('c', { ...healed, missing: 3, restored: 1, complete: false, lostBodies: ['b'] })).toHaveLength(3);
 });
 
 test('texts are cut between characters as people see them', () => {
@@ -618,10 +403,6 @@ test('times and durations', () => {
   expect(formatTime(NOW, 'raw', NOW)).toBe(String(NOW));
   expect(['30s', '500ms', '2m', '1.5h', '7'].map(parseDuration)).toEqual([30_000, 500, 120_000, 5_400_000, 7000]);
   for (const wrong of ['', '0', '-1s', '1 week', '99999h']) expect(() => parseDuration(wrong)).toThrow('write a duration');
-});
-
-test('a bar is neither empty when there is something nor full when there is room', () => {
-  expect([0, 0.001, 0.5, 0.999, 1, 2].map((share) => bar(share, 4))).toEqual(['░░░░', '█░░░', '██░░', '███░', '████', '████']);
 });
 
 test('a slip of the fingers has a nearest word, another word has none', () => {

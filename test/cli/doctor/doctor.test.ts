@@ -74,7 +74,7 @@ test('a store that goes on failing is named with the conversation that waits for
     ),
   );
   expect(storeFinding([idle, { id: 'm', status: { waiting: { ...away, reason: 'rate-limit' } } }])).toMatchObject({ health: 'ok' });
-  expect(storeFinding([idle, { id: 'd', status: undefined }])).toMatchObject({ health: 'warning', mend: 'perdura inspect d' });
+  expect(storeFinding([idle, { id: 'd', status: undefined }])).toMatchObject({ health: 'warning', mend: 'perdura debug inspect d' });
   expect(storeFinding([])).toMatchObject({ health: 'ok', found: 'none runs' });
 });
 
@@ -143,7 +143,7 @@ test('who may open the gateway is looked at where a file says it: what it cannot
   writeFileSync(authFile, JSON.stringify({ tokens: [token], jwt }));
   expect(await checkAuth({ authFile }, () => true)).toEqual([
     ok('Gateway', '1 tokens, users of id.example'),
-    warning('Gateway', 'old opens nothing any more: its time is over', 'perdura token revoke old'),
+    warning('Gateway', 'old opens nothing any more: its time is over', 'perdura admin token revoke old'),
   ]);
   expect((await checkAuth({ authFile }, (name) => name !== 'jose')).at(-1)).toMatchObject({
     health: 'broken',

@@ -32,7 +32,7 @@ test('the token is kept where only its owner reads it', async () => {
   expect(await readFile(file, 'utf8')).toMatch(/^pk_[\w-]{32}\n$/);
 });
 
-test('the link lets one browser in, once; `perdura token link` prints another', async () => {
+test('the link lets one browser in, once; `perdura admin token link` prints another', async () => {
   expect(link).toMatch(/#code=/);
   const letIn = async (given: string): Promise<Response> =>
     fetch(`${url}/auth/code`, {
@@ -40,7 +40,7 @@ test('the link lets one browser in, once; `perdura token link` prints another', 
       headers: { 'content-type': 'application/json', origin: url },
       body: JSON.stringify({ code: new URL(given).hash.slice('#code='.length) }),
     });
-  const another = (await runPerdura(world, ['token', 'link', '--url', url])).stdout.trim();
+  const another = (await runPerdura(world, ['admin', 'token', 'link', '--url', url])).stdout.trim();
   const response = await letIn(another);
   const cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   expect(await (await fetch(`${url}/v1/me`, { headers: { cookie } })).json()).toEqual({ name: 'the token of this gateway', role: 'admin' });
@@ -65,7 +65,10 @@ test('what runs without a screen keeps the token out of what it says', async () 
 test('with PERDURA_AUTH its tokens open as what they are, until they are revoked, and the kept one does not', async () => {
   const env = { PERDURA_AUTH: join(world.dir, 'auth.json') };
   const made = async (args: readonly string[]): Promise<{ token: string; name: string }> =>
-    JSON.parse((await runPerdura(world, ['token', 'create', ...args, '-o', 'json'], { env })).stdout) as { token: string; name: string };
+    JSON.parse((await runPerdura(world, ['admin', 'token', 'create', ...args, '-o', 'json'], { env })).stdout) as {
+      token: string;
+      name: string;
+    };
   const user = await made(['--scope', 'acme']);
   const other = beginPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
   const said = await waitFor(
@@ -86,7 +89,7 @@ test('with PERDURA_AUTH its tokens open as what they are, until they are revoked
     () => me(later.token),
     ([status]) => status === 200,
   );
-  await runPerdura(world, ['token', 'revoke', user.name], { env });
+  await runPerdura(world, ['admin', 'token', 'revoke', user.name], { env });
   await waitFor(
     () => me(user.token),
     ([status]) => status === 401,

@@ -22,7 +22,7 @@ beforeAll(async () => {
     ['operator', ['--role', 'operator']],
     ['user', ['--role', 'user', '--name', 'of-nobody']],
   ] as const) {
-    tokens[name] = (JSON.parse((await perdura(['token', 'create', ...args, '-o', 'json'])).stdout) as { token: string }).token;
+    tokens[name] = (JSON.parse((await perdura(['admin', 'token', 'create', ...args, '-o', 'json'])).stdout) as { token: string }).token;
   }
   serving = beginPerdura(world, ['serve', '--port', '0', '-o', 'json'], { env });
   const said = await waitFor(

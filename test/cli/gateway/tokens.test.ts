@@ -1,4 +1,4 @@
-/** `perdura token`: what it makes, shows and takes away, and what it refuses to do. */
+/** `perdura admin token`: what it makes, shows and takes away, and what it refuses to do. */
 import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 const run = (args: readonly string[], env: Record<string, string> = { PERDURA_AUTH: file }): Promise<Ran> =>
-  runPerdura({ dir, taskQueue: 'none' }, ['token', ...args], { env });
+  runPerdura({ dir, taskQueue: 'none' }, ['admin', 'token', ...args], { env });
 const json = async (args: readonly string[]): Promise<unknown> => JSON.parse((await run([...args, '-o', 'json'])).stdout) as unknown;
 const kept = async (): Promise<{ tokens: { name: string; hash: string }[] }> =>
   JSON.parse(await readFile(file, 'utf8')) as { tokens: { name: string; hash: string }[] };
@@ -80,7 +80,7 @@ test.each<[string, string[], number, RegExp]>([
   ['an end that is over', ['create', '--expires', '2020-01-01'], 2, /a date that is to come/],
   ['an end that is none', ['create', '--expires', 'soon'], 2, /Write when it ends: 90d/],
   ['a name that is none', ['create', '--name', 'user:x'], 2, /tokens\[0\]\.name: letters/],
-  ['a token that there is not', ['revoke', 'nobody'], 4, /no token in .*auth.json is called nobody: `perdura token list`/],
+  ['a token that there is not', ['revoke', 'nobody'], 4, /no token in .*auth.json is called nobody: `perdura admin token list`/],
 ])('%s is refused in words, and nothing is written', async (_what, args, code, words) => {
   const ran = await run(args);
   expect([ran.code, ran.stdout]).toEqual([code, '']);

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { createInterface } from 'node:readline';
-import { endsEmpty } from '../../../src/cli/terminal/standard-input.js';
+import { endsEmpty } from '../../../src/cli/terminal/input.js';
 
 test.each([
   ['nothing', []],

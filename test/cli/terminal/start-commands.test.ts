@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { startCommands } from '../../../src/cli/terminal/start-commands.js';
 
 test('a clone and an installed package name commands that there are', () => {
-  expect(startCommands()).toMatchObject({ isClone: true, chat: 'npm start', dev: 'bin/perdura dev' });
+  expect(startCommands()).toMatchObject({ isClone: true, chat: 'npm start', up: 'bin/perdura up' });
   const installed = mkdtempSync(join(tmpdir(), 'perdura-installed-'));
   expect(startCommands(installed)).toEqual({
     isClone: false,
     chat: 'npx perdura chat --start-services',
-    dev: 'npx perdura dev',
+    up: 'npx perdura up',
     worker: 'npx perdura worker',
   });
   rmSync(installed, { recursive: true });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { wrapWords } from '../../../src/cli/terminal/word-wrap.js';
+import { wrapWords } from '../../../src/cli/terminal/terminal-text.js';
 import { measure } from '../commands/measure.js';
 
 test('a line is cut between words, and what follows begins where its text began', () => {

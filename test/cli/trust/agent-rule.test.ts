@@ -15,10 +15,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { trustFile } from '../../../src/config.js';
-import { allowInAgent } from '../../../src/cli/trust/agent-rule.js';
-import { createAgentTrust } from '../../../src/cli/trust/agent-trust.js';
+import { allowInAgent, createAgentTrust } from '../../../src/cli/trust/agent-trust.js';
 import { folderContents } from '../../../src/cli/trust/folder-contents.js';
-import { readTrust, rememberTrust } from '../../../src/cli/trust/trust-file.js';
+import { readTrust, rememberTrust } from '../../../src/cli/trust/folder-trust.js';
 import type { ApprovalRule } from '../../../src/tools/approval-rules.js';
 
 const RULE: ApprovalRule = { tool: 'run_command', exactly: { command: 'git', args: ['*', '\u202e'] }, policy: 'allow' };

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { trustFile } from '../../../src/config.js';
-import { rememberTrust } from '../../../src/cli/trust/trust-file.js';
+import { rememberTrust } from '../../../src/cli/trust/folder-trust.js';
 import { createAgentTrust } from '../../../src/cli/trust/agent-trust.js';
 import { folderContents } from '../../../src/cli/trust/folder-contents.js';
 import type { AgentTrust } from '../../../src/agents/load-agent.js';

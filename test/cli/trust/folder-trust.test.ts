@@ -56,7 +56,7 @@ function perdura(args: readonly string[], env: Readonly<Record<string, string>> 
 const told = (ran: Ran): unknown => JSON.parse(ran.stdout);
 const STOPPED = { code: 3, stderr: expect.stringContaining('is not trusted yet') as string };
 /** A usage error of the command's own is the quickest way to see that it was reached. */
-const QUICK = ['export', 'x', '--out', 'y'];
+const QUICK = ['admin', 'export', 'x', '--out', 'y'];
 const PASSED = { code: 2, stderr: expect.stringContaining('--out is for --format seed') as string };
 
 test('a real key is not sent to the address in a folder’s .env', async () => {
@@ -67,19 +67,25 @@ test('a real key is not sent to the address in a folder’s .env', async () => {
   expect(heard).toEqual([expect.stringContaining('sk-real')]);
 });
 
-test.each([['worker'], ['chat', '--start-services'], ['dev'], ['heal', 'x'], ['debug', 'x'], ['mcp', 'tools'], ['mcp', 'serve'], ['list']])(
-  'a folder’s code does not run: %s %s',
-  async (...args) => {
-    const marker = join(dir, 'it-ran');
-    write({
-      'perdura.config.cjs': `require('node:fs').writeFileSync(${JSON.stringify(marker)}, ''); module.exports = {};`,
-      'agents/default/agent.json': '{}',
-      'agents/default/mcp.json': JSON.stringify({ mcpServers: { x: { command: 'touch', args: [marker] } } }),
-    });
-    expect(await perdura(args.filter((arg) => arg !== undefined))).toMatchObject(STOPPED);
-    expect(existsSync(marker)).toBe(false);
-  },
-);
+test.each([
+  ['worker'],
+  ['chat', '--start-services'],
+  ['up'],
+  ['admin', 'heal', 'x'],
+  ['debug', 'x'],
+  ['mcp', 'tools'],
+  ['mcp', 'serve'],
+  ['list'],
+])('a folder’s code does not run: %s %s', async (...args) => {
+  const marker = join(dir, 'it-ran');
+  write({
+    'perdura.config.cjs': `require('node:fs').writeFileSync(${JSON.stringify(marker)}, ''); module.exports = {};`,
+    'agents/default/agent.json': '{}',
+    'agents/default/mcp.json': JSON.stringify({ mcpServers: { x: { command: 'touch', args: [marker] } } }),
+  });
+  expect(await perdura(args.filter((arg) => arg !== undefined))).toMatchObject(STOPPED);
+  expect(existsSync(marker)).toBe(false);
+});
 
 test('a yes holds for exactly what was shown, is kept outside of the folder, and can be taken back', async () => {
   write({ 'perdura.config.cjs': "module.exports = require('./parts.cjs');", 'parts.cjs': 'module.exports = {};' });

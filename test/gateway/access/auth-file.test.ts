@@ -49,7 +49,7 @@ test.each<[string, object, string]>([
 
 test('what is no JSON is not shown, and what is not there is made by a command', async () => {
   expect(() => parseAuthFile(`{"tokens": ${ACME}`, path)).toThrow(/is not JSON$/);
-  await expect(readAuthFile(path)).rejects.toThrow('ENOENT; `perdura token create` makes it');
+  await expect(readAuthFile(path)).rejects.toThrow('ENOENT; `perdura admin token create` makes it');
 });
 
 describe('a file that changes', () => {

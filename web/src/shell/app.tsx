@@ -39,7 +39,7 @@ function SignIn({ provider, problem }: { readonly provider: boolean; readonly pr
           </a>
         )}
         <p class="quiet">{provider ? 'Or open' : 'Open'} the link that this command prints. It opens once, within a minute:</p>
-        <pre>perdura token link</pre>
+        <pre>perdura admin token link</pre>
       </div>
     </main>
   );

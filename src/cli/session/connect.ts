@@ -1,0 +1,106 @@
+/** The client of a command, the replay that it uses, and what a person would type to do the same with the `temporal` program. */
+import type { PerduraClient, Replay } from '../../client.js';
+import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
+import type { Run } from '../../conversation/replay/past.js';
+import { hasWorker, openNamespace } from '../services/temporal-connection.js';
+import type { Output } from '../terminal/output.js';
+import { startCommands } from '../terminal/start-commands.js';
+import type { Surroundings } from './context.js';
+
+/** The client that the surroundings bring, else a new one. */
+export function openClient(
+  { openClient: open }: Surroundings,
+  config: Config,
+  output: Output,
+  options: { readonly needsWorker: boolean },
+): Promise<PerduraClient> {
+  return open === undefined ? connectClient(config, output, options) : open(config, output);
+}
+
+/** A client on a server that answers. Warns when no worker is there to take the message. */
+async function connectClient(config: Config, output: Output, options: { readonly needsWorker: boolean }): Promise<PerduraClient> {
+  const temporal = await temporalConnection(config);
+  const connection = await openNamespace(temporal);
+  try {
+    if (options.needsWorker && !(await hasWorker(connection, temporal.namespace, config.taskQueue))) {
+      output.problem(
+        `no worker takes work from task queue ${config.taskQueue}: messages wait until \`${startCommands().worker}\` or \`${startCommands().chat}\` runs`,
+      );
+    }
+    const { createClientOn } = await import('../../client.js');
+    // A folder's code runs for a search alone.
+    const embedder = async () => (await (await import('../../extensions/user-config.js')).loadUserConfig(config.cwd)).embedder;
+    return createClientOn(config, { connection, namespace: temporal.namespace }, { replay: createReplay(config), embedder });
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+export interface ReplayedRuns {
+  /** Oldest first; without those that cannot be replayed. */
+  readonly runs: readonly Run[];
+  /** False when earlier runs are no longer in Temporal's history. */
+  readonly complete: boolean;
+  readonly problems: readonly string[];
+}
+
+export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'stateKeys'>): Promise<ReplayedRuns> {
+  const { histories, complete } = await client.runs(id);
+  const { runs, problems } = await createReplay(config)(id, histories);
+  return { runs: runs.filter((run) => run !== undefined), complete, problems };
+}
+
+/** By the folder's code, as its worker runs it. Loads the SDK's core when it is called: commands that replay nothing pay nothing. */
+function createReplay(config: Pick<Config, 'cwd' | 'stateKeys'>): Replay {
+  return async (workflowId, histories) => {
+    const [{ replayHere }, { installTelemetry }, { loadUserConfig }, { workflowCodeOf }] = await Promise.all([
+      import('../../heal/replay-here.js'),
+      import('../../telemetry/observability.js'),
+      import('../../extensions/user-config.js'),
+      import('../../worker.js'),
+    ]);
+    // The replay's log would stand between the lines.
+    installTelemetry({ logLevel: 'error' });
+    const { hash: _, ...code } = await workflowCodeOf(await loadUserConfig(config.cwd), config);
+    return replayHere(code, workflowId, histories);
+  };
+}
+
+/** What a person would type to see or do the same with the `temporal` program. */
+export function temporalCommand(temporal: TemporalConnection, words: readonly string[]): string {
+  const { address } = temporal.connectionOptions;
+  const where = [
+    ...(address === DEFAULT_TEMPORAL_ADDRESS ? [] : ['--address', address]),
+    ...(temporal.namespace === 'default' ? [] : ['-n', temporal.namespace]),
+  ];
+  return ['temporal', ...words, ...where].map(shellWord).join(' ');
+}
+
+/** Words of the `temporal` program for what a command has done. A long input is not shown. */
+export function updateWords(name: string, id: string, input?: object): readonly string[] {
+  return ['workflow', 'update', 'execute', '--name', name, '-w', id, ...inputWords(input)];
+}
+
+export function signalWords(name: string, id: string, input?: object): readonly string[] {
+  return ['workflow', 'signal', '--name', name, '-w', id, ...inputWords(input)];
+}
+
+export function queryWords(name: string, id: string): readonly string[] {
+  return ['workflow', 'query', '--name', name, '-w', id];
+}
+
+/** UTF-16 units. */
+const MAX_INPUT = 400;
+
+function inputWords(input: object | undefined): string[] {
+  if (input === undefined) return [];
+  const text = JSON.stringify(input);
+  return ['--input', text.length > MAX_INPUT ? '…' : text];
+}
+
+/** For a POSIX shell; double quotes where they need no escapes, since queries are full of single ones. */
+function shellWord(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  return word.includes("'") && !/["$`\\!]/.test(word) ? `"${word}"` : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,115 @@
+/** What the next model call sees, as a table of its parts; the page draws it. */
+import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
+import { countSlots } from '../../records/slots.js';
+import type { StyledLine } from '../terminal/terminal-text.js';
+import { countOf, formatCount } from './quantities.js';
+import { renderTable, wrap, type Column, type Look } from './table.js';
+
+interface Part {
+  readonly name: string;
+  readonly tokens: number;
+}
+
+export function renderContext(index: ContextIndex, look: Pick<Look, 'width' | 'measure'>): StyledLine[] {
+  const { budget, compactsAt, total } = index;
+  const facts = describeFacts(index).flatMap((fact) => wrap(fact, look.width ?? Infinity, look.measure));
+  const dim = facts.map((text): StyledLine => [{ text, style: 'dim' }]);
+  if (budget === 0) return [[{ text: 'how much fits is known once the first turn has begun', style: 'dim' }], ...dim];
+  const columns: Column<Part>[] = [
+    { title: 'PART', cell: ({ name }) => name, rank: 0 },
+    { title: 'TOKENS', cell: ({ tokens }) => formatCount(tokens), align: 'right', rank: 1 },
+    { title: 'SHARE', cell: ({ tokens }) => describeShare(tokens, budget), align: 'right', rank: 2 },
+  ];
+  const rows: Part[] = [
+    ...toParts(index),
+    { name: 'in all', tokens: total },
+    { name: 'compacted from', tokens: compactsAt },
+    { name: 'fits', tokens: budget },
+  ];
+  return [...renderTable(rows, columns, look), ...dim];
+}
+
+function toParts({ chunks, budget, total }: ContextIndex): Part[] {
+  const sum = (kind: ContextIndex['chunks'][number]['kind']): number =>
+    chunks.filter((chunk) => chunk.kind === kind).reduce((tokens, chunk) => tokens + chunk.tokens, 0);
+  return [
+    { name: 'system and tools', tokens: sum('SYSTEM') },
+    { name: 'memory', tokens: sum('MEMORY') },
+    { name: 'messages', tokens: sum('WORKING_FLOW') },
+    { name: 'free', tokens: Math.max(0, budget - total) },
+  ];
+}
+
+/** Something is never shown as nothing. */
+function describeShare(tokens: number, budget: number): string {
+  const exact = (tokens / budget) * 100;
+  return `${exact > 0 && exact < 1 ? '<1' : Math.round(exact)} %`;
+}
+
+function describeFacts(index: ContextIndex): string[] {
+  const { epoch, compactions, canUndo, window, reported, tokenizer, chunks, budget, assumedBudget } = index;
+  const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
+  return [
+    `${countOf(messages, 'message')} in epoch ${epoch}`,
+    ...(assumedBudget === undefined
+      ? []
+      : [
+          `the model has refused a prompt as too long: ${formatCount(budget)} tokens are its size now, and not ${formatCount(assumedBudget)}; ` +
+            'another context.maxTokens in agent.json is tried anew',
+        ]),
+    ...(compactions === 0
+      ? []
+      : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),
+    ...(window ? describeWindow(window) : []),
+    ...(reported === null ? [] : [`the last prompt as its provider counted it: ${formatCount(reported)} tokens`]),
+    `${reported === null ? '' : 'what came since is '}${tokenizer === undefined ? 'estimated: four characters are a token' : `counted by ${tokenizer}`}`,
+  ];
+}
+
+/** What a trim left, and what is to leave. */
+function describeWindow({ consolidated, trimsFrom, trims, messages, unsummarized }: NonNullable<ContextIndex['window']>): string[] {
+  const summarized = messages - unsummarized;
+  const left = [
+    ...(summarized === 0 ? [] : [`long-term memory's summary of ${formatCount(summarized)}`]),
+    ...(unsummarized === 0 ? [] : [`shortened lines of ${formatCount(unsummarized)} that no model had summarized`]),
+  ].join(', ');
+  return [
+    ...(trims === 0
+      ? []
+      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${countOf(messages, 'message')} left the prompt; its memory has ${left}`]),
+    ...(consolidated === 0
+      ? []
+      : [
+          `long-term memory has ${formatCount(consolidated)} of these: they leave ${trimsFrom === null ? 'once that makes the prompt smaller' : `when the prompt passes ${formatCount(trimsFrom)} tokens`}`,
+        ]),
+  ];
+}
+
+/** How a compaction or its undoing went, in words. */
+export function describeOutcome(outcome: CompactionOutcome): string {
+  switch (outcome.kind) {
+    case 'compacted': {
+      const { turns, method, tokensBefore, tokensAfter } = outcome;
+      const by = method === 'rules' ? 'by rules, since the model gave no usable summary' : 'by the model';
+      const sizes = `${formatCount(tokensBefore)} tokens of messages are ${formatCount(tokensAfter)} now`;
+      return `${turns} ${turns === 1 ? 'turn is' : 'turns are'} memory now, summarized ${by}: ${sizes}`;
+    }
+    case 'cited': {
+      const { messages, tokensBefore, tokensAfter } = outcome;
+      const what = messages === 1 ? 'one long message is' : `${messages} long messages are`;
+      return `${what} shown by beginning and end now: ${formatCount(tokensBefore)} tokens of messages are ${formatCount(tokensAfter)} now`;
+    }
+    case 'truncated':
+      return `${outcome.entries} of the oldest messages are left out of the prompt: ${formatCount(outcome.tokensBefore)} tokens are ${formatCount(outcome.tokensAfter)} now`;
+    case 'nothing-to-truncate':
+      return 'there is nothing to leave out: the context is below the hard threshold';
+    case 'undone':
+      return 'the last compaction is taken back: the next request is what it would have been';
+    case 'nothing-to-compact':
+      return 'there is nothing to compact: the latest turns stay as they are';
+    case 'nothing-to-undo':
+      return 'there is no compaction to take back';
+    case 'failed':
+      return `the conversation is as it was: ${outcome.message}`;
+  }
+}
