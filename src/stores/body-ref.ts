@@ -5,8 +5,8 @@ import type { BodyRef } from '../records/message.js';
 const PREVIEW_CHARACTERS = 400;
 
 export function toBodyRef(text: string): BodyRef {
-  const sha256 = hashOf(text);
-  return { ref: `sha256:${sha256}`, sha256, bytes: Buffer.byteLength(text), preview: beginningOf(text) };
+  const sha256 = hash(text);
+  return { ref: `sha256:${sha256}`, sha256, bytes: Buffer.byteLength(text), preview: beginning(text) };
 }
 
 /** The hash inside a ref; undefined for anything else, so that no ref becomes a path. */
@@ -16,15 +16,15 @@ export function hashInRef(ref: string): string | undefined {
 
 /** The text, if it is the one that `sha256` names: a damaged body is no body. */
 export function verified(text: string | null | undefined, sha256: string): string | undefined {
-  return typeof text === 'string' && hashOf(text) === sha256 ? text : undefined;
+  return typeof text === 'string' && hash(text) === sha256 ? text : undefined;
 }
 
-function hashOf(text: string): string {
+function hash(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 
 /** Never ends in half of a surrogate pair. */
-function beginningOf(text: string): string {
+function beginning(text: string): string {
   const cut = text.slice(0, PREVIEW_CHARACTERS);
   return cut.length < text.length && /[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut;
 }

@@ -6,9 +6,7 @@ import { type Config, type Environment, needsStandIn, providerSettings } from '.
 import { type Finding, broken, ok, warning, skipped } from './finding.js';
 import { loadAgent, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
-import { checkRedis as warningsOf } from '../../stores/redis/check.js';
-import { withoutSecrets } from '../../stores/redis/errors.js';
-import { openRedisLink } from '../../stores/redis/link.js';
+import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
 import { readCircuits } from '../../models/circuit-file.js';
 import { installCommand, PROVIDER_PACKAGES } from '../../platform/optional-package.js';
 import { checkAgentPackages } from './packages.js';

@@ -25,7 +25,7 @@ import type { OpenCollection } from '../collections/collection.js';
 import { createProposals, redactProposals } from '../collections/proposals.js';
 import type { Documents, ScopeKey } from '../store.js';
 import {
-  type FolderOf,
+  type FindFolder,
   type DocumentFolder,
   readDocument,
   replaceDocument,
@@ -46,27 +46,30 @@ import {
   toKeptEntry,
   type WrittenEntry,
 } from '../../records/memory/history-text.js';
-import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema } from '../codecs/document-codec.js';
-import { createFileCollections, replaceFile } from './lists.js';
+import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema } from '../codecs.js';
+import { createFileCollections } from './collections.js';
+import { replaceFile } from './lines.js';
 import { memoryVersion } from '../../records/memory/memory-lines.js';
-import { foldLines, type FoldedLines } from './folded-lines.js';
+import { foldLines, type FoldedLines } from './lines.js';
 
-/** Beyond these the one that was opened first is let go, and read again when it is asked for. */
+/** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;
 
 export function createFileDocuments(dir: string): Documents {
-  const folderOf = createFolders(dir);
+  const findFolder = createFolders(dir);
   const collections = createFileCollections(dir);
   return {
-    ...createFileMemoryText(folderOf),
-    ...createFileHistory(folderOf),
+    ...createFileMemoryText(findFolder),
+    ...createFileHistory(findFolder),
     ...createProposals(collections),
     redact: (key, redact) =>
-      describeErrors(folderOf(key).dir, `redact the documents of ${key.scope}`, () => redactFiles(folderOf(key), collections, key, redact)),
+      describeErrors(findFolder(key).dir, `redact the documents of ${key.scope}`, () =>
+        redactFiles(findFolder(key), collections, key, redact),
+      ),
   };
 }
 
-function createFolders(dir: string): FolderOf {
+function createFolders(dir: string): FindFolder {
   const folders = new Map<string, DocumentFolder>();
   return (key) => {
     const path = scopeDir(dir, key);
@@ -96,7 +99,7 @@ function openFolder(dir: string): DocumentFolder {
 type Redact = (line: string) => string;
 
 const NEWLINE = 0x0a;
-/** What a writer that died has left of ours; proposals and facts have locks of their own, so theirs may be in use. */
+/** What a writer that died has left of ours; proposals and facts have other locks, so theirs may be in use. */
 const LEFT_BEHIND = /^(?:MEMORY\.md|HISTORY[-\d]*\.md|memory-changes\.jsonl|history\.jsonl)\.[0-9a-f-]{36}\.tmp$/;
 
 async function redactFiles(folder: DocumentFolder, collections: OpenCollection, key: ScopeKey, redact: Redact): Promise<void> {
@@ -197,27 +200,27 @@ function foldHistory(path: string): FoldedLines<HistoryLog> {
       if (!line) return false;
       if (line.kind === 'begun') {
         const { entry } = line;
-        begun.set(nameOf(entry), line);
-        known.set(nameOf(entry), { id: entry.id, kind: entry.kind, ts: entry.ts, hash: memoryVersion(entry.text) });
-      } else begun.delete(nameOf(line.of));
+        begun.set(nameEntry(entry), line);
+        known.set(nameEntry(entry), { id: entry.id, kind: entry.kind, ts: entry.ts, hash: memoryVersion(entry.text) });
+      } else begun.delete(nameEntry(line.of));
       return true;
     },
   });
 }
 
-function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHistory' | 'history'> {
+function createFileHistory(findFolder: FindFolder): Pick<Documents, 'appendHistory' | 'history'> {
   return {
     async appendHistory(key, given) {
-      const folder = folderOf(key);
+      const folder = findFolder(key);
       return describeErrors(folder.dir, `append ${given.kind} ${given.id} to the HISTORY of ${key.scope}`, () =>
         folder.locked(async () => {
           const { known } = await completeHistory(folder);
-          if (known.has(nameOf(given))) return 'known';
-          if (given.kind === 'raw-fallback' && known.has(nameOf({ ...given, kind: 'summary' }))) return 'superseded';
-          const fallback = known.get(nameOf({ ...given, kind: 'raw-fallback' }));
+          if (known.has(nameEntry(given))) return 'known';
+          if (given.kind === 'raw-fallback' && known.has(nameEntry({ ...given, kind: 'summary' }))) return 'superseded';
+          const fallback = known.get(nameEntry({ ...given, kind: 'raw-fallback' }));
           const entry = toKeptEntry(fallback ? supersede(toKeptEntry(given), fallback.ts) : given);
-          const [main, month] = pathsOf(folder, entry);
-          const sizes: Begun['sizes'] = [await sizeOf(main), await sizeOf(month)];
+          const [main, month] = historyPaths(folder, entry);
+          const sizes: Begun['sizes'] = [await measure(main), await measure(month)];
           await folder.history.append(encodeRecord({ kind: 'begun', entry, sizes }));
           await write(folder, { entry, sizes });
           return 'appended';
@@ -226,13 +229,13 @@ function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHistory' 
     },
 
     async *history(key) {
-      const folder = folderOf(key);
-      const asked = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
-      const main = groupBy(await asked(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
-      const known = groupBy((await asked(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
-      const months = new Set([...main.keys(), ...(await asked(() => monthsIn(folder.dir)))]);
+      const folder = findFolder(key);
+      const attempt = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
+      const main = groupBy(await attempt(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
+      const known = groupBy((await attempt(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
+      const months = new Set([...main.keys(), ...(await attempt(() => monthsIn(folder.dir)))]);
       for (const month of [...months].sort().reverse()) {
-        const written = await asked(() => readEntries(join(folder.dir, `HISTORY-${month}.md`)));
+        const written = await attempt(() => readEntries(join(folder.dir, `HISTORY-${month}.md`)));
         yield* named(together(written, main.get(month) ?? []), known);
       }
     },
@@ -247,7 +250,7 @@ async function completeHistory(folder: DocumentFolder): Promise<HistoryLog> {
 }
 
 async function write(folder: DocumentFolder, { entry, sizes }: Begun): Promise<void> {
-  for (const [i, path] of pathsOf(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, historyBlock(entry));
+  for (const [i, path] of historyPaths(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, historyBlock(entry));
   await folder.history.append(encodeRecord({ kind: 'done', of: { id: entry.id, kind: entry.kind } }));
 }
 
@@ -293,7 +296,7 @@ async function namesIn(dir: string): Promise<string[]> {
   });
 }
 
-async function sizeOf(path: string): Promise<number> {
+async function measure(path: string): Promise<number> {
   return stat(path).then(
     ({ size }) => size,
     (error: unknown) => {
@@ -313,10 +316,10 @@ function groupBy<Item, By>(items: Iterable<Item>, by: (item: Item) => By): Map<B
   return groups;
 }
 
-function pathsOf({ dir }: DocumentFolder, { ts }: HistoryEntry): [main: string, month: string] {
+function historyPaths({ dir }: DocumentFolder, { ts }: HistoryEntry): [main: string, month: string] {
   return [join(dir, 'HISTORY.md'), join(dir, `HISTORY-${monthOf(ts)}.md`)];
 }
 
-function nameOf({ id, kind }: Name): string {
+function nameEntry({ id, kind }: Name): string {
   return `${kind} ${id}`;
 }

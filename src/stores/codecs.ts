@@ -1,8 +1,48 @@
-/** Records beside MEMORY.md and HISTORY, as text. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). */
+/**
+ * Records as text, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). An unreadable
+ * entry counts as an empty slot: writing it again heals it.
+ */
 import { z } from 'zod';
-import type { HistoryEntry, MemoryChange, Proposal, Tombstone } from '../../records/memory/documents.js';
-import { decodeJson } from './entry-codec.js';
-import { DocumentRefused, MAX_MEMORY } from '../store.js';
+import type { HistoryEntry, MemoryChange } from '../records/memory/documents.js';
+import type { Entry } from '../records/message.js';
+import { DocumentRefused, MAX_MEMORY } from './store.js';
+
+const ROLES: readonly unknown[] = ['user', 'assistant', 'tool'];
+
+export function encodeEntry(entry: Entry): string {
+  return JSON.stringify(entry);
+}
+
+export function decodeEntry(text: string | null | undefined): Entry | undefined {
+  const value = decodeJson(text);
+  return isEntry(value) ? value : undefined;
+}
+
+/** Looks as deep as stores and traces rely on; the inside of a message is its writer's. */
+export function isEntry(value: unknown): value is Entry {
+  if (typeof value !== 'object' || value === null) return false;
+  const entry = value as { readonly [field in keyof Entry]?: unknown };
+  const message = entry.message as { readonly role?: unknown } | null | undefined;
+  return (
+    entry.v === 1 &&
+    Number.isSafeInteger(entry.slot) &&
+    typeof entry.turn === 'string' &&
+    typeof entry.seq === 'number' &&
+    typeof message === 'object' &&
+    message !== null &&
+    ROLES.includes(message.role)
+  );
+}
+
+/** JSON or undefined; JSON itself cannot say undefined, so the two never mix. */
+export function decodeJson(text: string | null | undefined): unknown {
+  if (text === null || text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 const sourceSchema = z.object({
   trust: z.union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])]),
@@ -11,7 +51,7 @@ const sourceSchema = z.object({
   tools: z.array(z.string()).optional(),
 });
 
-const lineSchema = z.object({ line: z.string(), source: sourceSchema });
+export const lineSchema = z.object({ line: z.string(), source: sourceSchema });
 
 export const changeSchema = z.object({
   id: z.string(),
@@ -29,14 +69,6 @@ export const entrySchema = z.object({
   text: z.string(),
 }) satisfies z.ZodType<HistoryEntry>;
 
-export const proposalSchema = lineSchema.extend({
-  id: z.string().regex(/^prop_\d{4,}$/),
-  ts: z.number(),
-  state: z.enum(['open', 'accepted', 'rejected']),
-}) satisfies z.ZodType<Proposal>;
-
-const tombstoneSchema = z.object({ id: z.string(), ts: z.number(), words: z.array(z.string()) }) satisfies z.ZodType<Tombstone>;
-
 const versionOne = z.object({ v: z.literal(1) });
 
 export function encodeRecord(record: object): string {
@@ -45,35 +77,18 @@ export function encodeRecord(record: object): string {
 
 /** Undefined also for what a newer program wrote. */
 export function decodeRecord<T>(schema: z.ZodType<T>, text: string | null | undefined): T | undefined {
-  return toRecord(schema, decodeJson(text));
-}
-
-export function toRecord<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
+  const value = decodeJson(text);
   return versionOne.safeParse(value).success ? schema.safeParse(value).data : undefined;
 }
 
 export const toChange = (text: string | null | undefined): MemoryChange | undefined => decodeRecord(changeSchema, text);
 export const toEntry = (text: string | null | undefined): HistoryEntry | undefined => decodeRecord(entrySchema, text);
-export const toTombstone = (text: string | null | undefined): Tombstone | undefined => decodeRecord(tombstoneSchema, text);
-
-/** `prop_0001` for 1. */
-export function proposalId(number: number): string {
-  return `prop_${String(number).padStart(4, '0')}`;
-}
-
-export function proposalNumber({ id }: Pick<Proposal, 'id'>): number {
-  return Number(id.slice('prop_'.length));
-}
-
-export function byTime(a: Tombstone, b: Tombstone): number {
-  return a.ts - b.ts || (a.id < b.id ? -1 : 1);
-}
 
 export function refuseLongMemory(scope: string, text: string): void {
   const bytes = Buffer.byteLength(text);
   if (bytes <= MAX_MEMORY) return;
   throw new DocumentRefused(
-    `cannot write the MEMORY.md of ${scope}: it would have ${bytes} bytes, at most ${MAX_MEMORY} are kept; shorten it`,
+    `cannot write the MEMORY.md of ${scope}: it would have ${bytes} bytes, at most ${MAX_MEMORY} are written; shorten it`,
   );
 }
 
