@@ -1,10 +1,11 @@
 /**
- * Records as text, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). An unreadable
+ * Records and long texts, the same in every store. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). An unreadable
  * entry counts as an empty slot: writing it again heals it.
  */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange } from '../records/memory/documents.js';
-import type { Entry } from '../records/message.js';
+import type { BodyRef, Entry } from '../records/message.js';
 import { DocumentRefused, MAX_MEMORY } from './store.js';
 
 const ROLES: readonly unknown[] = ['user', 'assistant', 'tool'];
@@ -106,6 +107,47 @@ export function redactText(text: string, redact: (line: string) => string): stri
   return text.replace(/[^\r\n]+/g, (line) => redact(line));
 }
 
+/** A record without some words: as it was where none of them are in it. What cannot be read has words too. */
+export function redactRecord<T extends object>(
+  schema: z.ZodType<T>,
+  text: string,
+  redact: (line: string) => string,
+  change: (record: T) => T,
+): string {
+  const record = decodeRecord(schema, text);
+  if (!record) return redact(text);
+  const after = encodeRecord(change(record));
+  return after === encodeRecord(record) ? text : after;
+}
+
 export function redactChange<Change extends MemoryChange>(change: Change, redact: (line: string) => string): Change {
   return { ...change, lines: change.lines.map((each) => ({ ...each, line: redact(each.line) })) };
+}
+
+const PREVIEW_CHARACTERS = 400;
+
+/** Refers to a long text by its content, so the same text put twice is one body. */
+export function toBodyRef(text: string): BodyRef {
+  const sha256 = hash(text);
+  return { ref: `sha256:${sha256}`, sha256, bytes: Buffer.byteLength(text), preview: beginning(text) };
+}
+
+/** The hash inside a ref; undefined for anything else, so that no ref becomes a path. */
+export function hashInRef(ref: string): string | undefined {
+  return /^sha256:([0-9a-f]{64})$/.exec(ref)?.[1];
+}
+
+/** The text, if it is the one that `sha256` names: a damaged body is no body. */
+export function verified(text: string | null | undefined, sha256: string): string | undefined {
+  return typeof text === 'string' && hash(text) === sha256 ? text : undefined;
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}
+
+/** Never ends in half of a surrogate pair. */
+function beginning(text: string): string {
+  const cut = text.slice(0, PREVIEW_CHARACTERS);
+  return cut.length < text.length && /[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut;
 }

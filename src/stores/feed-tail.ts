@@ -1,13 +1,13 @@
 /**
- * One feed and all its readers in this process. A follower reads the feed once and puts what comes into the tail (`add`); each reader takes
- * it from there at its pace.
+ * One feed and all its readers in this process. A follower looks once for all of them whether something is new, and each reader then takes
+ * it from the store, at its pace.
  *
- * - The tail has the latest batch alone, and a reader its cursor alone: a slow one costs no memory, and reads what it missed from the store.
+ * - A reader has its cursor and nothing else: a slow one costs no memory.
  * - Events come in order and once. One `resync` replaces lost or trimmed ones (feed-cursor.ts).
  * - Only the store says that a feed is gone: a reader's cursor may be newer than the shared look at the store.
  */
 import type { JsonValue } from '../records/message.js';
-import { compareCursors, createFeedPosition, cursorBefore, OLDEST, RESYNC } from './feed-cursor.js';
+import { createFeedPosition, cursorBefore, OLDEST, RESYNC } from './feed-cursor.js';
 
 export interface FeedEvent {
   readonly cursor: string;
@@ -15,13 +15,11 @@ export interface FeedEvent {
 }
 
 export interface FeedTail {
-  /** The cursor of the latest event that it was given, or where it began. */
+  /** The cursor of the latest event that it was told of, or where it began. */
   head(): string;
-  /** All that came after `cursor`; undefined where the tail no longer has all of that. */
-  after(cursor: string): readonly FeedEvent[] | undefined;
-  /** `bytes`: of all of them. What it was given before is left out; what is missing between them the store had no longer. */
-  add(events: readonly FeedEvent[], bytes: number): void;
-  /** The feed's last event, looked up because nothing came, or after an outage. */
+  /** Something came; `latest` where the follower knows its cursor. */
+  ring(latest?: string): void;
+  /** The feed's last event, looked up because nothing came, or after an outage; undefined where there is none, or each reader is to look. */
   look(newest: string | undefined): void;
   /** Its readers throw this. */
   fail(error: unknown): void;
@@ -30,17 +28,11 @@ export interface FeedTail {
   state(): { readonly version: number; readonly looks: number; readonly newest: string | undefined };
 }
 
-/** A larger batch is read from the store by each reader: many silent feeds must not fill the memory. */
-export const MAX_BATCH_BYTES = 32 * 1024;
-
 export function createFeedTail(at: string): FeedTail {
   const readers = new Set<() => void>();
   let state = { version: 0, looks: 0, newest: undefined as string | undefined };
   let failure: { readonly error: unknown } | undefined;
-  /** Everything after `base` is in `batch`, as far as `head`. */
-  let base = at;
   let head = at;
-  let batch: readonly FeedEvent[] = [];
 
   const change = (what: Partial<typeof state> = {}): void => {
     state = { ...state, ...what, version: state.version + 1 };
@@ -49,27 +41,13 @@ export function createFeedTail(at: string): FeedTail {
   return {
     readers,
     head: () => head,
-    after(cursor) {
-      if (base !== OLDEST && (cursor === OLDEST || compareCursors(cursor, base) < 0)) return undefined;
-      return batch.filter((event) => cursor === OLDEST || compareCursors(event.cursor, cursor) > 0);
-    },
-    add(events, bytes) {
-      const fresh = events.filter(({ cursor }) => head === OLDEST || compareCursors(cursor, head) > 0);
-      const last = fresh.at(-1)?.cursor;
-      if (last !== undefined) {
-        const isLarge = bytes > MAX_BATCH_BYTES;
-        base = isLarge ? last : head;
-        batch = isLarge ? [] : fresh;
-        head = last;
-      }
+    ring(latest = head) {
+      head = latest;
       change();
     },
     look(newest) {
       // Another feed stands there now: what comes is to be read from its beginning.
-      if (createFeedPosition(head).settle(newest)) {
-        base = head = OLDEST;
-        batch = [];
-      }
+      if (createFeedPosition(head).settle(newest)) head = OLDEST;
       change({ looks: state.looks + 1, newest });
     },
     fail(error) {
@@ -86,15 +64,17 @@ export function createFeedTail(at: string): FeedTail {
 /** How one reader asks the store itself. */
 export interface FeedLookUp {
   newest(): Promise<string | undefined>;
-  /** Events after a cursor, some of them where there are many. */
+  /** Events after a cursor, at most so many. */
   page(after: string): Promise<readonly FeedEvent[]>;
+  readonly pageSize: number;
   /** The feed's tail, which begins at `newest` where it has no reader yet. */
   join(newest: string | undefined): FeedTail;
   leave(tail: FeedTail): void;
 }
 
 /** Ends when `signal` aborts. */
-export async function* readFeed(after: string, signal: AbortSignal, { newest, page, join, leave }: FeedLookUp): AsyncGenerator<FeedEvent> {
+export async function* readFeed(after: string, signal: AbortSignal, look: FeedLookUp): AsyncGenerator<FeedEvent> {
+  const { newest, page, pageSize, join, leave } = look;
   const position = createFeedPosition(after);
   const found = await newest();
   if (signal.aborted) return;
@@ -113,14 +93,15 @@ export async function* readFeed(after: string, signal: AbortSignal, { newest, pa
         if (signal.aborted) return;
         if (position.settle(last)) yield { cursor: OLDEST, event: RESYNC };
       }
-      const events = tail.after(position.from()) ?? (await page(position.from()));
+      const events = await page(position.from());
+      if (signal.aborted) return;
       for (const { cursor, event } of events) {
         if (signal.aborted) return;
         const step = position.step(cursor);
         if (step === 'gap') yield { cursor: cursorBefore(cursor), event: RESYNC };
         if (step !== 'seen') yield { cursor, event };
       }
-      if (events.length === 0 && tail.state().version === state.version) await new Promise<void>((resolve) => (bell = resolve));
+      if (events.length < pageSize && tail.state().version === state.version) await new Promise<void>((resolve) => (bell = resolve));
     }
   } finally {
     signal.removeEventListener('abort', wake);

@@ -2,8 +2,9 @@
  * Shared budgets (records/shared-budget.ts): the ledger lies with the conversation that has the budget. Who works under it may be in
  * another cluster slot: a reservation is no part of the write of the step that wants it.
  *
- * Each change touches the sum, so of two that decide by the same ledger one decides again (collection.ts).
+ * Each change gives the sum another text, so of two that decide by the same ledger one decides again (collection.ts).
  */
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import {
   addAmounts,
@@ -22,7 +23,7 @@ import type { Budgets, ConversationKey } from '../store.js';
 const amount = z.object({ tokens: z.int(), nanoUsd: z.int() });
 const limit = z.object({ limit: z.object({ maxCostUsd: z.number().optional(), maxTokens: z.number().optional() }), at: z.number() });
 const recordSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('sum'), id: z.literal(''), used: amount, limit: limit.optional(), changes: z.int() }),
+  z.object({ kind: z.literal('sum'), id: z.literal(''), used: amount, limit: limit.optional(), change: z.string() }),
   z.object({ kind: z.literal('member'), id: z.string(), used: amount }),
   z.object({ kind: z.literal('open'), id: z.string(), estimate: amount, at: z.number() }),
   z.object({ kind: z.literal('settled'), id: z.string() }),
@@ -74,7 +75,7 @@ function createLedger(before: readonly LedgerRecord[]) {
     records.set(LEDGER.identify(record), record);
     changes += 1;
   };
-  const sum = (): Sum => get('sum', '') ?? { kind: 'sum', id: '', used: NOTHING_USED, changes: 0 };
+  const sum = (): Sum => get('sum', '') ?? { kind: 'sum', id: '', used: NOTHING_USED, change: '' };
   return {
     get,
     put,
@@ -95,7 +96,8 @@ function createLedger(before: readonly LedgerRecord[]) {
     /** All records, when one is another by now. */
     changed(): readonly LedgerRecord[] | undefined {
       if (changes === 0) return undefined;
-      put({ ...sum(), changes: sum().changes + 1 });
+      // Of two that would write the same sum, one must see the other.
+      put({ ...sum(), change: randomUUID() });
       return [...records.values()];
     },
   };

@@ -3,7 +3,7 @@
  * a collection means is written once.
  *
  * - `decide` sees the records and answers with their replacements. The change is made only if none of the records it touches has changed
- *   meanwhile; otherwise `decide` runs again. Where a decision depends on more than it touches, each change touches one common record.
+ *   meanwhile; otherwise `decide` runs again. Where a decision depends on more than it touches, each change gives one common record another text.
  * - A `decide` that finds its work done answers undefined: then the same call again changes nothing (stores/idempotent-writes).
  * - A foreign record is counted, and stays where it is; in Redis until a record of its id is written, a newer one also then.
  */

@@ -4,7 +4,7 @@
  */
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeErrors, isAbsent, isForeign } from './errors.js';
+import { describeErrors, isForeign, unlessAbsent } from './errors.js';
 import { removeFile, replaceFile } from './lines.js';
 import { withLock as withPlainLock, type WithLock } from './lock.js';
 import { conversationDir, scopeDir, toFileName, uploadsDir } from './paths.js';
@@ -97,9 +97,6 @@ async function appendLines(path: string, lines: string): Promise<void> {
 }
 
 async function readLines<Item>({ path, decode }: ListFile<Item>): Promise<{ readonly text: string; readonly item: Item | undefined }[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (isAbsent(error)) return '';
-    throw error;
-  });
+  const text = (await unlessAbsent(readFile(path, 'utf8'))) ?? '';
   return text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [{ text: line, item: decode(line) }]));
 }

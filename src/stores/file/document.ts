@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:fs';
 import { lstat, open, type FileHandle } from 'node:fs/promises';
-import { isAbsent } from './errors.js';
+import { unlessAbsent } from './errors.js';
 import { replaceFile } from './lines.js';
 import { DocumentRefused, type ScopeKey } from '../store.js';
 import type { MemoryText, MemoryChange, HistoryEntry } from '../../records/memory/documents.js';
@@ -16,10 +16,7 @@ const NEWLINE = 0x0a;
 
 /** Undefined where there is no such file. */
 export async function readDocument(path: string, longest = Infinity): Promise<Buffer | undefined> {
-  const file = await openDocument(path, O_RDONLY).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const file = await unlessAbsent(openDocument(path, O_RDONLY));
   if (file === undefined) return undefined;
   try {
     const { size } = await file.stat();
@@ -32,10 +29,7 @@ export async function readDocument(path: string, longest = Infinity): Promise<Bu
 
 /** All of `content` or what was there before. Permissions stay as they were. */
 export async function replaceDocument(path: string, content: string | Buffer): Promise<void> {
-  const there = await lstat(path).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const there = await unlessAbsent(lstat(path));
   if (there) refuseReadOnly(path, there.mode);
   await replaceFile(path, content, there === undefined ? undefined : there.mode & 0o777);
 }

@@ -15,9 +15,10 @@
  * MEMORY.md expect.
  */
 import { join } from 'node:path';
-import { readFile, unlink, readdir, stat } from 'node:fs/promises';
+import { readFile, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { describeErrors, isAbsent } from './errors.js';
+import { describeErrors, unlessAbsent } from './errors.js';
+import { namesIn } from './lives.js';
 import { withLock, createTurns } from './lock.js';
 import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
 import { scopeDir } from './paths.js';
@@ -35,7 +36,7 @@ import {
   type Known,
   type Name,
 } from './document.js';
-import type { HistoryEntry, MemoryChange } from '../../records/memory/documents.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
 import {
   headerTime,
   withoutHeaders,
@@ -46,11 +47,10 @@ import {
   toKeptEntry,
   type WrittenEntry,
 } from '../../records/memory/history-text.js';
-import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema } from '../codecs.js';
+import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema } from '../codecs.js';
 import { createFileCollections } from './collections.js';
-import { replaceFile } from './lines.js';
+import { foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { memoryVersion } from '../../records/memory/memory-lines.js';
-import { foldLines, type FoldedLines } from './lines.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;
@@ -111,8 +111,14 @@ async function redactFiles(folder: DocumentFolder, collections: OpenCollection, 
     const present = await seeHand(folder);
     for (const name of names.filter((each) => LEFT_BEHIND.test(each))) await unlink(join(folder.dir, name)).catch(() => undefined);
     await redactVersions(folder, present.version, redact);
-    await folder.changes.rewrite((line) => redactChangeLine(line, redact));
-    await folder.history.rewrite((line) => redactHistoryLine(line, redact));
+    await folder.changes.rewrite((text) =>
+      redactRecord(changeLineSchema, text, redact, (line) => ({ ...line, change: redactChange(line.change, redact) })),
+    );
+    await folder.history.rewrite((text) =>
+      redactRecord(historyLineSchema, text, redact, (line) =>
+        line.kind === 'done' ? line : { ...line, entry: { ...line.entry, text: redactText(line.entry.text, redact) } },
+      ),
+    );
     for (const path of await historyFiles(folder.dir)) await redactHistory(path, redact);
   });
   await redactProposals(collections, key, redact);
@@ -154,25 +160,6 @@ function redactLine(bytes: Buffer, redact: Redact): Buffer {
   if (headerTime(text.replace(/\r?\n$/, '')) !== undefined) return bytes;
   const after = redactText(text, redact);
   return after === text ? bytes : Buffer.from(withoutHeaders(after));
-}
-
-function redactChangeLine(text: string, redact: Redact): string {
-  const line = decodeRecord(changeLineSchema, text);
-  // A torn one has words too.
-  if (!line) return redact(text);
-  return unlessSame(text, line, { ...line, change: redactChange<MemoryChange>(line.change, redact) });
-}
-
-function redactHistoryLine(text: string, redact: Redact): string {
-  const line = decodeRecord(historyLineSchema, text);
-  if (!line) return redact(text);
-  if (line.kind === 'done') return text;
-  const entry: HistoryEntry = { ...line.entry, text: redactText(line.entry.text, redact) };
-  return unlessSame(text, line, { ...line, entry });
-}
-
-function unlessSame(text: string, before: object, after: object): string {
-  return encodeRecord(before) === encodeRecord(after) ? text : encodeRecord(after);
 }
 
 /**
@@ -289,21 +276,8 @@ async function historyFiles(dir: string): Promise<string[]> {
   return (await namesIn(dir)).filter((name) => name === 'HISTORY.md' || MONTH_FILE.test(name)).map((name) => join(dir, name));
 }
 
-async function namesIn(dir: string): Promise<string[]> {
-  return readdir(dir).catch((error: unknown) => {
-    if (isAbsent(error)) return [];
-    throw error;
-  });
-}
-
 async function measure(path: string): Promise<number> {
-  return stat(path).then(
-    ({ size }) => size,
-    (error: unknown) => {
-      if (isAbsent(error)) return 0;
-      throw error;
-    },
-  );
+  return (await unlessAbsent(stat(path)))?.size ?? 0;
 }
 
 function groupBy<Item, By>(items: Iterable<Item>, by: (item: Item) => By): Map<By, Item[]> {

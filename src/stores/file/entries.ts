@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
-import { hashInRef, toBodyRef, verified } from '../body-ref.js';
+import { hashInRef, toBodyRef, verified } from '../codecs.js';
 import { decideTexts, parseTexts, type OpenCollection } from '../collections/collection.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
 import { isAbsent, isForeign, toUnavailable } from './errors.js';

@@ -3,8 +3,9 @@
  * Not synced: a feed may be lost. It is cut to its newest events when it has twice as many as it is to have, so that cutting costs
  * each event the same however long the conversation.
  *
- * Readers of this process share one follower for each feed: it polls the size of the file, and reads each line once.
+ * Readers of this process share one follower for each feed: it polls the size of the file.
  */
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
@@ -47,7 +48,7 @@ export interface FileFeedOptions {
 export function createFileFeed(dir: string, { maxLength, handles, withLock }: FileFeedOptions): Feed & { close(): Promise<void> } {
   const closing = new AbortController();
   const ends = new Map<string, FeedEnd>();
-  const follower = createFileFollower(decodeEvent);
+  const follower = createFileFollower();
 
   function findEnd(path: string): FeedEnd {
     const end = ends.get(path) ?? { inTurn: createTurns(), reading: UNREAD, birth: 0, first: 1, last: 0, ids: new Set<string>() };
@@ -100,29 +101,32 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
     async *read(key, after, signal) {
       const path = join(conversationDir(dir, key), 'feed.jsonl');
       const stop = AbortSignal.any([signal, closing.signal]);
-      let seen: Reading = UNREAD;
+      /** How far the file was read, and the last event of that: a reader goes on there. */
       let paged: Reading = UNREAD;
+      let looked: { readonly reading: Reading; readonly cursor: string | undefined } = { reading: UNREAD, cursor: undefined };
       try {
         yield* readFeed(after, stop, {
           newest() {
             const end = findEnd(path);
             return end.inTurn(async () => {
               await readEnd(path, end);
-              seen = end.reading;
-              return end.last === 0 ? undefined : toCursor(end.birth, end.last);
+              looked = { reading: end.reading, cursor: end.last === 0 ? undefined : toCursor(end.birth, end.last) };
+              return looked.cursor;
             });
           },
-          // A slow reader goes on in the file where its last page ended.
+          pageSize: Infinity,
           async page(from) {
             const events: FeedEvent[] = [];
             const take = (line: string): void => {
               const event = decodeEvent(line);
               if (event !== undefined && (from === OLDEST || compareCursors(event.cursor, from) > 0)) events.push(event);
             };
-            paged = await readNewLines(path, from === OLDEST ? UNREAD : paged, take, () => events.splice(0));
+            const begin = from === OLDEST ? UNREAD : from === looked.cursor ? looked.reading : paged;
+            looked = { ...looked, cursor: undefined };
+            paged = await readNewLines(path, begin, take, () => events.splice(0));
             return events;
           },
-          join: (newest) => follower.join(path, newest, seen),
+          join: () => follower.join(path),
           leave: (tail) => follower.leave(path, tail),
         });
       } catch (error) {
@@ -196,8 +200,7 @@ const SILENT_AFTER_MS = 2_000;
 const SILENT_POLL_MS = 100;
 
 interface FileFollower {
-  /** The tail of a feed; where it has none yet it begins at `newest`, which is the last event of what `seen` has read of the file. */
-  join(path: string, newest: string | undefined, seen: Reading): FeedTail;
+  join(path: string): FeedTail;
   leave(path: string, tail: FeedTail): void;
   /** Follows no feed any more, also for a reader that was left in the middle and never returns. */
   close(): void;
@@ -211,46 +214,36 @@ interface Followed {
 
 /**
  * Follows each feed once for all its readers in this process: looks whether the file has more bytes, less often after a silence, so that
- * many silent feeds cost little. `decode`: undefined for a line that is no event.
+ * many silent feeds cost little.
  */
-function createFileFollower(decode: (line: string) => FeedEvent | undefined): FileFollower {
+function createFileFollower(): FileFollower {
   const feeds = new Map<string, Followed>();
 
-  const follow = async (path: string, { tail, left: { signal } }: Followed, seen: Reading): Promise<void> => {
-    let reading = seen;
+  const follow = async (path: string, { tail, left: { signal } }: Followed): Promise<void> => {
+    const look = () => statSync(path, { throwIfNoEntry: false }) ?? { ino: 0, size: 0 };
     let heardAt = performance.now();
-    while (!signal.aborted) {
-      let events: FeedEvent[] = [];
-      let bytes = 0;
-      let isAnew = false;
-      const take = (line: string): void => {
-        const event = decode(line);
-        if (event === undefined) return;
-        events.push(event);
-        bytes += line.length;
-      };
-      reading = await readNewLines(path, reading, take, () => {
-        isAnew = true;
-        events = [];
-        bytes = 0;
-      });
-      if (isAnew) tail.look(events.at(-1)?.cursor);
-      if (events.length > 0) tail.add(events, bytes);
-      if (isAnew || events.length > 0) heardAt = performance.now();
-      else await pause(performance.now() - heardAt < SILENT_AFTER_MS ? POLL_MS : SILENT_POLL_MS, signal);
+    for (let before = look(); !signal.aborted;) {
+      await pause(performance.now() - heardAt < SILENT_AFTER_MS ? POLL_MS : SILENT_POLL_MS, signal);
+      if (signal.aborted) return;
+      const now = look();
+      if (now.ino === before.ino && now.size === before.size) continue;
+      heardAt = performance.now();
+      if (now.ino !== before.ino || now.size < before.size) tail.look(undefined);
+      else tail.ring();
+      before = now;
     }
   };
 
   return {
-    join(path, newest, seen) {
+    join(path) {
       const known = feeds.get(path);
       if (known) {
         known.readers += 1;
         return known.tail;
       }
-      const followed: Followed = { tail: createFeedTail(newest ?? OLDEST), readers: 1, left: new AbortController() };
+      const followed: Followed = { tail: createFeedTail(OLDEST), readers: 1, left: new AbortController() };
       feeds.set(path, followed);
-      follow(path, followed, seen).catch((error: unknown) => {
+      follow(path, followed).catch((error: unknown) => {
         if (feeds.get(path) === followed) feeds.delete(path);
         followed.tail.fail(error);
       });

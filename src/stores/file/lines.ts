@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isAbsent, isForeign } from './errors.js';
+import { isForeign, unlessAbsent } from './errors.js';
 import { createTurns } from './lock.js';
 
 /** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
@@ -131,10 +131,7 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
 
     rewrite: (change) =>
       inTurn(async () => {
-        const before = await readFile(path, 'utf8').catch((error: unknown) => {
-          if (isAbsent(error)) return '';
-          throw error;
-        });
+        const before = (await unlessAbsent(readFile(path, 'utf8'))) ?? '';
         const after = before
           .split('\n')
           .map((line) => (line === '' ? '' : change(line)))
@@ -166,13 +163,7 @@ export async function replaceFile(path: string, content: string | Buffer, mode?:
 
 /** Gone from the disk once it resolves. */
 export async function removeFile(path: string): Promise<void> {
-  try {
-    await unlink(path);
-  } catch (error) {
-    if (isAbsent(error)) return;
-    throw error;
-  }
-  await syncFolder(dirname(path));
+  if (await unlessAbsent(unlink(path).then(() => true))) await syncFolder(dirname(path));
 }
 
 export async function syncFolder(path: string): Promise<void> {

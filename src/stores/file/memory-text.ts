@@ -16,7 +16,7 @@ import type { MemoryChange, MemoryText } from '../../records/memory/documents.js
 import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs.js';
 import { readDocument, replaceDocument, type DocumentFolder, type FindFolder, type Changes } from './document.js';
-import { describeErrors, isAbsent } from './errors.js';
+import { describeErrors, unlessAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './lines.js';
 import { replaceFile } from './lines.js';
 import { MAX_MEMORY, type Documents } from '../store.js';
@@ -155,10 +155,7 @@ async function keepVersion(folder: DocumentFolder, version: string, text: string
 }
 
 async function readVersion(folder: DocumentFolder, version: string): Promise<string | undefined> {
-  return readFile(versionPath(folder, version), 'utf8').catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  return unlessAbsent(readFile(versionPath(folder, version), 'utf8'));
 }
 
 function lastVersion({ done }: Changes): string {
@@ -170,10 +167,7 @@ function memoryPath(folder: DocumentFolder): string {
 }
 
 async function readStamp(path: string): Promise<{ readonly stamp: string; readonly changedAt: number }> {
-  const found = await lstat(path, { bigint: true }).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const found = await unlessAbsent(lstat(path, { bigint: true }));
   if (!found) return { stamp: 'absent', changedAt: 0 };
   return { stamp: [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':'), changedAt: Number(found.ctimeMs) };
 }

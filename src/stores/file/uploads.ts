@@ -10,7 +10,7 @@ import { mkdir, open, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { UploadBytes } from '../collections/uploads.js';
 import type { UploadOwner } from '../store.js';
-import { describeErrors, isAbsent } from './errors.js';
+import { describeErrors, unlessAbsent } from './errors.js';
 import { namesIn } from './lives.js';
 import { toFileName, uploadsDir } from './paths.js';
 
@@ -82,13 +82,4 @@ async function removeLeft(arriving: string): Promise<void> {
 function fromFileName(name: string): string[] {
   if (name === toFileName('')) return [''];
   return name.includes('~') || /%(?![\dA-F]{2})/.test(name) ? [] : [decodeURIComponent(name)];
-}
-
-async function unlessAbsent<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  }
 }

@@ -20,6 +20,15 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
     remembered.set(where, texts);
     for (const oldest of remembered.keys()) if (remembered.size > MAX_REMEMBERED) remembered.delete(oldest);
   };
+  /** Changes of one process take turns: otherwise each of many at once would see the others come first, again and again. */
+  const turns = new Map<string, Promise<void>>();
+  const inTurn = (where: string, work: () => Promise<void>): Promise<void> => {
+    const turn = (turns.get(where) ?? Promise.resolve()).then(work, work);
+    turns.set(where, turn);
+    const leave = (): void => void (turns.get(where) === turn && turns.delete(where));
+    turn.then(leave, leave);
+    return turn;
+  };
   return <Item extends object>(place: Place, codec: RecordCodec<Item>): Collection<Item> => {
     const where = toKey(place);
     const isRemembered = REMEMBERED.includes(place.name);
@@ -37,29 +46,30 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
         return { items, skipped: taken.length };
       },
 
-      async change(attempt, decide, ids) {
-        let seen = remembered.get(where);
-        for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-          const isFresh = seen === undefined;
-          const before: Texts = seen ?? (await link.ask(attempt, (redis) => look(redis, where, ids)));
-          if (isFresh && isRemembered) remember(where, before);
-          seen = undefined;
-          const changes = await decideTexts(codec, before, decide);
-          if (changes.length === 0 && isFresh) return;
-          // There is nothing to do by what was seen last: only the store itself says so.
-          if (changes.length === 0) continue;
-          if ((await link.ask(attempt, (redis) => replace(redis, changes.flat()))) === 1) {
-            const after = withChanges(before, changes);
-            if (isRemembered) remember(where, after);
-            const { expiresAt } = codec;
-            const times = expiresAt ? parseTexts(codec, after).items.map(expiresAt) : [];
-            if (times.length > 0) await link.ask(attempt, (redis) => redis.pexpireat(where, Math.max(...times)));
-            return;
+      change: (attempt, decide, ids) =>
+        inTurn(where, async () => {
+          let seen = remembered.get(where);
+          for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+            const isFresh = seen === undefined;
+            const before: Texts = seen ?? (await link.ask(attempt, (redis) => look(redis, where, ids)));
+            if (isFresh && isRemembered) remember(where, before);
+            seen = undefined;
+            const changes = await decideTexts(codec, before, decide);
+            if (changes.length === 0 && isFresh) return;
+            // There is nothing to do by what was seen last: only the store itself says so.
+            if (changes.length === 0) continue;
+            if ((await link.ask(attempt, (redis) => replace(redis, changes.flat()))) === 1) {
+              const after = withChanges(before, changes);
+              if (isRemembered) remember(where, after);
+              const { expiresAt } = codec;
+              const times = expiresAt ? parseTexts(codec, after).items.map(expiresAt) : [];
+              if (times.length > 0) await link.ask(attempt, (redis) => redis.pexpireat(where, Math.max(...times)));
+              return;
+            }
+            await delay(Math.random() * 5 * attempts);
           }
-          await delay(Math.random() * 5 * attempts);
-        }
-        throw link.unavailable(attempt, new Error('others write there all the time'));
-      },
+          throw link.unavailable(attempt, new Error('others write there all the time'));
+        }),
     };
   };
 }

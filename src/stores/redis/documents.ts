@@ -1,13 +1,14 @@
 /** MEMORY.md, HISTORY and what lies beside them, in Redis. Keys: keys.ts; the rules of the scripts: scripts.ts. */
+import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
 import { memoryVersion, newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import {
   changeSchema,
-  decodeJson,
-  decodeRecord,
   encodeRecord,
+  entrySchema,
   redactChange,
+  redactRecord,
   redactText,
   refuseLongMemory,
   toChange,
@@ -171,8 +172,16 @@ async function redactRedis(link: RedisLink, key: ScopeKey, redact: Redact): Prom
       (await redactFields(link, key, 'memory', (field, text) =>
         field.startsWith('text:') && field !== `text:${present ?? NO_MEMORY_VERSION}` ? redactText(text, redact) : text,
       )) +
-      (await redactFields(link, key, 'history', (field, text) => (field.startsWith('entry:') ? redactEntry(text, redact) : text))) +
-      (await redactFields(link, key, 'proposals', (field, text) => (field.startsWith('prop_') ? redactProposal(text, redact) : text))) +
+      (await redactFields(link, key, 'history', (field, text) =>
+        field.startsWith('entry:')
+          ? redactRecord(entrySchema, text, redact, (entry) => ({ ...entry, text: redactText(entry.text, redact) }))
+          : text,
+      )) +
+      (await redactFields(link, key, 'proposals', (field, text) =>
+        field.startsWith('prop_')
+          ? redactRecord(z.looseObject({ line: z.string() }), text, redact, (one) => ({ ...one, line: redact(one.line) }))
+          : text,
+      )) +
       (await redactChanges(link, key, redact));
     if (others === 0) return;
   }
@@ -211,28 +220,12 @@ async function redactChanges(link: RedisLink, key: ScopeKey, redact: Redact): Pr
   let others = 0;
   for (let from = 0; from < texts.length; from += REDACTED_AT_ONCE) {
     const changed = texts.slice(from, from + REDACTED_AT_ONCE).flatMap((text, i) => {
-      const change = decodeRecord(changeSchema, text);
-      const after = change ? unlessSame(text, change, redactChange(change, redact)) : redact(text);
+      const after = redactRecord(changeSchema, text, redact, (change) => redactChange(change, redact));
       return after === text ? [] : [String(from + i), text, after];
     });
     if (changed.length > 0) others += await link.ask(attempt, (redis) => redis.perduraReplaceItems(where, ...changed));
   }
   return others;
-}
-
-function redactEntry(text: string, redact: Redact): string {
-  const entry = toEntry(text);
-  return entry ? unlessSame(text, entry, { ...entry, text: redactText(entry.text, redact) }) : redact(text);
-}
-
-function redactProposal(text: string, redact: Redact): string {
-  const value = decodeJson(text);
-  if (typeof value !== 'object' || value === null || !('line' in value) || typeof value.line !== 'string') return redact(text);
-  return unlessSame(text, value, { ...value, line: redact(value.line) });
-}
-
-function unlessSame(text: string, before: object, after: object): string {
-  return encodeRecord(before) === encodeRecord(after) ? text : encodeRecord(after);
 }
 
 /** Each time somebody else was quicker. */

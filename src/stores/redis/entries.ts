@@ -2,8 +2,7 @@
 import type { ItemRecord } from '../../records/memory/agent-memory.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
-import { hashInRef, toBodyRef, verified } from '../body-ref.js';
-import { decodeEntry, decodeJson, encodeEntry } from '../codecs.js';
+import { decodeEntry, decodeJson, encodeEntry, hashInRef, toBodyRef, verified } from '../codecs.js';
 import type { EntryCache } from './entry-cache.js';
 import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
 import { deletedKey, lifeKey } from './keys.js';

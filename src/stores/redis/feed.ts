@@ -74,9 +74,10 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
       try {
         yield* readFeed(after, stop, {
           newest: async () => (await ask((redis) => redis.xrevrange(feed, '+', '-', 'COUNT', 1), []))[0]?.[0],
+          pageSize: EVENTS_PER_READ,
           async page(from) {
             const reply = await ask((redis) => redis.xread('COUNT', EVENTS_PER_READ, 'STREAMS', feed, from), null);
-            return toEvents(reply?.[0]?.[1] ?? [])[0];
+            return toEvents(reply?.[0]?.[1] ?? []);
           },
           join: (newest) => follower.join(feed, newest),
           leave: (tail) => follower.leave(feed, tail),
@@ -211,7 +212,7 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
       const followed = feeds.get(feed);
       if (followed === undefined) continue;
       followed.heardAt = Date.now();
-      followed.tail.add(...toEvents(items));
+      followed.tail.ring(items.at(-1)?.[0]);
     }
   };
 
@@ -305,13 +306,9 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
   };
 }
 
-/** With what they take. */
-function toEvents(items: readonly [string, string[]][]): [FeedEvent[], number] {
-  let bytes = 0;
-  const events = items.flatMap(([cursor, fields]) => {
-    bytes += fields[1]?.length ?? 0;
+function toEvents(items: readonly [string, string[]][]): FeedEvent[] {
+  return items.flatMap(([cursor, fields]) => {
     const event = decodeJson(fields[1]);
     return event === undefined ? [] : [{ cursor, event: event as JsonValue }];
   });
-  return [events, bytes];
 }

@@ -43,9 +43,12 @@ describe('while the clock stands still', () => {
     const looks = jest.spyOn(fs, 'statSync');
     const reading = keys.map((key) => readCount(store.feed, key, '0', 2));
     const others = keys.map((key) => readCount(store.feed, key, '0', 2));
-    /** All have looked, and wait. */
+    /** All have looked and read, and wait. */
     const settled = async (): Promise<void> => {
-      while (jest.getTimerCount() < keys.length) await immediate();
+      for (let [quiet, before] = [0, -1]; quiet < 50 || jest.getTimerCount() < keys.length; before = looks.mock.calls.length) {
+        quiet = looks.mock.calls.length === before ? quiet + 1 : 0;
+        await immediate();
+      }
     };
     const looksIn = async (ms: number): Promise<number> => {
       await settled();
