@@ -16,7 +16,7 @@ interface Cursor {
 }
 
 export const RESYNC = { kind: 'resync' } as const;
-/** Where everything that is kept begins. */
+/** Where everything that a feed has begins. */
 export const OLDEST = '0';
 /** From now on. */
 export const NEWEST = '$';
@@ -35,7 +35,7 @@ export interface FeedPosition {
   /** The cursor to read on from. */
   from(): string;
   /**
-   * Compares itself with the feed's last event. True when what it held is gone (stores/cursor-of-a-lost-feed): it then starts at the
+   * Compares itself with the feed's last event. True when what it read is gone (stores/cursor-of-a-lost-feed): it then starts at the
    * oldest, after a resync.
    */
   settle(last: string | undefined): boolean;

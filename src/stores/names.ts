@@ -1,4 +1,5 @@
-/** By which names a store keeps things: conversations and their lives, scopes, agents. */
+/** By which names a store has things: conversations and their lives, scopes, agents; and its name. */
+import { randomInt } from 'node:crypto';
 
 /** Names whose long-term memory it is. */
 export interface ScopeKey {
@@ -33,4 +34,16 @@ export interface DeletedLife {
 export interface UploadOwner {
   readonly namespace: string;
   readonly tenant: string;
+}
+
+const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
+const LENGTH = 6;
+
+/** A store's name, made once: it distinguishes two stores that are reached by the same address, and identifies one that is reached by two. */
+export function freshStoreId(): string {
+  return Array.from({ length: LENGTH }, () => DIGITS[randomInt(DIGITS.length)]).join('');
+}
+
+export function isStoreId(text: string): boolean {
+  return /^[0-9a-z]{6}$/.test(text);
 }

@@ -1,7 +1,7 @@
 /**
  * Reads of a life that stands on another one go on there (collections/lives.ts), whatever the store.
  *
- * - A life's own entries come first; its beginning is read only for missing ones, so that a life without one pays only for those.
+ * - The entries of the life come first; its beginning is read only for missing ones, so that a life without one pays only for those.
  * - Of the other life only the shared slots are seen, whatever it has become since.
  * - Nothing is ever written there: an item that is removed here is hidden here alone.
  */
@@ -21,13 +21,13 @@ export interface Shared {
 }
 
 /** Of one life alone. */
-export interface Own {
+export interface SingleLife {
   readonly entries: Entries;
   readonly bodies: Bodies;
-  readonly items: OwnItems;
+  readonly items: LifeItems;
 }
 
-export interface OwnItems extends Omit<Items, 'get' | 'list'> {
+export interface LifeItems extends Omit<Items, 'get' | 'list'> {
   /** Null for one that was removed. */
   get(key: ConversationKey, id: string): Promise<ItemRecord | null | undefined>;
   list(
@@ -36,10 +36,10 @@ export interface OwnItems extends Omit<Items, 'get' | 'list'> {
   ): Promise<{ readonly items: readonly ItemRecord[]; readonly removed: readonly string[]; readonly skipped: number }>;
 }
 
-export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
+export function withShared(single: SingleLife, lives: Pick<Lives, 'beginning'>): Shared {
   const known = new Map<string, Beginning>();
 
-  const beginningOf = async (key: ConversationKey): Promise<Beginning | undefined> => {
+  const findBeginning = async (key: ConversationKey): Promise<Beginning | undefined> => {
     const name = JSON.stringify([key.namespace, key.conversation, key.life]);
     const found = known.get(name) ?? (await lives.beginning(key));
     if (found === undefined) return undefined;
@@ -56,7 +56,7 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
       const isShared = inRanges(shared);
       const wanted = slots.filter((slot) => !found.has(slot) && isShared(slot));
       if (wanted.length === 0) continue;
-      for (const entry of await own.entries.read({ namespace: key.namespace, conversation, life, scope }, wanted)) {
+      for (const entry of await single.entries.read({ namespace: key.namespace, conversation, life, scope }, wanted)) {
         if (entry) found.set(entry.slot, entry);
       }
     }
@@ -67,30 +67,30 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
   const wasShared = async (key: ConversationKey, slots: SharedSlots['slots'], { slot, ts }: ItemRecord): Promise<boolean> => {
     if (slot !== undefined) return inRanges(slots)(slot);
     const newest = slots.reduce((most, [, last]) => Math.max(most, last), 0);
-    const [entry] = await own.entries.read(key, [newest]);
+    const [entry] = await single.entries.read(key, [newest]);
     return entry !== undefined && ts <= entry.ts;
   };
 
   return {
     entries: {
-      ...own.entries,
+      ...single.entries,
 
       async read(key, slots) {
-        const entries = await own.entries.read(key, slots);
+        const entries = await single.entries.read(key, slots);
         const missing = slots.filter((_, i) => entries[i] === undefined);
-        const beginning = missing.length === 0 ? undefined : await beginningOf(key);
+        const beginning = missing.length === 0 ? undefined : await findBeginning(key);
         if (!beginning) return entries;
         const shared = await readShared(key, beginning, missing);
         return entries.map((entry, i) => entry ?? shared.get(slots[i] ?? 0));
       },
 
       async page(key, after, limit) {
-        const page = await own.entries.page(key, after, limit);
+        const page = await single.entries.page(key, after, limit);
         const there = new Set(page.entries.map(({ slot }) => slot));
         const missing: number[] = [];
         for (let slot = Math.max(after, 0) + 1; slot <= Math.min(after + limit, page.last); slot++)
           if (!there.has(slot)) missing.push(slot);
-        const beginning = missing.length === 0 && page.last > 0 ? undefined : await beginningOf(key);
+        const beginning = missing.length === 0 && page.last > 0 ? undefined : await findBeginning(key);
         if (!beginning) return page;
         const ranges = beginning.shared.flatMap(({ slots }) => slots);
         const highest = ranges.reduce((most, [, last]) => Math.max(most, last), 0);
@@ -102,14 +102,14 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
     },
 
     bodies: {
-      ...own.bodies,
+      ...single.bodies,
 
       async get(key, ref) {
-        const text = await own.bodies.get(key, ref);
-        const beginning = text === undefined ? await beginningOf(key) : undefined;
+        const text = await single.bodies.get(key, ref);
+        const beginning = text === undefined ? await findBeginning(key) : undefined;
         if (!beginning) return text;
         for (const { conversation, life, scope } of beginning.shared) {
-          const found = await own.bodies.get({ namespace: key.namespace, conversation, life, scope }, ref);
+          const found = await single.bodies.get({ namespace: key.namespace, conversation, life, scope }, ref);
           if (found !== undefined) return found;
         }
         return undefined;
@@ -117,26 +117,26 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
     },
 
     items: {
-      ...own.items,
+      ...single.items,
 
       async get(key, id) {
-        const item = await own.items.get(key, id);
-        const beginning = item === undefined ? await beginningOf(key) : undefined;
+        const item = await single.items.get(key, id);
+        const beginning = item === undefined ? await findBeginning(key) : undefined;
         for (const { slots, ...name } of beginning?.shared ?? []) {
-          const source = keyOf(key, name);
-          const found = await own.items.get(source, id);
+          const source = toKey(key, name);
+          const found = await single.items.get(source, id);
           if (found && (await wasShared(source, slots, found))) return found;
         }
         return item ?? undefined;
       },
 
       async list(key, which) {
-        const { items, removed, skipped } = await own.items.list(key, which);
+        const { items, removed, skipped } = await single.items.list(key, which);
         const found = new Map(items.map((item) => [item.id, item]));
         const hidden = new Set(removed);
-        for (const { slots, ...name } of (await beginningOf(key))?.shared ?? []) {
-          const source = keyOf(key, name);
-          for (const item of (await own.items.list(source, which)).items) {
+        for (const { slots, ...name } of (await findBeginning(key))?.shared ?? []) {
+          const source = toKey(key, name);
+          for (const item of (await single.items.list(source, which)).items) {
             if (!found.has(item.id) && !hidden.has(item.id) && (await wasShared(source, slots, item))) found.set(item.id, item);
           }
         }
@@ -144,12 +144,12 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
       },
 
       async citations(key, ids) {
-        const made = await own.items.citations(key, ids);
-        const beginning = made.includes(undefined) ? await beginningOf(key) : undefined;
+        const made = await single.items.citations(key, ids);
+        const beginning = made.includes(undefined) ? await findBeginning(key) : undefined;
         for (const { slots: _, ...name } of beginning?.shared ?? []) {
           const missing = ids.filter((_id, i) => made[i] === undefined);
           if (missing.length === 0) break;
-          const theirs = await own.items.citations(keyOf(key, name), missing);
+          const theirs = await single.items.citations(toKey(key, name), missing);
           ids.forEach((id, i) => (made[i] ??= theirs[missing.indexOf(id)]));
         }
         return made;
@@ -158,7 +158,7 @@ export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
   };
 }
 
-function keyOf({ namespace }: ConversationKey, { conversation, life, scope }: Omit<SharedSlots, 'slots'>): ConversationKey {
+function toKey({ namespace }: ConversationKey, { conversation, life, scope }: Omit<SharedSlots, 'slots'>): ConversationKey {
   return { namespace, conversation, life, scope };
 }
 

@@ -46,6 +46,15 @@ export function budgetsContract(open: () => Store): void {
       expect(await reserve('c', { estimate: tokens(79) })).toMatchObject({ status: 'granted', used: tokens(20) });
     });
 
+    test('decide many claims that come at once one after another', async () => {
+      const stores = [open().budgets, open().budgets] as const;
+      const all = Array.from({ length: 60 }, (_, i) => ({ id: `call-${i}`, budgets: stores[i % 2 === 0 ? 0 : 1], member: `m${i % 3}` }));
+      const rooms = await Promise.all(all.map(({ id, budgets }) => budgets.reserve(key, claim(id, { estimate: tokens(5) }))));
+      expect(rooms.filter(({ status }) => status === 'granted')).toHaveLength(20);
+      await Promise.all(all.map(({ id, budgets, member }) => budgets.settle(key, id, tokens(1), member)));
+      expect(await reserve('after')).toMatchObject({ status: 'granted', used: tokens(60) });
+    });
+
     test('count what a member has used by itself once, also where its settling was lost', async () => {
       await open().budgets.settle(key, 'a', tokens(20), 'one');
       const used = [['one', tokens(20)]] as const;

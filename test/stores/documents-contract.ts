@@ -116,7 +116,7 @@ export function documentsContract(name: string, make: () => Promise<DocumentsSub
       test('of more than a MiB is refused in words', async () => {
         const write = store.documents.writeMemory(key, aWrite('w1', 'empty', 'x'.repeat(MAX_MEMORY + 1)));
         await expect(write).rejects.toBeInstanceOf(DocumentRefused);
-        await expect(write).rejects.toThrow(/it would have 1048577 bytes, at most 1048576 are kept; shorten it$/);
+        await expect(write).rejects.toThrow(/it would have 1048577 bytes, at most 1048576 are written; shorten it$/);
         await subject.editMemory(key, 'x'.repeat(MAX_MEMORY + 1));
         await expect(store.documents.memory(key)).rejects.toThrow(/it has 1048577 bytes, at most 1048576 are read; shorten it$/);
       });

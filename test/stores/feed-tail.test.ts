@@ -1,9 +1,8 @@
 /** Any number of readers of one feed, which is read once: each has all of it in order, once, whatever happens to the feed. */
 import fc from 'fast-check';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { cursorBefore, OLDEST, parseCursor, toCursor } from '../../src/stores/feed-cursor.js';
-import { createFeedTail, readFeed, type FeedTail } from '../../src/stores/feed-tail.js';
-import { createFeedWindow, type FeedEvent, WINDOW_BYTES } from '../../src/stores/feed-window.js';
+import { OLDEST, parseCursor, toCursor } from '../../src/stores/feed-cursor.js';
+import { createFeedTail, readFeed, type FeedEvent, type FeedTail } from '../../src/stores/feed-tail.js';
 
 const isAfter = (a: string, b: string): boolean => {
   const [x, y] = [parseCursor(a) ?? { birth: 0, n: 0 }, parseCursor(b) ?? { birth: 0, n: 0 }];
@@ -53,7 +52,8 @@ class World {
 
   follow(): void {
     this.answer();
-    if (this.tail) this.tail.add(this.feed.page(this.tail.window.head(), 5), 100);
+    const news = this.tail && this.feed.page(this.tail.head(), 5).at(-1);
+    if (news) this.tail?.ring(news.cursor);
   }
   /** What was found is known only later, when readers may have read on by themselves. */
   look(): void {
@@ -69,6 +69,7 @@ class World {
     const look = {
       newest: () => Promise.resolve(this.feed.newest()),
       page: (from: string) => Promise.resolve(this.feed.page(from)),
+      pageSize: 7,
       join: (newest: string | undefined): FeedTail => {
         this.joined += 1;
         return (this.tail ??= createFeedTail(newest ?? OLDEST));
@@ -177,41 +178,6 @@ test('what is missing is named by a resync at its place; the rest comes in order
     await world.end();
   });
   await fc.assert(property, { numRuns: 120 });
-});
-
-test('a window has all that came after a cursor, or says that it has not, within its bounds', () => {
-  const property = fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(3)), { maxLength: 60 }), fc.nat(200), (all, at) => {
-    const window = createFeedWindow(OLDEST, { events: 20, bytes: 1000 });
-    const given: FeedEvent[] = [];
-    let n = 0;
-    for (const [count, skipped] of all) {
-      n += skipped === 3 ? 2 : 0;
-      const events = Array.from({ length: count }, () => ({ cursor: toCursor(1, (n += 1)), event: n }));
-      window.append(events, count * 60);
-      given.push(...events);
-      // Again, as a reader that begins anew gets it.
-      window.append(events, count * 60);
-    }
-    for (const cursor of [OLDEST, toCursor(1, at), given.at(-1)?.cursor ?? OLDEST]) {
-      const found = window.after(cursor);
-      const expected = given.filter((event) => isAfter(event.cursor, cursor));
-      if (found) expect(found).toEqual(expected);
-      else expect(expected.length).toBeGreaterThan(0);
-      expect((found ?? []).length).toBeLessThanOrEqual(20);
-    }
-    expect(window.after(window.head())).toEqual([]);
-  });
-  fc.assert(property, { numRuns: 500 });
-});
-
-test('an event that is larger than a window is in it, alone', () => {
-  const window = createFeedWindow(OLDEST);
-  const [small, large] = [1, 2].map((n) => ({ cursor: toCursor(1, n), event: n }));
-  if (!small || !large) throw new Error('two events');
-  window.append([small], 10);
-  window.append([large], 2 * WINDOW_BYTES);
-  expect(window.after(small.cursor)).toEqual([large]);
-  expect(window.after(cursorBefore(small.cursor))).toBeUndefined();
 });
 
 test('a reader that is ahead of what was looked up for all is not sent back to the beginning', async () => {

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Entry } from '../../src/records/message.js';
 import { conversationDir } from '../../src/stores/file/paths.js';
-import { keyOf } from '../../src/stores/redis/keys.js';
+import { lifeKey } from '../../src/stores/redis/keys.js';
 import type { ConversationKey } from '../../src/stores/store.js';
 import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -59,7 +59,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   async function loseTurns(key: ConversationKey): Promise<void> {
     if (redis) {
       const link = new Redis(redis.url);
-      await link.del(keyOf(key, 'entries'));
+      await link.del(lifeKey(key, 'entries'));
       return void (await link.quit());
     }
     const folder = conversationDir(join(world.dir, 'memory'), key);

@@ -22,9 +22,7 @@ import {
   TOKENIZER_PACKAGE,
 } from '../../platform/optional-package.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { checkRedis as warningsOf } from '../../stores/redis/check.js';
-import { withoutSecrets } from '../../stores/redis/errors.js';
-import { openRedisLink } from '../../stores/redis/link.js';
+import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
 

@@ -3,22 +3,36 @@
  * a collection means is written once.
  *
  * - `decide` sees the records and answers with their replacements. The change is made only if none of the records it touches has changed
- *   meanwhile; otherwise `decide` runs again.
- * - A `decide` that finds its own work done answers undefined: then the same call again changes nothing (stores/idempotent-writes).
+ *   meanwhile; otherwise `decide` runs again. Where a decision depends on more than it touches, each change gives one common record another text.
+ * - A `decide` that finds its work done answers undefined: then the same call again changes nothing (stores/idempotent-writes).
  * - A foreign record is counted, and stays where it is; in Redis until a record of its id is written, a newer one also then.
  */
-import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
+import type { z } from 'zod';
+import { decodeJson, decodeRecord, encodeRecord } from '../codecs.js';
+import type { AgentKey, ConversationKey, ConversationName, ScopeKey, UploadOwner } from '../store.js';
 
 export type Place =
-  | { readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks' | 'turn-ends'; readonly key: ConversationKey }
+  | {
+      readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks' | 'turn-ends' | 'budget' | 'items' | 'vectors';
+      readonly key: ConversationKey;
+    }
   | { readonly name: 'deleted'; readonly key: ConversationName }
   | { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten'; readonly key: ScopeKey }
+  | { readonly name: 'upload'; readonly key: UploadOwner & { readonly id: string } }
+  | { readonly name: 'waiting-uploads'; readonly key: UploadOwner }
   | { readonly name: 'pins'; readonly key: AgentKey };
 
 export interface RecordCodec<Item> {
-  readonly idOf: (item: Item) => string;
+  readonly identify: (item: Item) => string;
   readonly encode: (item: Item) => string;
   readonly decode: (text: string) => Item | undefined;
+  /** Epoch milliseconds: a store may remove a collection when all its records have expired. */
+  readonly expiresAt?: (item: Item) => number;
+}
+
+/** Records of a schema, as JSON with a version. */
+export function recordCodec<Item extends object>(schema: z.ZodType<Item>, identify: (item: Item) => string): RecordCodec<Item> {
+  return { identify, encode: encodeRecord, decode: (text) => decodeRecord(schema, text) };
 }
 
 export interface Records<Item> {
@@ -32,16 +46,71 @@ export type Decide<Item> = (items: readonly Item[], taken: readonly string[]) =>
 /** All items, those that stay being the very ones that were given; undefined leaves everything as it is. */
 type Decision<Item> = readonly Item[] | undefined;
 
-/** `attempt` ends the sentence "cannot …" of a StoreUnavailable. */
+/** `attempt` ends the sentence "cannot …" of a StoreUnavailable. With `ids` the records of these ids are seen alone, however many there are. */
 export interface Collection<Item> {
   /** `refuse`: throws where something else is in the collection's place, for what must not be taken for empty. */
-  read(attempt: string, foreign?: 'skip' | 'refuse'): Promise<Records<Item>>;
-  change(attempt: string, decide: Decide<Item>): Promise<void>;
+  read(attempt: string, foreign?: 'skip' | 'refuse', ids?: readonly string[]): Promise<Records<Item>>;
+  change(attempt: string, decide: Decide<Item>, ids?: readonly string[]): Promise<void>;
 }
 
 export type OpenCollection = <Item extends object>(place: Place, codec: RecordCodec<Item>) => Collection<Item>;
 
-/** Adds a record whose id is not there yet: the first one counts. */
-export function addOnce<Item>(collection: Collection<Item>, idOf: (item: Item) => string, attempt: string, item: Item): Promise<void> {
-  return collection.change(attempt, (items) => (items.some((one) => idOf(one) === idOf(item)) ? undefined : [...items, item]));
+/** Adds records whose id is not there yet: the first one counts. */
+export function addOnce<Item extends object>(
+  collection: Collection<Item>,
+  identify: (item: Item) => string,
+  attempt: string,
+  ...items: readonly Item[]
+): Promise<void> {
+  const given = new Map(items.toReversed().map((item) => [identify(item), item]));
+  return collection.change(
+    attempt,
+    (known) => {
+      const there = new Set(known.map(identify));
+      const fresh = [...given].flatMap(([id, item]) => (there.has(id) ? [] : [item]));
+      return fresh.length === 0 ? undefined : [...known, ...fresh];
+    },
+    [...given.keys()],
+  );
+}
+
+/** A collection as the text of each record by id: the records, and the ids of what is none of ours. */
+export function parseTexts<Item>(
+  { identify, decode }: Pick<RecordCodec<Item>, 'identify' | 'decode'>,
+  texts: Iterable<readonly [id: string, text: string | Buffer]>,
+): { readonly items: Item[]; readonly taken: string[] } {
+  const items: Item[] = [];
+  const taken: string[] = [];
+  for (const [id, text] of texts) {
+    const item = decode(text.toString());
+    if (item !== undefined && identify(item) === id) items.push(item);
+    else taken.push(id);
+  }
+  return { items, taken };
+}
+
+/** What `decide` makes of a collection of texts: of each record that changes, the text before and after, '' for none. */
+export async function decideTexts<Item, Text extends string | Buffer>(
+  codec: RecordCodec<Item>,
+  texts: ReadonlyMap<string, Text>,
+  decide: Decide<Item>,
+): Promise<readonly (readonly [id: string, before: Text | '', after: string])[]> {
+  const { items, taken } = parseTexts(codec, texts);
+  const after = await decide(items, taken);
+  if (after === undefined) return [];
+  const known = new Set(items);
+  const stay = new Set(after.map(codec.identify));
+  const before = (id: string): Text | '' => texts.get(id) ?? '';
+  return [
+    ...after
+      .filter((item) => !known.has(item) && !isNewer(texts.get(codec.identify(item))))
+      .map((item) => [codec.identify(item), before(codec.identify(item)), codec.encode(item)] as const),
+    ...items.map(codec.identify).flatMap((id) => (stay.has(id) ? [] : [[id, before(id), ''] as const])),
+  ];
+}
+
+/** What a newer program wrote stays. */
+function isNewer(text: string | Buffer | undefined): boolean {
+  const value = decodeJson(text?.toString());
+  return typeof value === 'object' && value !== null && 'v' in value && typeof value.v === 'number' && value.v > 1;
 }

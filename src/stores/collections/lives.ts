@@ -1,29 +1,63 @@
 /** How lives stand on each other: where each begins, what rewinds have cut of it, and who shares its entries. */
+import { z } from 'zod';
 import type { Beginning, Cut } from '../../records/lives.js';
 import type { SlotRange } from '../../records/slots.js';
-import { decodeBeginning, decodeCut, decodeDeleted, decodeFork, type DeletedRecord, type Fork } from '../codecs/lives-codec.js';
-import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';
+import { decodeJson } from '../codecs.js';
+import { addOnce, recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
 import { LifeDeleted, type ConversationKey, type ConversationName, type Lives } from '../store.js';
 
-const idOfCut = ({ id }: Cut): string => id;
-const idOfFork = ({ conversation, life }: Pick<Fork, 'conversation' | 'life'>): string => `${conversation}/${life}`;
-const idOfBeginning = (): string => 'beginning';
+const slot = z.number().int().nonnegative();
+const MAX_RANGES = 100_000;
+const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to && to - from < 10_000_000)).max(MAX_RANGES);
+const name = z.string().min(1).max(300);
 
-const BEGINNINGS: RecordCodec<Beginning> = {
-  idOf: idOfBeginning,
-  encode: (beginning) => JSON.stringify(beginning),
-  decode: decodeBeginning,
+const beginningSchema = z.object({
+  v: z.literal(1),
+  kind: z.enum(['fork', 'resume']),
+  of: z.object({ conversation: name, life: name }),
+  turn: z.number().int(),
+  shared: z.array(z.object({ conversation: name, life: name, scope: name, run: name.optional(), slots: ranges })).max(1_000),
+  archived: ranges,
+  joined: z
+    .array(z.object({ session: z.number().int(), of: z.array(z.number().int()).max(MAX_RANGES) }))
+    .max(MAX_RANGES)
+    .optional(),
+});
+
+const cutSchema = z.object({
+  v: z.literal(1),
+  id: name,
+  branch: z.number().int(),
+  to: z.number().int(),
+  begun: slot,
+  since: z.number(),
+  slot,
+  at: z.number(),
+  session: z.number().int(),
+  slots: ranges,
+});
+
+/** A life that shares entries of the one where this lies. */
+const forkSchema = z.object({ conversation: name, life: name, scope: name });
+type Fork = z.output<typeof forkSchema>;
+
+const deletedSchema = z.object({ v: z.literal(1), life: name, at: z.number() });
+type DeletedRecord = z.output<typeof deletedSchema>;
+
+const nameCut = ({ id }: Cut): string => id;
+const nameFork = ({ conversation, life }: Pick<Fork, 'conversation' | 'life'>): string => `${conversation}/${life}`;
+const nameBeginning = (): string => 'beginning';
+
+const BEGINNINGS = recordCodec<Beginning>(beginningSchema, nameBeginning);
+const CUTS = recordCodec<Cut>(cutSchema, nameCut);
+const FORKS: RecordCodec<Fork> = {
+  identify: nameFork,
+  encode: (fork) => JSON.stringify(fork),
+  decode: (text) => forkSchema.safeParse(decodeJson(text)).data,
 };
-const CUTS: RecordCodec<Cut> = { idOf: idOfCut, encode: (cut) => JSON.stringify(cut), decode: decodeCut };
-const FORKS: RecordCodec<Fork> = { idOf: idOfFork, encode: (fork) => JSON.stringify(fork), decode: decodeFork };
+const DELETED = recordCodec<DeletedRecord>(deletedSchema, ({ life }) => life);
 
-const DELETED: RecordCodec<DeletedRecord> = {
-  idOf: ({ life }) => life,
-  encode: (deleted) => JSON.stringify(deleted),
-  decode: decodeDeleted,
-};
-
-/** What each store does in its own way. */
+/** What differs from store to store. */
 export interface LifeStorage {
   readonly list: Lives['list'];
   /** Marks what a life shares of others as archived there already. */
@@ -33,9 +67,9 @@ export interface LifeStorage {
 }
 
 export function createLives(open: OpenCollection, { list, archiveShared, remove }: LifeStorage): Lives {
-  const beginningOf = (key: ConversationKey) => open({ name: 'lineage', key }, BEGINNINGS);
-  const cutsOf = (key: ConversationKey) => open({ name: 'cuts', key }, CUTS);
-  const forksOf = (key: ConversationKey) => open({ name: 'forks', key }, FORKS);
+  const openBeginning = (key: ConversationKey) => open({ name: 'lineage', key }, BEGINNINGS);
+  const openCuts = (key: ConversationKey) => open({ name: 'cuts', key }, CUTS);
+  const openForks = (key: ConversationKey) => open({ name: 'forks', key }, FORKS);
   const tombstones = createTombstones(open);
 
   const lives: Lives = {
@@ -44,9 +78,9 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
       const attempt = `write where ${conversation} begins`;
       // First the other lives get to know: one that is shared must not be deleted.
       for (const source of beginning.shared) {
-        await addOnce(forksOf({ ...source, namespace }), idOfFork, attempt, { conversation, life, scope });
+        await addOnce(openForks({ ...source, namespace }), nameFork, attempt, { conversation, life, scope });
       }
-      await addOnce(beginningOf(key), idOfBeginning, attempt, beginning);
+      await addOnce(openBeginning(key), nameBeginning, attempt, beginning);
       // Last: who deletes one of them has marked it before the look for forks, so one of the two is refused.
       for (const source of beginning.shared) {
         const at = await deletedAt(lives, { ...source, namespace });
@@ -58,19 +92,19 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
     },
 
     async beginning(key) {
-      return (await beginningOf(key).read(`read where ${key.conversation} begins`)).items[0];
+      return (await openBeginning(key).read(`read where ${key.conversation} begins`)).items[0];
     },
 
     async forks(key) {
-      const { items } = await forksOf(key).read(`read the forks of ${key.conversation}`);
+      const { items } = await openForks(key).read(`read the forks of ${key.conversation}`);
       const there = await Promise.all(items.map((fork) => lives.beginning({ ...fork, namespace: key.namespace })));
       return items.filter((_, i) => there[i] !== undefined).map(({ conversation, life }) => ({ conversation, life }));
     },
 
-    cut: (key, cut) => addOnce(cutsOf(key), idOfCut, `cut turns out of ${key.conversation}`, cut),
+    cut: (key, cut) => addOnce(openCuts(key), nameCut, `cut turns out of ${key.conversation}`, cut),
 
     async cuts(key) {
-      const { items } = await cutsOf(key).read(`read the branches of ${key.conversation}`);
+      const { items } = await openCuts(key).read(`read the branches of ${key.conversation}`);
       return [...items].sort((a, b) => a.branch - b.branch);
     },
 
@@ -80,10 +114,10 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
       const attempt = `delete ${key.conversation}`;
       const beginning = await lives.beginning(key);
       for (const source of beginning?.shared ?? []) {
-        const forks = forksOf({ ...source, namespace: key.namespace });
+        const forks = openForks({ ...source, namespace: key.namespace });
         // Of a life that is gone nothing is made again.
         if ((await forks.read(attempt)).items.length === 0) continue;
-        await forks.change(attempt, (known) => known.filter((fork) => idOfFork(fork) !== idOfFork(key)));
+        await forks.change(attempt, (known) => known.filter((fork) => nameFork(fork) !== nameFork(key)));
       }
       await remove(key, attempt);
     },
@@ -94,17 +128,18 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
 }
 
 export function createTombstones(open: OpenCollection): Pick<Lives, 'markDeleted' | 'unmarkDeleted' | 'deleted'> {
-  const deletedOf = ({ namespace, conversation }: ConversationName) => open({ name: 'deleted', key: { namespace, conversation } }, DELETED);
+  const openTombstones = ({ namespace, conversation }: ConversationName) =>
+    open({ name: 'deleted', key: { namespace, conversation } }, DELETED);
   return {
     async markDeleted(of, marked) {
-      await deletedOf(of).change(`delete ${of.conversation}`, (known) => {
+      await openTombstones(of).change(`delete ${of.conversation}`, (known) => {
         const fresh = marked.filter(({ life }) => !known.some((one) => one.life === life));
         return fresh.length === 0 ? undefined : [...known, ...fresh.map(({ life, at }) => ({ v: 1 as const, life, at }))];
       });
     },
 
     async unmarkDeleted(of, marked) {
-      await deletedOf(of).change(`keep ${of.conversation}`, (known) => {
+      await openTombstones(of).change(`keep ${of.conversation}`, (known) => {
         const left = known.filter(({ life }) => !marked.includes(life));
         return left.length === known.length ? undefined : left;
       });
@@ -112,7 +147,7 @@ export function createTombstones(open: OpenCollection): Pick<Lives, 'markDeleted
 
     async deleted(of) {
       // What cannot be read must not pass for "not deleted".
-      const { items } = await deletedOf(of).read(`look whether ${of.conversation} was deleted`, 'refuse');
+      const { items } = await openTombstones(of).read(`look whether ${of.conversation} was deleted`, 'refuse');
       return items.map(({ life, at }) => ({ life, at }));
     },
   };

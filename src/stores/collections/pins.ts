@@ -1,32 +1,29 @@
 /** What is accepted of MCP servers: of each agent's. */
-import { decodeRecord, encodeRecord } from '../codecs/document-codec.js';
-import { pinField, pinSchema } from '../codecs/entry-codec.js';
-import type { OpenCollection, RecordCodec } from './collection.js';
+import { z } from 'zod';
+import { addOnce, recordCodec, type OpenCollection } from './collection.js';
 import type { AgentKey, Pins, ToolPin } from '../store.js';
 
-const PINS: RecordCodec<ToolPin> = { idOf: pinField, encode: encodeRecord, decode: (text) => decodeRecord(pinSchema, text) };
+/** Names one tool of one server, whatever characters they have. */
+const nameTool = ({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string => JSON.stringify([server, tool]);
+const PINS = recordCodec<ToolPin>(z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string() }), nameTool);
 
 export function createPins(open: OpenCollection): Pins {
-  const of = (key: AgentKey) => open({ name: 'pins', key }, PINS);
+  const collect = (key: AgentKey) => open({ name: 'pins', key }, PINS);
   return {
     async list(key) {
-      return [...(await of(key).read(`read the pins of agent ${key.agent}`, 'refuse')).items];
+      return [...(await collect(key).read(`read the pins of agent ${key.agent}`, 'refuse')).items];
     },
 
     async pin(key, pins) {
       if (pins.length === 0) return;
-      await of(key).change(`pin ${pins.length} tools of agent ${key.agent}`, (before) => {
-        const known = new Set(before.map(pinField));
-        const fresh = pins.filter((pin) => !known.has(pinField(pin)));
-        return fresh.length === 0 ? undefined : [...before, ...fresh];
-      });
+      await addOnce(collect(key), nameTool, `pin ${pins.length} tools of agent ${key.agent}`, ...pins);
     },
 
     async accept(key, pins) {
       if (pins.length === 0) return;
-      const accepted = new Set(pins.map(pinField));
-      await of(key).change(`accept ${pins.length} tools of agent ${key.agent}`, (before) => [
-        ...before.filter((pin) => !accepted.has(pinField(pin))),
+      const accepted = new Set(pins.map(nameTool));
+      await collect(key).change(`accept ${pins.length} tools of agent ${key.agent}`, (before) => [
+        ...before.filter((pin) => !accepted.has(nameTool(pin))),
         ...pins,
       ]);
     },

@@ -1,32 +1,38 @@
 /** Lines that wait for a person, and what is to stay forgotten: beside MEMORY.md. */
 import { z } from 'zod';
 import type { Proposal, Tombstone } from '../../records/memory/documents.js';
-import { byTime, decodeRecord, encodeRecord, proposalId, proposalNumber, proposalSchema, toTombstone } from '../codecs/document-codec.js';
-import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';
+import { lineSchema } from '../codecs.js';
+import { addOnce, recordCodec, type OpenCollection } from './collection.js';
 import type { Documents, ScopeKey } from '../store.js';
 
-interface KeptProposal extends Proposal {
+interface StoredProposal extends Proposal {
   readonly batch: string;
 }
 
-const keptSchema = proposalSchema.extend({ batch: z.string() });
-const idOf = ({ id }: { readonly id: string }): string => id;
-const PROPOSALS: RecordCodec<KeptProposal> = { idOf, encode: encodeRecord, decode: (text) => decodeRecord(keptSchema, text) };
-const FORGOTTEN: RecordCodec<Tombstone> = { idOf, encode: encodeRecord, decode: toTombstone };
+const storedSchema = lineSchema.extend({
+  id: z.string().regex(/^prop_\d{4,}$/),
+  ts: z.number(),
+  batch: z.string(),
+  state: z.enum(['open', 'accepted', 'rejected']),
+}) satisfies z.ZodType<StoredProposal>;
+const tombstoneSchema = z.object({ id: z.string(), ts: z.number(), words: z.array(z.string()) }) satisfies z.ZodType<Tombstone>;
+const identify = ({ id }: { readonly id: string }): string => id;
+const PROPOSALS = recordCodec<StoredProposal>(storedSchema, identify);
+const FORGOTTEN = recordCodec<Tombstone>(tombstoneSchema, identify);
 
 export type Proposals = Pick<Documents, 'propose' | 'proposals' | 'settleProposal' | 'forget' | 'forgotten'>;
 
 export function createProposals(open: OpenCollection): Proposals {
-  const of = (key: ScopeKey) => open({ name: 'proposals', key }, PROPOSALS);
-  const forgottenOf = (key: ScopeKey) => open({ name: 'forgotten', key }, FORGOTTEN);
+  const openProposals = (key: ScopeKey) => open({ name: 'proposals', key }, PROPOSALS);
+  const openForgotten = (key: ScopeKey) => open({ name: 'forgotten', key }, FORGOTTEN);
   return {
     async propose(key, batch, lines) {
       if (lines.length === 0) return [];
-      let added: readonly KeptProposal[] = [];
-      await of(key).change(`add ${lines.length} proposals to ${key.scope}`, (before, taken) => {
+      let added: readonly StoredProposal[] = [];
+      await openProposals(key).change(`add ${lines.length} proposals to ${key.scope}`, (before, taken) => {
         added = before.filter((proposal) => proposal.batch === batch);
         if (added.length > 0) return undefined;
-        const numbers = [...before.map(idOf), ...taken].map((id) => proposalNumber({ id })).filter(Number.isFinite);
+        const numbers = [...before.map(identify), ...taken].map((id) => proposalNumber({ id })).filter(Number.isFinite);
         const last = Math.max(0, ...numbers);
         added = lines.map(({ ts, line, source }, i) => ({ id: proposalId(last + i + 1), ts, line, source, state: 'open', batch }));
         return [...before, ...added];
@@ -35,13 +41,13 @@ export function createProposals(open: OpenCollection): Proposals {
     },
 
     async proposals(key) {
-      const { items, skipped } = await of(key).read(`read the proposals of ${key.scope}`);
+      const { items, skipped } = await openProposals(key).read(`read the proposals of ${key.scope}`);
       return { proposals: items.map(withoutBatch).sort(byNumber), skipped };
     },
 
     async settleProposal(key, id, state) {
-      let settled: KeptProposal | undefined;
-      await of(key).change(`settle proposal ${id} of ${key.scope}`, (before) => {
+      let settled: StoredProposal | undefined;
+      await openProposals(key).change(`settle proposal ${id} of ${key.scope}`, (before) => {
         const found = before.find((proposal) => proposal.id === id);
         settled = found?.state === 'open' ? { ...found, state } : found;
         if (!found || !settled || settled === found) return undefined;
@@ -50,10 +56,10 @@ export function createProposals(open: OpenCollection): Proposals {
       return settled && withoutBatch(settled);
     },
 
-    forget: (key, tombstone) => addOnce(forgottenOf(key), idOf, `keep ${tombstone.id} of ${key.scope} forgotten`, tombstone),
+    forget: (key, tombstone) => addOnce(openForgotten(key), identify, `keep ${tombstone.id} of ${key.scope} forgotten`, tombstone),
 
     async forgotten(key) {
-      const { items } = await forgottenOf(key).read(`read what ${key.scope} has forgotten`, 'refuse');
+      const { items } = await openForgotten(key).read(`read what ${key.scope} has forgotten`, 'refuse');
       return [...items].sort(byTime);
     },
   };
@@ -76,6 +82,19 @@ function byNumber(a: Proposal, b: Proposal): number {
   return proposalNumber(a) - proposalNumber(b);
 }
 
-function withoutBatch({ batch: _, ...proposal }: KeptProposal): Proposal {
+function withoutBatch({ batch: _, ...proposal }: StoredProposal): Proposal {
   return proposal;
+}
+
+/** `prop_0001` for 1. */
+function proposalId(number: number): string {
+  return `prop_${String(number).padStart(4, '0')}`;
+}
+
+function proposalNumber({ id }: Pick<Proposal, 'id'>): number {
+  return Number(id.slice('prop_'.length));
+}
+
+function byTime(a: Tombstone, b: Tombstone): number {
+  return a.ts - b.ts || (a.id < b.id ? -1 : 1);
 }

@@ -1,13 +1,20 @@
 /** How turns ended that have no whole answer, of one life. A turn ends once: the first word on it counts. */
-import { byTurn, type TurnEnd } from '../../records/turn-end.js';
-import { decodeTurnEnd } from '../codecs/lives-codec.js';
+import { z } from 'zod';
+import { byTurn, MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-end.js';
 import type { TurnEnds } from '../store.js';
-import type { OpenCollection, RecordCodec } from './collection.js';
+import { recordCodec, type OpenCollection } from './collection.js';
 
-/** Of a conversation that fails for ever the newest are kept. */
-const MAX_KEPT = 500;
+/** Of a conversation that fails for ever the newest stay. */
+const MAX_STORED = 500;
 
-const ENDS: RecordCodec<TurnEnd> = { idOf: ({ turn }) => turn, encode: (end) => JSON.stringify(end), decode: decodeTurnEnd };
+const turnEndSchema = z.object({
+  v: z.literal(1),
+  turn: z.string().regex(/^turn_\d{4,15}$/),
+  stopReason: z.enum(UNFINISHED),
+  error: z.object({ type: z.string().max(200), message: z.string().max(MAX_ERROR) }).optional(),
+});
+
+const ENDS = recordCodec<TurnEnd>(turnEndSchema, ({ turn }) => turn);
 
 export function createTurnEnds(open: OpenCollection): TurnEnds {
   return {
@@ -15,7 +22,7 @@ export function createTurnEnds(open: OpenCollection): TurnEnds {
       if (ends.length === 0) return;
       await open({ name: 'turn-ends', key }, ENDS).change(`write how ${ends.length} turns of ${key.conversation} ended`, (known) => {
         const turns = new Set(known.map(({ turn }) => turn));
-        const all = [...known, ...ends.filter(({ turn }) => !turns.has(turn))].sort(byTurn).slice(-MAX_KEPT);
+        const all = [...known, ...ends.filter(({ turn }) => !turns.has(turn))].sort(byTurn).slice(-MAX_STORED);
         return all.every((end) => known.includes(end)) ? undefined : all;
       });
     },

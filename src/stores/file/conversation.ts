@@ -1,5 +1,5 @@
 /**
- * One conversation's journal, held open as an index in memory.
+ * One conversation's journal, open as an index in memory.
  *
  * - A reader looks at the size of the journal first and folds the lines of others; nothing new costs one `stat`.
  * - A writer holds the lock, folds, decides, appends one line, folds that line as any other process would, and waits for the disk: the
@@ -10,21 +10,20 @@
  *   and at the first opening: recording and committing know nothing of it.
  */
 import { statSync, type Stats } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../../records/message.js';
 import { isForeign } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
-import { readNewLines, UNREAD } from './lines.js';
+import { readNewLines, syncFolder, UNREAD } from './lines.js';
 import { type WithLock, createTurns } from './lock.js';
 
 export interface OpenConversation {
   /** Fresh, also when another process has written. */
   read(): Promise<JournalIndex>;
   /** Appends the line that `decide` returns, if any, and answers with the index after it. */
-  write(decide: (index: JournalIndex) => JournalLine | undefined): Promise<JournalIndex>;
+  write(decide: (index: JournalIndex) => JournalLine | undefined | Promise<JournalLine | undefined>): Promise<JournalIndex>;
   /** Bytes of the journal, about what the index takes. */
   size(): number;
 }
@@ -103,7 +102,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
 
   async function followArchive(): Promise<void> {
     const text = toArchiveText();
-    if (sizeOf(archive) !== Buffer.byteLength(text)) await writeFileAtomic(archive, text, { fsync: false });
+    if (measure(archive) !== Buffer.byteLength(text)) await writeFileAtomic(archive, text, { fsync: false });
   }
 
   /** Never fails a write that the journal has: what is derived is derived again next time. */
@@ -111,7 +110,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
     if (traceLines === undefined) return;
     try {
       if (moved) await followArchive();
-      const { ino, size } = statOf(traces) ?? UNREAD;
+      const { ino, size } = tryStat(traces) ?? UNREAD;
       if (size === traceBytes - Buffer.byteLength(added) && !moved) {
         if (added !== '') await handles.append(traces, added, { ino, end: size, size }, { sync: false });
       } else if (moved || size !== traceBytes) {
@@ -137,8 +136,8 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
           return { ...emptyIndex(), skipped: 1 };
         }
         if (!checked && reading.ino !== 0 && traceLines !== undefined) {
-          moved &&= sizeOf(archive) !== Buffer.byteLength(toArchiveText());
-          if (moved || sizeOf(traces) !== traceBytes) {
+          moved &&= measure(archive) !== Buffer.byteLength(toArchiveText());
+          if (moved || measure(traces) !== traceBytes) {
             await withLock(join(dir, 'lock'), async () => followTraces(await fold())).catch((error: unknown) =>
               log?.(`cannot rebuild ${traces}: ${String(error)}; the next write to this conversation tries again`),
             );
@@ -152,7 +151,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
       inTurn(() =>
         withLock(join(dir, 'lock'), async () => {
           await fold();
-          const line = decide(index);
+          const line = await decide(index);
           if (line !== undefined) await append(JSON.stringify(line));
           return index;
         }),
@@ -160,12 +159,12 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
   };
 }
 
-function statOf(path: string): Stats | undefined {
+function tryStat(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-function sizeOf(path: string): number {
-  return statOf(path)?.size ?? 0;
+function measure(path: string): number {
+  return tryStat(path)?.size ?? 0;
 }
 
 /**
@@ -180,13 +179,4 @@ async function syncUpwards(dir: string, synced: Set<string>): Promise<void> {
   }
   await Promise.all(folders.map(syncFolder));
   for (const folder of folders.slice(2)) synced.add(folder);
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

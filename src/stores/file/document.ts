@@ -4,11 +4,11 @@
  */
 import { constants } from 'node:fs';
 import { lstat, open, type FileHandle } from 'node:fs/promises';
-import { isAbsent } from './errors.js';
-import { replaceFile } from './lists.js';
+import { unlessAbsent } from './errors.js';
+import { replaceFile } from './lines.js';
 import { DocumentRefused, type ScopeKey } from '../store.js';
 import type { MemoryText, MemoryChange, HistoryEntry } from '../../records/memory/documents.js';
-import type { FoldedLines } from './folded-lines.js';
+import type { FoldedLines } from './lines.js';
 import { errorCode } from '../../platform/errors.js';
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
@@ -16,10 +16,7 @@ const NEWLINE = 0x0a;
 
 /** Undefined where there is no such file. */
 export async function readDocument(path: string, longest = Infinity): Promise<Buffer | undefined> {
-  const file = await openDocument(path, O_RDONLY).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const file = await unlessAbsent(openDocument(path, O_RDONLY));
   if (file === undefined) return undefined;
   try {
     const { size } = await file.stat();
@@ -32,10 +29,7 @@ export async function readDocument(path: string, longest = Infinity): Promise<Bu
 
 /** All of `content` or what was there before. Permissions stay as they were. */
 export async function replaceDocument(path: string, content: string | Buffer): Promise<void> {
-  const there = await lstat(path).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const there = await unlessAbsent(lstat(path));
   if (there) refuseReadOnly(path, there.mode);
   await replaceFile(path, content, there === undefined ? undefined : there.mode & 0o777);
 }
@@ -49,7 +43,7 @@ export async function appendBlock(path: string, size: number, block: string): Pr
   try {
     const now = await file.stat();
     refuseReadOnly(path, now.mode);
-    const missing = now.size === size ? (await separatorAt(file, size)) + block : await missingOf(file, size, block);
+    const missing = now.size === size ? (await separatorAt(file, size)) + block : await findMissing(file, size, block);
     if (missing === '') return;
     await file.appendFile(missing);
     await file.datasync();
@@ -58,7 +52,7 @@ export async function appendBlock(path: string, size: number, block: string): Pr
   }
 }
 
-async function missingOf(file: FileHandle, size: number, block: string): Promise<Buffer | string> {
+async function findMissing(file: FileHandle, size: number, block: string): Promise<Buffer | string> {
   const wanted = Buffer.from((await separatorAt(file, size)) + block);
   const there = Buffer.alloc((await file.stat()).size);
   await file.read(there, 0, there.length, 0);
@@ -92,7 +86,7 @@ function refused(path: string, why: string, cause?: unknown): DocumentRefused {
   return new DocumentRefused(`cannot use ${path}: ${why}; put the file itself there`, { cause });
 }
 
-/** Renaming would replace it all the same, and root may write anything: but somebody said that it is not to be written. */
+/** Renaming would replace it all the same, and root may write anything: but a person has made it so that it is not to be written. */
 function refuseReadOnly(path: string, mode: number): void {
   if ((mode & 0o222) !== 0) return;
   throw Object.assign(new Error(`${path} is read-only`), { code: 'EACCES' });
@@ -109,7 +103,7 @@ export interface DocumentFolder {
   locked<T>(work: () => Promise<T>): Promise<T>;
 }
 
-export type FolderOf = (key: ScopeKey) => DocumentFolder;
+export type FindFolder = (key: ScopeKey) => DocumentFolder;
 
 export interface Changes {
   readonly done: MemoryChange[];

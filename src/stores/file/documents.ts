@@ -15,9 +15,10 @@
  * MEMORY.md expect.
  */
 import { join } from 'node:path';
-import { readFile, unlink, readdir, stat } from 'node:fs/promises';
+import { readFile, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
-import { describeErrors, isAbsent } from './errors.js';
+import { describeErrors, unlessAbsent } from './errors.js';
+import { namesIn } from './lives.js';
 import { withLock, createTurns } from './lock.js';
 import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
 import { scopeDir } from './paths.js';
@@ -25,7 +26,7 @@ import type { OpenCollection } from '../collections/collection.js';
 import { createProposals, redactProposals } from '../collections/proposals.js';
 import type { Documents, ScopeKey } from '../store.js';
 import {
-  type FolderOf,
+  type FindFolder,
   type DocumentFolder,
   readDocument,
   replaceDocument,
@@ -35,7 +36,7 @@ import {
   type Known,
   type Name,
 } from './document.js';
-import type { HistoryEntry, MemoryChange } from '../../records/memory/documents.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
 import {
   headerTime,
   withoutHeaders,
@@ -46,27 +47,29 @@ import {
   toKeptEntry,
   type WrittenEntry,
 } from '../../records/memory/history-text.js';
-import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema } from '../codecs/document-codec.js';
-import { createFileCollections, replaceFile } from './lists.js';
+import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema } from '../codecs.js';
+import { createFileCollections } from './collections.js';
+import { foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { memoryVersion } from '../../records/memory/memory-lines.js';
-import { foldLines, type FoldedLines } from './folded-lines.js';
 
-/** Beyond these the one that was opened first is let go, and read again when it is asked for. */
+/** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;
 
 export function createFileDocuments(dir: string): Documents {
-  const folderOf = createFolders(dir);
+  const findFolder = createFolders(dir);
   const collections = createFileCollections(dir);
   return {
-    ...createFileMemoryText(folderOf),
-    ...createFileHistory(folderOf),
+    ...createFileMemoryText(findFolder),
+    ...createFileHistory(findFolder),
     ...createProposals(collections),
     redact: (key, redact) =>
-      describeErrors(folderOf(key).dir, `redact the documents of ${key.scope}`, () => redactFiles(folderOf(key), collections, key, redact)),
+      describeErrors(findFolder(key).dir, `redact the documents of ${key.scope}`, () =>
+        redactFiles(findFolder(key), collections, key, redact),
+      ),
   };
 }
 
-function createFolders(dir: string): FolderOf {
+function createFolders(dir: string): FindFolder {
   const folders = new Map<string, DocumentFolder>();
   return (key) => {
     const path = scopeDir(dir, key);
@@ -96,7 +99,7 @@ function openFolder(dir: string): DocumentFolder {
 type Redact = (line: string) => string;
 
 const NEWLINE = 0x0a;
-/** What a writer that died has left of ours; proposals and facts have locks of their own, so theirs may be in use. */
+/** What a writer that died has left of ours; proposals and facts have other locks, so theirs may be in use. */
 const LEFT_BEHIND = /^(?:MEMORY\.md|HISTORY[-\d]*\.md|memory-changes\.jsonl|history\.jsonl)\.[0-9a-f-]{36}\.tmp$/;
 
 async function redactFiles(folder: DocumentFolder, collections: OpenCollection, key: ScopeKey, redact: Redact): Promise<void> {
@@ -108,8 +111,14 @@ async function redactFiles(folder: DocumentFolder, collections: OpenCollection, 
     const present = await seeHand(folder);
     for (const name of names.filter((each) => LEFT_BEHIND.test(each))) await unlink(join(folder.dir, name)).catch(() => undefined);
     await redactVersions(folder, present.version, redact);
-    await folder.changes.rewrite((line) => redactChangeLine(line, redact));
-    await folder.history.rewrite((line) => redactHistoryLine(line, redact));
+    await folder.changes.rewrite((text) =>
+      redactRecord(changeLineSchema, text, redact, (line) => ({ ...line, change: redactChange(line.change, redact) })),
+    );
+    await folder.history.rewrite((text) =>
+      redactRecord(historyLineSchema, text, redact, (line) =>
+        line.kind === 'done' ? line : { ...line, entry: { ...line.entry, text: redactText(line.entry.text, redact) } },
+      ),
+    );
     for (const path of await historyFiles(folder.dir)) await redactHistory(path, redact);
   });
   await redactProposals(collections, key, redact);
@@ -153,25 +162,6 @@ function redactLine(bytes: Buffer, redact: Redact): Buffer {
   return after === text ? bytes : Buffer.from(withoutHeaders(after));
 }
 
-function redactChangeLine(text: string, redact: Redact): string {
-  const line = decodeRecord(changeLineSchema, text);
-  // A torn one has words too.
-  if (!line) return redact(text);
-  return unlessSame(text, line, { ...line, change: redactChange<MemoryChange>(line.change, redact) });
-}
-
-function redactHistoryLine(text: string, redact: Redact): string {
-  const line = decodeRecord(historyLineSchema, text);
-  if (!line) return redact(text);
-  if (line.kind === 'done') return text;
-  const entry: HistoryEntry = { ...line.entry, text: redactText(line.entry.text, redact) };
-  return unlessSame(text, line, { ...line, entry });
-}
-
-function unlessSame(text: string, before: object, after: object): string {
-  return encodeRecord(before) === encodeRecord(after) ? text : encodeRecord(after);
-}
-
 /**
  * HISTORY in files: each entry stands in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
  * grep, and to edit. `history.jsonl` knows which entries came from us.
@@ -197,27 +187,27 @@ function foldHistory(path: string): FoldedLines<HistoryLog> {
       if (!line) return false;
       if (line.kind === 'begun') {
         const { entry } = line;
-        begun.set(nameOf(entry), line);
-        known.set(nameOf(entry), { id: entry.id, kind: entry.kind, ts: entry.ts, hash: memoryVersion(entry.text) });
-      } else begun.delete(nameOf(line.of));
+        begun.set(nameEntry(entry), line);
+        known.set(nameEntry(entry), { id: entry.id, kind: entry.kind, ts: entry.ts, hash: memoryVersion(entry.text) });
+      } else begun.delete(nameEntry(line.of));
       return true;
     },
   });
 }
 
-function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHistory' | 'history'> {
+function createFileHistory(findFolder: FindFolder): Pick<Documents, 'appendHistory' | 'history'> {
   return {
     async appendHistory(key, given) {
-      const folder = folderOf(key);
+      const folder = findFolder(key);
       return describeErrors(folder.dir, `append ${given.kind} ${given.id} to the HISTORY of ${key.scope}`, () =>
         folder.locked(async () => {
           const { known } = await completeHistory(folder);
-          if (known.has(nameOf(given))) return 'known';
-          if (given.kind === 'raw-fallback' && known.has(nameOf({ ...given, kind: 'summary' }))) return 'superseded';
-          const fallback = known.get(nameOf({ ...given, kind: 'raw-fallback' }));
+          if (known.has(nameEntry(given))) return 'known';
+          if (given.kind === 'raw-fallback' && known.has(nameEntry({ ...given, kind: 'summary' }))) return 'superseded';
+          const fallback = known.get(nameEntry({ ...given, kind: 'raw-fallback' }));
           const entry = toKeptEntry(fallback ? supersede(toKeptEntry(given), fallback.ts) : given);
-          const [main, month] = pathsOf(folder, entry);
-          const sizes: Begun['sizes'] = [await sizeOf(main), await sizeOf(month)];
+          const [main, month] = historyPaths(folder, entry);
+          const sizes: Begun['sizes'] = [await measure(main), await measure(month)];
           await folder.history.append(encodeRecord({ kind: 'begun', entry, sizes }));
           await write(folder, { entry, sizes });
           return 'appended';
@@ -226,13 +216,13 @@ function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHistory' 
     },
 
     async *history(key) {
-      const folder = folderOf(key);
-      const asked = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
-      const main = groupBy(await asked(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
-      const known = groupBy((await asked(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
-      const months = new Set([...main.keys(), ...(await asked(() => monthsIn(folder.dir)))]);
+      const folder = findFolder(key);
+      const attempt = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
+      const main = groupBy(await attempt(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
+      const known = groupBy((await attempt(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
+      const months = new Set([...main.keys(), ...(await attempt(() => monthsIn(folder.dir)))]);
       for (const month of [...months].sort().reverse()) {
-        const written = await asked(() => readEntries(join(folder.dir, `HISTORY-${month}.md`)));
+        const written = await attempt(() => readEntries(join(folder.dir, `HISTORY-${month}.md`)));
         yield* named(together(written, main.get(month) ?? []), known);
       }
     },
@@ -247,7 +237,7 @@ async function completeHistory(folder: DocumentFolder): Promise<HistoryLog> {
 }
 
 async function write(folder: DocumentFolder, { entry, sizes }: Begun): Promise<void> {
-  for (const [i, path] of pathsOf(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, historyBlock(entry));
+  for (const [i, path] of historyPaths(folder, entry).entries()) await appendBlock(path, sizes[i] ?? 0, historyBlock(entry));
   await folder.history.append(encodeRecord({ kind: 'done', of: { id: entry.id, kind: entry.kind } }));
 }
 
@@ -286,21 +276,8 @@ async function historyFiles(dir: string): Promise<string[]> {
   return (await namesIn(dir)).filter((name) => name === 'HISTORY.md' || MONTH_FILE.test(name)).map((name) => join(dir, name));
 }
 
-async function namesIn(dir: string): Promise<string[]> {
-  return readdir(dir).catch((error: unknown) => {
-    if (isAbsent(error)) return [];
-    throw error;
-  });
-}
-
-async function sizeOf(path: string): Promise<number> {
-  return stat(path).then(
-    ({ size }) => size,
-    (error: unknown) => {
-      if (isAbsent(error)) return 0;
-      throw error;
-    },
-  );
+async function measure(path: string): Promise<number> {
+  return (await unlessAbsent(stat(path)))?.size ?? 0;
 }
 
 function groupBy<Item, By>(items: Iterable<Item>, by: (item: Item) => By): Map<By, Item[]> {
@@ -313,10 +290,10 @@ function groupBy<Item, By>(items: Iterable<Item>, by: (item: Item) => By): Map<B
   return groups;
 }
 
-function pathsOf({ dir }: DocumentFolder, { ts }: HistoryEntry): [main: string, month: string] {
+function historyPaths({ dir }: DocumentFolder, { ts }: HistoryEntry): [main: string, month: string] {
   return [join(dir, 'HISTORY.md'), join(dir, `HISTORY-${monthOf(ts)}.md`)];
 }
 
-function nameOf({ id, kind }: Name): string {
+function nameEntry({ id, kind }: Name): string {
   return `${kind} ${id}`;
 }

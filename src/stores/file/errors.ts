@@ -35,6 +35,16 @@ export function isAbsent(error: unknown): boolean {
   return errorCode(error) === 'ENOENT';
 }
 
+/** Undefined where there is no such file. */
+export async function unlessAbsent<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Something else is where a file of the store belongs. */
 export function isForeign(error: unknown): boolean {
   return ['EISDIR', 'ENOTDIR', 'ELOOP'].includes(errorCode(error) ?? '');

@@ -1,17 +1,18 @@
 /**
- * Live events in `feed.jsonl`: a line per event, `{"cursor":…,"event":…}` and its id if it has one, numbered under a lock of its own (feed-cursor.ts).
- * Not synced: a feed may be lost. It is cut to its newest events when it has twice as many as are kept, so that cutting costs
+ * Live events in `feed.jsonl`: a line per event, `{"cursor":…,"event":…}` and its id if it has one, numbered under feed.lock (feed-cursor.ts).
+ * Not synced: a feed may be lost. It is cut to its newest events when it has twice as many as it is to have, so that cutting costs
  * each event the same however long the conversation.
+ *
+ * Readers of this process share one follower for each feed: it polls the size of the file.
  */
+import { statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join, dirname } from 'node:path';
-import { watch, type FSWatcher } from 'node:fs';
+import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { JsonValue } from '../../records/message.js';
-import { decodeJson } from '../codecs/entry-codec.js';
+import { decodeJson } from '../codecs.js';
 import { compareCursors, OLDEST, parseCursor, toCursor } from '../feed-cursor.js';
-import { readFeed, createFeedTail, type FeedTail } from '../feed-tail.js';
-import type { FeedEvent } from '../feed-window.js';
+import { readFeed, createFeedTail, type FeedEvent, type FeedTail } from '../feed-tail.js';
 import { toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { readNewLines, UNREAD, type Reading } from './lines.js';
@@ -47,9 +48,9 @@ export interface FileFeedOptions {
 export function createFileFeed(dir: string, { maxLength, handles, withLock }: FileFeedOptions): Feed & { close(): Promise<void> } {
   const closing = new AbortController();
   const ends = new Map<string, FeedEnd>();
-  const follower = createFileFollower(decodeEvent);
+  const follower = createFileFollower();
 
-  function endOf(path: string): FeedEnd {
+  function findEnd(path: string): FeedEnd {
     const end = ends.get(path) ?? { inTurn: createTurns(), reading: UNREAD, birth: 0, first: 1, last: 0, ids: new Set<string>() };
     ends.delete(path);
     ends.set(path, end);
@@ -63,7 +64,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
       if (events.length === 0) return;
       const folder = conversationDir(dir, key);
       const path = join(folder, 'feed.jsonl');
-      const end = endOf(path);
+      const end = findEnd(path);
       try {
         await end.inTurn(() =>
           withLock(join(folder, 'feed.lock'), async () => {
@@ -88,7 +89,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
 
     async newest(key) {
       const path = join(conversationDir(dir, key), 'feed.jsonl');
-      const end = endOf(path);
+      const end = findEnd(path);
       try {
         await end.inTurn(() => readEnd(path, end));
       } catch (error) {
@@ -100,29 +101,32 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
     async *read(key, after, signal) {
       const path = join(conversationDir(dir, key), 'feed.jsonl');
       const stop = AbortSignal.any([signal, closing.signal]);
-      let seen: Reading = UNREAD;
+      /** How far the file was read, and the last event of that: a reader goes on there. */
       let paged: Reading = UNREAD;
+      let looked: { readonly reading: Reading; readonly cursor: string | undefined } = { reading: UNREAD, cursor: undefined };
       try {
         yield* readFeed(after, stop, {
           newest() {
-            const end = endOf(path);
+            const end = findEnd(path);
             return end.inTurn(async () => {
               await readEnd(path, end);
-              seen = end.reading;
-              return end.last === 0 ? undefined : toCursor(end.birth, end.last);
+              looked = { reading: end.reading, cursor: end.last === 0 ? undefined : toCursor(end.birth, end.last) };
+              return looked.cursor;
             });
           },
-          // A slow reader goes on in the file where its last page ended.
+          pageSize: Infinity,
           async page(from) {
             const events: FeedEvent[] = [];
             const take = (line: string): void => {
               const event = decodeEvent(line);
               if (event !== undefined && (from === OLDEST || compareCursors(event.cursor, from) > 0)) events.push(event);
             };
-            paged = await readNewLines(path, from === OLDEST ? UNREAD : paged, take, () => events.splice(0));
+            const begin = from === OLDEST ? UNREAD : from === looked.cursor ? looked.reading : paged;
+            looked = { ...looked, cursor: undefined };
+            paged = await readNewLines(path, begin, take, () => events.splice(0));
             return events;
           },
-          join: (newest) => follower.join(path, newest, seen),
+          join: () => follower.join(path),
           leave: (tail) => follower.leave(path, tail),
         });
       } catch (error) {
@@ -191,21 +195,12 @@ function decodeEvent(line: string): StoredEvent | undefined {
   return { cursor, ...(typeof id === 'string' && { id }), event: event as JsonValue };
 }
 
-/**
- * Follows each feed once for all its readers in this process.
- *
- * One watcher and one clock for each feed that has a reader, and none without; each line is read once. Watching is a hint: not every file
- * system reports changes, and a missing folder cannot. The clock checks the file too, less often after a silence, so that many silent feeds
- * cost little.
- */
-
 const POLL_MS = 15;
 const SILENT_AFTER_MS = 2_000;
 const SILENT_POLL_MS = 100;
 
 interface FileFollower {
-  /** The tail of a feed; where it has none yet it begins at `newest`, which is the last event of what `seen` has read of the file. */
-  join(path: string, newest: string | undefined, seen: Reading): FeedTail;
+  join(path: string): FeedTail;
   leave(path: string, tail: FeedTail): void;
   /** Follows no feed any more, also for a reader that was left in the middle and never returns. */
   close(): void;
@@ -217,51 +212,38 @@ interface Followed {
   readonly left: AbortController;
 }
 
-/** `decode`: undefined for a line that is no event. */
-function createFileFollower(decode: (line: string) => FeedEvent | undefined): FileFollower {
+/**
+ * Follows each feed once for all its readers in this process: looks whether the file has more bytes, less often after a silence, so that
+ * many silent feeds cost little.
+ */
+function createFileFollower(): FileFollower {
   const feeds = new Map<string, Followed>();
 
-  const follow = async (path: string, { tail, left: { signal } }: Followed, seen: Reading): Promise<void> => {
-    const folder = watchFolder(dirname(path), (file) => file === 'feed.jsonl');
-    let reading = seen;
+  const follow = async (path: string, { tail, left: { signal } }: Followed): Promise<void> => {
+    const look = () => statSync(path, { throwIfNoEntry: false }) ?? { ino: 0, size: 0 };
     let heardAt = performance.now();
-    try {
-      while (!signal.aborted) {
-        const events: FeedEvent[] = [];
-        let bytes = 0;
-        let isAnew = false;
-        const take = (line: string): void => {
-          const event = decode(line);
-          if (event === undefined) return;
-          events.push(event);
-          bytes += line.length;
-        };
-        const restart = (): void => {
-          isAnew = true;
-          events.splice(0);
-          bytes = 0;
-        };
-        reading = await readNewLines(path, reading, take, restart);
-        if (isAnew) tail.look(events.at(-1)?.cursor);
-        if (events.length > 0) tail.add(events, bytes);
-        if (isAnew || events.length > 0) heardAt = performance.now();
-        else await folder.changed(signal, performance.now() - heardAt < SILENT_AFTER_MS ? POLL_MS : SILENT_POLL_MS);
-      }
-    } finally {
-      folder.close();
+    for (let before = look(); !signal.aborted;) {
+      await pause(performance.now() - heardAt < SILENT_AFTER_MS ? POLL_MS : SILENT_POLL_MS, signal);
+      if (signal.aborted) return;
+      const now = look();
+      if (now.ino === before.ino && now.size === before.size) continue;
+      heardAt = performance.now();
+      if (now.ino !== before.ino || now.size < before.size) tail.look(undefined);
+      else tail.ring();
+      before = now;
     }
   };
 
   return {
-    join(path, newest, seen) {
+    join(path) {
       const known = feeds.get(path);
       if (known) {
         known.readers += 1;
         return known.tail;
       }
-      const followed: Followed = { tail: createFeedTail(newest ?? OLDEST), readers: 1, left: new AbortController() };
+      const followed: Followed = { tail: createFeedTail(OLDEST), readers: 1, left: new AbortController() };
       feeds.set(path, followed);
-      follow(path, followed, seen).catch((error: unknown) => {
+      follow(path, followed).catch((error: unknown) => {
         if (feeds.get(path) === followed) feeds.delete(path);
         followed.tail.fail(error);
       });
@@ -284,54 +266,15 @@ function createFileFollower(decode: (line: string) => FeedEvent | undefined): Fi
   };
 }
 
-interface FolderWatch {
-  /** Resolves when something may have changed since the last call, at the latest after `ms` or when `signal` aborts. */
-  changed(signal: AbortSignal, ms: number): Promise<void>;
-  close(): void;
-}
-
-function watchFolder(folder: string, isOurs: (file: string) => boolean): FolderWatch {
-  let watcher: FSWatcher | undefined;
-  let news = false;
-  let wake: (() => void) | undefined;
-
-  function begin(): void {
-    try {
-      watcher = watch(folder, (_, file) => {
-        if (file !== null && !isOurs(file)) return;
-        news = true;
-        wake?.();
-      });
-      // The folder is gone, or watching ended: polling goes on, and watching begins again when it can.
-      watcher.on('error', end);
-    } catch {
-      watcher = undefined;
+/** Resolves after `ms`, or when `signal` aborts. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+    function done(): void {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
     }
-  }
-
-  function end(): void {
-    watcher?.close();
-    watcher = undefined;
-  }
-
-  return {
-    async changed(signal, ms) {
-      if (watcher === undefined) begin();
-      if (!news && !signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(done, ms);
-          function done(): void {
-            clearTimeout(timer);
-            signal.removeEventListener('abort', done);
-            wake = undefined;
-            resolve();
-          }
-          wake = done;
-          signal.addEventListener('abort', done, { once: true });
-        });
-      }
-      news = false;
-    },
-    close: end,
-  };
+  });
 }

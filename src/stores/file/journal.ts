@@ -12,8 +12,7 @@ import type { Entry, JsonValue } from '../../records/message.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { isSpending, type Spending, type Spent } from '../../records/spending.js';
 import { itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
-import { decodeJson, isEntry } from '../codecs/entry-codec.js';
-import { emptyLedger, foldBudget, isBudgetLine, type BudgetLedger, type BudgetLine } from './budget-ledger.js';
+import { decodeJson, isEntry } from '../codecs.js';
 import type { Applied, Commitment, EffectClaim, Reservation, WriteBatch } from '../store.js';
 
 /** A batch of writes (store.ts, WriteBatch) without what was there already, folded in the order of these fields. */
@@ -34,6 +33,14 @@ interface Moved {
   readonly move: number;
 }
 
+/** Of a collection that changes with calls of models: all of it counts, or nothing where a record was another by then. */
+export interface RecordsLine {
+  readonly v: 1;
+  readonly kind: 'records';
+  readonly collection: string;
+  readonly changes: readonly (readonly [id: string, before: string, after: string])[];
+}
+
 export type JournalLine =
   | Written
   | Moved
@@ -47,13 +54,9 @@ export type JournalLine =
       readonly spent?: Spending;
       readonly items?: readonly ItemRecord[];
     }
-  | { readonly v: 1; readonly kind: 'items'; readonly items: readonly ItemRecord[] }
-  /** They do not come back. */
-  | { readonly v: 1; readonly kind: 'items-removed'; readonly ids: readonly string[] }
-  | { readonly v: 1; readonly kind: 'cited'; readonly id: string; readonly citation: string }
-  /** Of a fenced effect, or of what has no result of its own. */
-  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending }
-  | BudgetLine;
+  | RecordsLine
+  /** Of a fenced effect, or of what has no result. */
+  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending };
 
 export interface JournalIndex {
   /** In the order in which they were written, not of slots. */
@@ -64,12 +67,8 @@ export interface JournalIndex {
   /** Attempts at effects that are neither committed nor fenced, in their order; `hash` is of the first one's request. */
   readonly reserved: Map<string, { readonly hash: string; readonly attempts: string[] }>;
   readonly paid: Set<string>;
-  /** Of the budget that it shares with those that work for it. */
-  readonly budget: BudgetLedger;
-  /** By id; undefined for one that was removed. */
-  readonly items: Map<string, ItemRecord | undefined>;
-  /** By call. */
-  readonly cited: Map<string, string>;
+  /** By name of a collection, and id. */
+  readonly records: Map<string, Map<string, string>>;
   /** Slots, in the order of their archiving; also of entries that are not there yet. */
   readonly archived: Set<number>;
   /** The highest one of `archived` and `restored` lines; -1 before the first. */
@@ -97,9 +96,7 @@ export function emptyIndex(): JournalIndex {
     fenced: new Set(),
     reserved: new Map(),
     paid: new Set(),
-    budget: emptyLedger(),
-    items: new Map(),
-    cited: new Map(),
+    records: new Map(),
     archived: new Set(),
     move: -1,
     last: 0,
@@ -154,17 +151,8 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved>): re
     case 'paid':
       index.paid.add(line.id);
       return NO_ENTRIES;
-    case 'items':
-      putItems(index, line.items);
-      return NO_ENTRIES;
-    case 'items-removed':
-      for (const id of line.ids) index.items.set(id, undefined);
-      return NO_ENTRIES;
-    case 'cited':
-      if (!index.cited.has(line.id)) index.cited.set(line.id, line.citation);
-      return NO_ENTRIES;
-    case 'budget':
-      foldBudget(index.budget, line);
+    case 'records':
+      foldRecords(index, line);
       return NO_ENTRIES;
     default:
       return line satisfies never;
@@ -172,7 +160,7 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved>): re
 }
 
 function foldWritten(index: JournalIndex, { recorded = [], fenced = [], appended = [], reserved }: Written): readonly Entry[] {
-  const messages = recorded.flatMap((entry) => (duplicateOf(index, entry) ? [] : put(index, [entry])));
+  const messages = recorded.flatMap((entry) => (findDuplicate(index, entry) ? [] : put(index, [entry])));
   for (const id of fenced) {
     if (index.committed.has(id)) continue;
     index.fenced.add(id);
@@ -199,11 +187,11 @@ export function spentIn(text: string): Spent | undefined {
 }
 
 /** The line that a batch comes to; undefined when all of it is there. */
-export function lineOf(index: JournalIndex, { record = [], fence = [], append = [], reserve: wanted }: WriteBatch): Written | undefined {
-  const recorded = record.filter((entry) => !index.entries.has(entry.slot) && !duplicateOf(index, entry));
+export function toLine(index: JournalIndex, { record = [], fence = [], append = [], reserve: wanted }: WriteBatch): Written | undefined {
+  const recorded = record.filter((entry) => !index.entries.has(entry.slot) && !findDuplicate(index, entry));
   const fenced = fence.filter((id) => !index.committed.has(id) && !index.fenced.has(id));
   const appended = append.filter(({ slot }) => !index.entries.has(slot));
-  const attempted = wanted && reservationOf(index, wanted.claim, wanted.attempt) === undefined;
+  const attempted = wanted && findReservation(index, wanted.claim, wanted.attempt) === undefined;
   if (recorded.length + fenced.length + appended.length === 0 && !attempted) return undefined;
   return {
     v: 1,
@@ -216,23 +204,23 @@ export function lineOf(index: JournalIndex, { record = [], fence = [], append = 
 }
 
 /** What a batch has come to, by the index that has its line. */
-export function outcomeOf(index: JournalIndex, { record = [], fence = [], reserve: wanted }: WriteBatch): Applied {
+export function toOutcome(index: JournalIndex, { record = [], fence = [], reserve: wanted }: WriteBatch): Applied {
   return {
     recorded: record.map((entry) => {
-      const duplicate = duplicateOf(index, entry);
+      const duplicate = findDuplicate(index, entry);
       return duplicate ? { duplicate } : {};
     }),
     fenced: fence.map((id) => {
       const committed = index.committed.get(id);
       return committed ? { id, status: 'committed', result: committed.result } : { id, status: 'fenced' };
     }),
-    ...(wanted && { reservation: reservationOf(index, wanted.claim, wanted.attempt) ?? { status: 'conflict' } }),
+    ...(wanted && { reservation: findReservation(index, wanted.claim, wanted.attempt) ?? { status: 'conflict' } }),
   };
 }
 
 /** Undefined while this attempt has reserved nothing and could. */
-function reservationOf(index: JournalIndex, claim: EffectClaim, attempt: string): Reservation | undefined {
-  const settled = settlementOf(index, claim);
+function findReservation(index: JournalIndex, claim: EffectClaim, attempt: string): Reservation | undefined {
+  const settled = findSettlement(index, claim);
   const reserved = index.reserved.get(claim.id);
   if (settled || !reserved) return settled;
   if (reserved.hash !== claim.hash) return { status: 'conflict' };
@@ -241,7 +229,7 @@ function reservationOf(index: JournalIndex, claim: EffectClaim, attempt: string)
 }
 
 /** How an effect ended; undefined while nothing is settled. */
-export function settlementOf(index: JournalIndex, { id, hash }: EffectClaim): Commitment | undefined {
+export function findSettlement(index: JournalIndex, { id, hash }: EffectClaim): Commitment | undefined {
   if (index.fenced.has(id)) return { status: 'fenced' };
   const committed = index.committed.get(id);
   if (!committed) return undefined;
@@ -249,11 +237,27 @@ export function settlementOf(index: JournalIndex, { id, hash }: EffectClaim): Co
 }
 
 function putItems(index: JournalIndex, items: readonly ItemRecord[]): void {
-  for (const item of items) if (!index.items.has(item.id)) index.items.set(item.id, item);
+  const records = recordsIn(index, 'items');
+  for (const item of items) if (!records.has(item.id)) records.set(item.id, JSON.stringify(item));
+}
+
+function foldRecords(index: JournalIndex, line: RecordsLine): void {
+  const records = recordsIn(index, line.collection);
+  if (line.changes.some(([id, before, after]) => ![before, after].includes(records.get(id) ?? ''))) return;
+  for (const [id, , after] of line.changes) {
+    if (after === '') records.delete(id);
+    else records.set(id, after);
+  }
+}
+
+export function recordsIn({ records }: JournalIndex, collection: string): Map<string, string> {
+  const found = records.get(collection) ?? new Map<string, string>();
+  records.set(collection, found);
+  return found;
 }
 
 /** The first message with this entry's id, if it is in another slot or turn. */
-function duplicateOf(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
+function findDuplicate(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
   const first = entry.messageId === undefined ? undefined : index.messages.get(entry.messageId);
   return first === undefined || (first.slot === entry.slot && first.turn === entry.turn) ? undefined : first;
 }
@@ -297,16 +301,12 @@ function hasItsFields(line: { readonly [field: string]: unknown }): boolean {
         areEntries(line.entries) &&
         areItems(line.items ?? [])
       );
-    case 'items':
-      return areItems(line.items);
-    case 'items-removed':
-      return isTexts(line.ids);
-    case 'cited':
-      return typeof line.id === 'string' && typeof line.citation === 'string';
+    case 'records':
+      return (
+        typeof line.collection === 'string' && Array.isArray(line.changes) && line.changes.every((one) => isTexts(one) && one.length === 3)
+      );
     case 'paid':
       return typeof line.id === 'string';
-    case 'budget':
-      return isBudgetLine(line);
     case 'archived':
     case 'restored':
       return Number.isSafeInteger(line.move) && Array.isArray(line.slots) && line.slots.every(isRange);

@@ -7,8 +7,12 @@
  *   on its own. (test: test/stores/file/file.test.ts)
  * @rule file/replaced-file-read-again: A file that was replaced or cut is read again from its start. (test: test/stores/file/file.test.ts)
  */
-import { open, type FileHandle } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
+import { open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isForeign, unlessAbsent } from './errors.js';
+import { createTurns } from './lock.js';
 
 /** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
 export interface Reading {
@@ -66,4 +70,107 @@ async function readLines(file: FileHandle, start: number, take: (line: string) =
 function indexOfNewline(buffer: Buffer, from: number, until: number): number {
   const at = buffer.indexOf(0x0a, from);
   return at < until ? at : -1;
+}
+
+/** A file of lines, remembered as what its lines come to. Many may read it; who writes has a lock of the caller's. */
+export interface FoldedLines<State> {
+  /** Fresh, also when another process has written. `skipped` counts unreadable lines; 1 for something else in the file's place. */
+  read(): Promise<{ readonly state: State; readonly skipped: number }>;
+  /** On the disk once it resolves. To be called after `read`, which shows whether a torn line is to be ended. */
+  append(...lines: readonly string[]): Promise<void>;
+  /** Writes anew what `change` makes of each line. */
+  rewrite(change: (line: string) => string): Promise<void>;
+}
+
+export interface Folding<State> {
+  readonly path: string;
+  readonly empty: () => State;
+  /** False for a line that it cannot read. */
+  readonly fold: (state: State, line: string) => boolean;
+}
+
+export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedLines<State> {
+  const inTurn = createTurns();
+  let state = empty();
+  let skipped = 0;
+  let reading = UNREAD;
+
+  const forget = (): void => {
+    state = empty();
+    skipped = 0;
+  };
+  const take = (line: string): void => {
+    if (!fold(state, line)) skipped += 1;
+  };
+
+  return {
+    read: () =>
+      inTurn(async () => {
+        try {
+          reading = await readNewLines(path, reading, take, forget);
+          return { state, skipped };
+        } catch (error) {
+          forget();
+          reading = UNREAD;
+          if (isForeign(error)) return { state, skipped: 1 };
+          throw error;
+        }
+      }),
+
+    append: (...lines) =>
+      inTurn(async () => {
+        const torn = reading.size > reading.end;
+        const file = await open(path, 'a');
+        try {
+          await file.appendFile((torn ? '\n' : '') + lines.map((line) => `${line}\n`).join(''));
+          await file.datasync();
+        } finally {
+          await file.close();
+        }
+      }),
+
+    rewrite: (change) =>
+      inTurn(async () => {
+        const before = (await unlessAbsent(readFile(path, 'utf8'))) ?? '';
+        const after = before
+          .split('\n')
+          .map((line) => (line === '' ? '' : change(line)))
+          .join('\n');
+        if (after !== before) await replaceFile(path, after);
+      }),
+  };
+}
+
+/** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, whatever the umask. */
+export async function replaceFile(path: string, content: string | Buffer, mode?: number): Promise<void> {
+  const beside = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(beside, 'wx');
+    try {
+      await file.writeFile(content);
+      if (mode !== undefined) await file.chmod(mode);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(beside, path);
+  } catch (error) {
+    await unlink(beside).catch(() => undefined);
+    throw error;
+  }
+  await syncFolder(dirname(path));
+}
+
+/** Gone from the disk once it resolves. */
+export async function removeFile(path: string): Promise<void> {
+  if (await unlessAbsent(unlink(path).then(() => true))) await syncFolder(dirname(path));
+}
+
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
 }

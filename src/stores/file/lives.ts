@@ -1,11 +1,16 @@
-/** The lives of a conversation as files have them: each is a folder. */
-import { readdir, rm, rmdir } from 'node:fs/promises';
+/** Which lives there are in files, each a folder: of a conversation and of a scope, what was written and paid in them, and the index of a scope. */
+import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isAbsent, isForeign, toUnavailable } from './errors.js';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Spent } from '../../records/spending.js';
+import { describeErrors, isAbsent, isForeign, toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
-import { conversationDir, conversationsDir, toFileName } from './paths.js';
+import { spentIn } from './journal.js';
+import { readNewLines, replaceFile, UNREAD } from './lines.js';
+import { conversationDir, conversationsDir, scopeDir, toFileName } from './paths.js';
 import type { LifeStorage } from '../collections/lives.js';
-import type { ConversationKey } from '../store.js';
+import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Scopes, Spendings } from '../store.js';
 import { errorCode } from '../../platform/errors.js';
 
 export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'forget'>): Omit<LifeStorage, 'archiveShared'> {
@@ -53,6 +58,216 @@ export async function namesIn(folder: string): Promise<string[]> {
     return (await readdir(folder)).sort();
   } catch (error) {
     if (isAbsent(error) || isForeign(error)) return [];
-    throw toUnavailable('look for lives', folder, error);
+    throw toUnavailable('look what is there', folder, error);
+  }
+}
+
+/** What was paid for, over all conversations: from their journals, line by line. */
+export function createFileSpendings(dir: string): Spendings {
+  return {
+    async *all() {
+      for (const journal of await journals(dir)) yield* await readSpent(journal);
+    },
+  };
+}
+
+async function journals(dir: string): Promise<string[]> {
+  const found: string[] = [];
+  const agents = join(dir, 'agents');
+  for (const scope of await namesIn(agents)) {
+    const conversations = join(agents, scope, 'conversations');
+    for (const conversation of await namesIn(conversations)) {
+      const lives = join(conversations, conversation);
+      for (const life of await namesIn(lives)) found.push(join(lives, life, 'journal.jsonl'));
+    }
+  }
+  return found;
+}
+
+/** Once per id, as the journal's index has it (file/first-line-wins). */
+async function readSpent(journal: string): Promise<Iterable<Spent>> {
+  const found = new Map<string, Spent>();
+  const take = (line: string): void => {
+    const spent = spentIn(line);
+    if (spent && !found.has(spent.id)) found.set(spent.id, spent);
+  };
+  try {
+    await readNewLines(journal, UNREAD, take, () => undefined);
+  } catch (error) {
+    if (!isForeign(error)) throw toUnavailable('read what was spent', journal, error);
+  }
+  return found.values();
+}
+
+const PART = /^search-index\.([\w-]+)\.bin$/;
+const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', 'vectors.jsonl'];
+const OF_SCOPE = /^(?:MEMORY\.md|HISTORY.*\.md|semantic\.jsonl|forgotten\.jsonl)$/;
+const ABSENT = '-';
+/** Conversations that are looked at before others of this process have their turn. To wait for each of so many small looks costs more than they do. */
+const AT_ONCE = 32;
+
+export function createFileScopes(dir: string): Scopes {
+  const partPath = (key: ScopeKey, part: string): string => join(scopeDir(dir, key), `search-index.${part}.bin`);
+  return {
+    marks: (key, since) =>
+      describeErrors(scopeDir(dir, key), `look what was written in ${key.scope}`, async () => {
+        const folder = scopeDir(dir, key);
+        // Before the lives (stores/note-after-write).
+        const { cursor, lives: changed } = changesSince(dir, key, since);
+        const names = (await namesIn(folder)).filter((name) => OF_SCOPE.test(name));
+        return {
+          documents: names.map((name) => readMark(join(folder, name))).join(' '),
+          lives: changed === undefined ? await livesIn(dir, key) : await findLives(dir, key, changed),
+          ...(changed && { changed }),
+          cursor,
+        };
+      }),
+
+    async indexParts(key) {
+      return (await namesIn(scopeDir(dir, key))).flatMap((name) => PART.exec(name)?.[1] ?? []);
+    },
+
+    readIndex: (key, part) =>
+      describeErrors(partPath(key, part), `read the index of ${key.scope}`, () =>
+        readFile(partPath(key, part)).catch((error: unknown) => {
+          if (isAbsent(error) || isForeign(error)) return undefined;
+          throw error;
+        }),
+      ),
+
+    writeIndex: (key, part, bytes) =>
+      describeErrors(partPath(key, part), `write the index of ${key.scope}`, async () => {
+        await mkdir(scopeDir(dir, key), { recursive: true });
+        await replaceFile(partPath(key, part), Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      }),
+
+    removeIndex: (key, parts) =>
+      describeErrors(scopeDir(dir, key), `remove the index of ${key.scope}`, async () => {
+        await Promise.all(parts.map((part) => rm(partPath(key, part), { force: true })));
+      }),
+  };
+}
+
+async function findLives(dir: string, key: ScopeKey, names: readonly LifeName[]): Promise<MarkedLife[]> {
+  const keys = new Map(names.map(({ conversation, life }) => [JSON.stringify([conversation, life]), { ...key, conversation, life }]));
+  const found: MarkedLife[] = [];
+  for (const [i, of] of [...keys.values()].entries()) {
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
+    const mark = readLifeMark(conversationDir(dir, of));
+    if (mark !== undefined) found.push({ key: of, mark });
+  }
+  return found;
+}
+
+/** Undefined where there are no entries. */
+function readLifeMark(folder: string): string | undefined {
+  const marks = OF_LIFE.map((name) => readMark(join(folder, name)));
+  return marks[0] === ABSENT ? undefined : marks.join(' ');
+}
+
+async function livesIn(dir: string, key: ScopeKey): Promise<MarkedLife[]> {
+  const folder = conversationsDir(dir, key);
+  const conversations = (await namesIn(folder)).filter(isReadable);
+  const found: MarkedLife[] = [];
+  for (const [i, conversation] of conversations.entries()) {
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
+    for (const life of unlessGone(() => readdirSync(join(folder, conversation)), []).filter(isReadable)) {
+      const mark = readLifeMark(join(folder, conversation, life));
+      if (mark === undefined) continue;
+      found.push({ key: { ...key, conversation: decodeURIComponent(conversation), life: decodeURIComponent(life) }, mark });
+    }
+  }
+  return found;
+}
+
+/** A long name ends in a hash, which no id can be read from; others are somebody else's. */
+function isReadable(name: string): boolean {
+  return !name.includes('~') && !/%(?![\dA-F]{2})/.test(name);
+}
+
+function readMark(file: string): string {
+  const stat = unlessGone(() => statSync(file, { throwIfNoEntry: false }), undefined);
+  return stat === undefined ? ABSENT : `${stat.size}@${stat.mtimeMs}`;
+}
+
+function unlessGone<T>(look: () => T, otherwise: T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (isAbsent(error) || isForeign(error)) return otherwise;
+    throw error;
+  }
+}
+
+/**
+ * Notes of which lives of a scope were written to (life-writes.ts): a file of lines, one for each write, that begins anew when it is long.
+ * Who has read it up to some place reads on from there; where it is another file by now, all lives are looked at. The file is opened for each
+ * note, after the write, so that a reader that finds the file gone sees the write of a note in it.
+ */
+const NAME = 'changes.log';
+const MAX_BYTES = 1024 * 1024;
+
+/** Never throws: if a note cannot be written, the file goes, and a search looks at all lives (stores/lost-notes-cost-a-look). */
+export function noteChange(dir: string, key: ConversationKey): void {
+  const path = join(scopeDir(dir, key), NAME);
+  try {
+    const file = openSync(path, 'a');
+    try {
+      writeSync(file, `${JSON.stringify([key.conversation, key.life])}\n`);
+      if (fstatSync(file).size > MAX_BYTES) unlinkSync(path);
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (!isAbsent(error)) remove(path);
+  }
+}
+
+interface Changes {
+  /** Where to read on; '' where there are no notes. */
+  readonly cursor: string;
+  /** Undefined: not known. */
+  readonly lives: readonly LifeName[] | undefined;
+}
+
+function changesSince(dir: string, key: ScopeKey, since: string | undefined): Changes {
+  const path = join(scopeDir(dir, key), NAME);
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const { ino, birthtimeMs, size } = fstatSync(file);
+      // A number of a file is used again.
+      const name = `${ino}.${birthtimeMs}`;
+      const [before, from = '0'] = since?.split('@') ?? [];
+      const begin = before === name ? Number(from) : NaN;
+      if (!(begin <= size)) return { cursor: `${name}@${size}`, lives: undefined };
+      const bytes = Buffer.alloc(size - begin);
+      const read = readSync(file, bytes, 0, bytes.length, begin);
+      const end = bytes.subarray(0, read).lastIndexOf(0x0a) + 1;
+      const lines = bytes.toString('utf8', 0, end).split('\n');
+      return { cursor: `${name}@${begin + end}`, lives: lines.flatMap((line) => readLife(line) ?? []) };
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (isAbsent(error) || isForeign(error)) return { cursor: '', lives: undefined };
+    throw error;
+  }
+}
+
+function readLife(line: string): LifeName | undefined {
+  try {
+    const [conversation, life] = JSON.parse(line) as unknown[];
+    return typeof conversation === 'string' && typeof life === 'string' ? { conversation, life } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function remove(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone, or the disk is: then the writes themselves fail.
   }
 }

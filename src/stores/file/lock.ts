@@ -4,11 +4,11 @@
  * file system has no hard links or the card is elsewhere, a symbolic link whose target is the name. A hard link needs no inode and
  * is several times cheaper.
  *
- * - A lock is held for one write, milliseconds; two workers take turns.
+ * - A lock lasts for one write, milliseconds; two workers take turns.
  * - A fresh lock of another host is refused: files on a network drive give no promise that ours would hold.
- * - It only keeps order. Should two ever hold it (a process stopped for 10 s and woken), the journal's own order decides.
+ * - It only keeps order. Should two ever have it (a process stopped for 10 s and woken), the order of the journal decides.
  *
- * @rule file/stale-lock-taken-over: A lock is stale if its holder is dead, was of an earlier boot, or has held it (with a card: has taken
+ * @rule file/stale-lock-taken-over: A lock is stale if its holder is dead, was of an earlier boot, or has had it (with a card: has taken
  *   no lock at all) for 10 s. A stale one is taken over at once. (test: test/stores/file/file.test.ts)
  */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../../platform/processes.js';
-import type { FileCalls } from './calls.js';
+import type { FileCalls } from './handles.js';
 import { isAbsent } from './errors.js';
 import { StoreUnavailable } from '../store.js';
 import { errorCode } from '../../platform/errors.js';
@@ -42,7 +42,7 @@ export const withLock: WithLock = (path, work) => holding(path, work, { tryLink:
 
 export interface Locks {
   readonly withLock: WithLock;
-  /** Takes the card away; a lock that is asked for afterwards brings it back. */
+  /** Takes the card away; a lock that is taken afterwards brings it back. */
   close(): void;
 }
 
@@ -115,7 +115,7 @@ async function holding<T>(path: string, work: () => Promise<T>, { tryLink, unlin
   try {
     return await work();
   } finally {
-    // Only our own: held that long, it may have been taken over (file/stale-lock-taken-over).
+    // Only ours: after that long, it may have been taken over (file/stale-lock-taken-over).
     if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === selfText()) await removeIfThere(path, remove);
   }
 }
@@ -157,7 +157,7 @@ async function create(path: string): Promise<boolean> {
   }
 }
 
-/** Two may find the same stale lock: the second must not remove the first one's new lock, so removing has a lock of its own. */
+/** Two may find the same stale lock: the second must not remove the first one's new lock, so removing has another lock. */
 async function takeOver(path: string, stale: string): Promise<void> {
   const guard = `${path}.takeover`;
   if (!(await create(guard))) {

@@ -14,11 +14,11 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { MemoryChange, MemoryText } from '../../records/memory/documents.js';
 import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
-import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs/document-codec.js';
-import { readDocument, replaceDocument, type DocumentFolder, type FolderOf, type Changes } from './document.js';
-import { describeErrors, isAbsent } from './errors.js';
-import { foldLines, type FoldedLines } from './folded-lines.js';
-import { replaceFile } from './lists.js';
+import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs.js';
+import { readDocument, replaceDocument, type DocumentFolder, type FindFolder, type Changes } from './document.js';
+import { describeErrors, unlessAbsent } from './errors.js';
+import { foldLines, type FoldedLines } from './lines.js';
+import { replaceFile } from './lines.js';
 import { MAX_MEMORY, type Documents } from '../store.js';
 
 export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), change: changeSchema });
@@ -47,15 +47,15 @@ export function foldChanges(path: string): FoldedLines<Changes> {
   });
 }
 
-export function createFileMemoryText(folderOf: FolderOf): Pick<Documents, 'memory' | 'memoryText' | 'changes' | 'writeMemory'> {
+export function createFileMemoryText(findFolder: FindFolder): Pick<Documents, 'memory' | 'memoryText' | 'changes' | 'writeMemory'> {
   return {
     memory: (key) => {
-      const folder = folderOf(key);
+      const folder = findFolder(key);
       return describeErrors(memoryPath(folder), `read the MEMORY.md of ${key.scope}`, () => readMemory(folder));
     },
 
     memoryText: (key, version) => {
-      const folder = folderOf(key);
+      const folder = findFolder(key);
       return describeErrors(folder.dir, `read version ${version} of the MEMORY.md of ${key.scope}`, async () => {
         if (version === NO_MEMORY_VERSION) return '';
         const { state } = await folder.changes.read();
@@ -64,7 +64,7 @@ export function createFileMemoryText(folderOf: FolderOf): Pick<Documents, 'memor
     },
 
     changes: (key) => {
-      const folder = folderOf(key);
+      const folder = findFolder(key);
       return describeErrors(folder.dir, `read the changes of the MEMORY.md of ${key.scope}`, async () => {
         const { state, skipped } = await folder.changes.read();
         return { changes: [...state.done], skipped };
@@ -73,7 +73,7 @@ export function createFileMemoryText(folderOf: FolderOf): Pick<Documents, 'memor
 
     async writeMemory(key, { text, ...write }) {
       refuseLongMemory(key.scope, text);
-      const folder = folderOf(key);
+      const folder = findFolder(key);
       const change = { ...write, version: memoryVersion(text) };
       return describeErrors(memoryPath(folder), `write the MEMORY.md of ${key.scope}`, () =>
         folder.locked(async () => {
@@ -98,10 +98,10 @@ export function versionPath(folder: DocumentFolder, version: string): string {
   return join(folder.dir, 'memory-versions', `${version}.md`);
 }
 
-/** Cheap while nothing changes, as it is asked on every turn: one `stat`. */
+/** Cheap while nothing changes, as each turn reads it: one `stat`. */
 async function readMemory(folder: DocumentFolder): Promise<MemoryText> {
   // Taken before reading: a change made meanwhile shows as another stamp next time.
-  const { stamp, changedAt } = await stampOf(memoryPath(folder));
+  const { stamp, changedAt } = await readStamp(memoryPath(folder));
   if (folder.seen?.stamp === stamp) return folder.seen.memory;
   const { text, version } = await readText(folder);
   const isKnown = version === lastVersion((await folder.changes.read()).state);
@@ -111,7 +111,7 @@ async function readMemory(folder: DocumentFolder): Promise<MemoryText> {
 }
 
 /**
- * Under the lock: MEMORY.md as it is, after the journal has said how it came to be so (file/memory-replaced-in-one-step,
+ * Under the lock: MEMORY.md as it is, after the journal has how it came to be so (file/memory-replaced-in-one-step,
  * file/edit-becomes-a-change).
  */
 export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
@@ -155,10 +155,7 @@ async function keepVersion(folder: DocumentFolder, version: string, text: string
 }
 
 async function readVersion(folder: DocumentFolder, version: string): Promise<string | undefined> {
-  return readFile(versionPath(folder, version), 'utf8').catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  return unlessAbsent(readFile(versionPath(folder, version), 'utf8'));
 }
 
 function lastVersion({ done }: Changes): string {
@@ -169,11 +166,8 @@ function memoryPath(folder: DocumentFolder): string {
   return join(folder.dir, 'MEMORY.md');
 }
 
-async function stampOf(path: string): Promise<{ readonly stamp: string; readonly changedAt: number }> {
-  const found = await lstat(path, { bigint: true }).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+async function readStamp(path: string): Promise<{ readonly stamp: string; readonly changedAt: number }> {
+  const found = await unlessAbsent(lstat(path, { bigint: true }));
   if (!found) return { stamp: 'absent', changedAt: 0 };
   return { stamp: [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':'), changedAt: Number(found.ctimeMs) };
 }

@@ -1,7 +1,7 @@
 /** Where the files of a conversation lie: `<dir>/agents/<scope>/conversations/<conversation>/<life>/`. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { ConversationKey, ScopeKey } from '../store.js';
+import type { ConversationKey, ScopeKey, UploadOwner } from '../store.js';
 
 const MAX_LENGTH = 160;
 const PLAIN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
@@ -16,6 +16,10 @@ export function conversationsDir(dir: string, { scope }: Pick<ScopeKey, 'scope'>
 
 export function conversationDir(dir: string, key: ConversationKey): string {
   return join(conversationsDir(dir, key), toFileName(key.conversation), toFileName(key.life));
+}
+
+export function uploadsDir(dir: string, { namespace, tenant }: UploadOwner): string {
+  return join(dir, 'uploads', toFileName(namespace), toFileName(tenant));
 }
 
 /**

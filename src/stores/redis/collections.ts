@@ -1,79 +1,115 @@
 /** Small collections as Redis hashes: id -> record. Keys: keys.ts. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { decodeJson } from '../codecs/entry-codec.js';
-import { deletedKeyOf, keyOf, pinsKeyOf, scopeKeyOf } from './keys.js';
-import type { RedisLink } from './link.js';
-import type { Collection, OpenCollection, Place, RecordCodec } from '../collections/collection.js';
+import { deletedKey, lifeKey, pinsKey, scopeKey, uploadKey } from './keys.js';
+import type { RedisLink, ScriptedRedis } from './link.js';
+import { decideTexts, parseTexts, type Collection, type OpenCollection, type Place, type RecordCodec } from '../collections/collection.js';
 
 /** Each time another writer was quicker. */
 const MAX_ATTEMPTS = 50;
+/** Collections on the way of each model call: what this process saw there last is decided by first, which saves a look. */
+const REMEMBERED: readonly Place['name'][] = ['budget'];
+const MAX_REMEMBERED = 256;
+
+/** As bytes: what somebody else wrote there is compared, and may be no UTF-8. */
+type Texts = ReadonlyMap<string, Buffer>;
 
 export function createRedisCollections(link: RedisLink): OpenCollection {
-  return <Item extends object>(place: Place, { idOf, encode, decode }: RecordCodec<Item>): Collection<Item> => {
-    const where = keyOfPlace(place);
-    const parse = (fields: Readonly<Record<string, string | Buffer>>): [id: string, item: Item | undefined][] =>
-      Object.entries(fields).map(([id, text]) => {
-        const item = decode(text.toString());
-        return [id, item !== undefined && idOf(item) === id ? item : undefined];
-      });
+  const remembered = new Map<string, Texts>();
+  const remember = (where: string, texts: Texts): void => {
+    remembered.delete(where);
+    remembered.set(where, texts);
+    for (const oldest of remembered.keys()) if (remembered.size > MAX_REMEMBERED) remembered.delete(oldest);
+  };
+  /** Changes of one process take turns: otherwise each of many at once would see the others come first, again and again. */
+  const turns = new Map<string, Promise<void>>();
+  const inTurn = (where: string, work: () => Promise<void>): Promise<void> => {
+    const turn = (turns.get(where) ?? Promise.resolve()).then(work, work);
+    turns.set(where, turn);
+    const leave = (): void => void (turns.get(where) === turn && turns.delete(where));
+    turn.then(leave, leave);
+    return turn;
+  };
+  return <Item extends object>(place: Place, codec: RecordCodec<Item>): Collection<Item> => {
+    const where = toKey(place);
+    const isRemembered = REMEMBERED.includes(place.name);
+    const replace = (redis: ScriptedRedis, changes: readonly (string | Buffer)[]): Promise<number> =>
+      place.name === 'items' || place.name === 'budget'
+        ? redis.perduraChangeLife(where, deletedKey(place.key), ...changes)
+        : redis.perduraChange(where, ...changes);
 
     return {
-      async read(attempt, foreign = 'skip') {
+      async read(attempt, foreign = 'skip', ids) {
         const ask = foreign === 'skip' ? link.askUnlessForeign : link.ask;
-        const fields = await ask(attempt, (redis) => redis.hgetall(where));
-        if (fields === undefined) return { items: [], skipped: 1 };
-        const records = parse(fields);
-        const items = records.flatMap(([, item]) => item ?? []);
-        return { items, skipped: records.length - items.length };
+        const texts = await ask(attempt, (redis) => look(redis, where, ids));
+        if (texts === undefined) return { items: [], skipped: 1 };
+        const { items, taken } = parseTexts(codec, texts);
+        return { items, skipped: taken.length };
       },
 
-      async change(attempt, decide) {
-        for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
-          // As bytes: what somebody else wrote there is compared, and may be no UTF-8.
-          const fields = await link.ask(attempt, (redis) => redis.hgetallBuffer(where));
-          const texts = new Map(Object.entries(fields));
-          const records = parse(fields);
-          const before = records.flatMap(([, item]) => item ?? []);
-          const taken = records.flatMap(([id, item]) => (item === undefined ? [id] : []));
-          const after = await decide(before, taken);
-          if (after === undefined) return;
-          const known = new Set(before);
-          const ids = new Set(after.map(idOf));
-          const changes = [
-            ...after
-              .filter((item) => !known.has(item) && !isNewer(texts.get(idOf(item))))
-              .flatMap((item) => [idOf(item), texts.get(idOf(item)) ?? '', encode(item)]),
-            ...before.filter((item) => !ids.has(idOf(item))).flatMap((item) => [idOf(item), texts.get(idOf(item)) ?? '', '']),
-          ];
-          if (changes.length === 0) return;
-          if ((await link.ask(attempt, (redis) => redis.perduraChange(where, ...changes))) === 1) return;
-          await delay(Math.random() * 5 * attempts);
-        }
-        throw link.unavailable(attempt, new Error('others write there all the time'));
-      },
+      change: (attempt, decide, ids) =>
+        inTurn(where, async () => {
+          let seen = remembered.get(where);
+          for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
+            const isFresh = seen === undefined;
+            const before: Texts = seen ?? (await link.ask(attempt, (redis) => look(redis, where, ids)));
+            if (isFresh && isRemembered) remember(where, before);
+            seen = undefined;
+            const changes = await decideTexts(codec, before, decide);
+            if (changes.length === 0 && isFresh) return;
+            // There is nothing to do by what was seen last: only the store itself says so.
+            if (changes.length === 0) continue;
+            if ((await link.ask(attempt, (redis) => replace(redis, changes.flat()))) === 1) {
+              const after = withChanges(before, changes);
+              if (isRemembered) remember(where, after);
+              const { expiresAt } = codec;
+              const times = expiresAt ? parseTexts(codec, after).items.map(expiresAt) : [];
+              if (times.length > 0) await link.ask(attempt, (redis) => redis.pexpireat(where, Math.max(...times)));
+              return;
+            }
+            await delay(Math.random() * 5 * attempts);
+          }
+          throw link.unavailable(attempt, new Error('others write there all the time'));
+        }),
     };
   };
 }
 
-/** What a newer program wrote stays. */
-function isNewer(text: Buffer | undefined): boolean {
-  const value = decodeJson(text?.toString());
-  return typeof value === 'object' && value !== null && 'v' in value && typeof value.v === 'number' && value.v > 1;
+/** All, or those of `ids`. */
+async function look(redis: ScriptedRedis, where: string, ids: readonly string[] | undefined): Promise<Texts> {
+  if (ids === undefined) return new Map(Object.entries(await redis.hgetallBuffer(where)));
+  const texts = ids.length === 0 ? [] : await redis.hmgetBuffer(where, ...ids);
+  return new Map(ids.flatMap((id, i) => (texts[i] ? [[id, texts[i]] as const] : [])));
 }
 
-function keyOfPlace(place: Place): string {
+function withChanges(texts: Texts, changes: readonly (readonly [id: string, before: Buffer | '', after: string])[]): Texts {
+  const after = new Map(texts);
+  for (const [id, , text] of changes) {
+    if (text === '') after.delete(id);
+    else after.set(id, Buffer.from(text));
+  }
+  return after;
+}
+
+function toKey(place: Place): string {
   switch (place.name) {
     case 'episodes':
     case 'lineage':
     case 'cuts':
     case 'forks':
     case 'turn-ends':
-      return keyOf(place.key, place.name);
+    case 'budget':
+    case 'items':
+    case 'vectors':
+      return lifeKey(place.key, place.name);
     case 'deleted':
-      return deletedKeyOf(place.key);
+      return deletedKey(place.key);
+    case 'upload':
+      return uploadKey(place.key, 'known', place.key.id);
+    case 'waiting-uploads':
+      return uploadKey(place.key, 'sizes');
     case 'pins':
-      return pinsKeyOf(place.key);
+      return pinsKey(place.key);
     default:
-      return scopeKeyOf(place.key, place.name);
+      return scopeKey(place.key, place.name);
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Entries as this process has read or written them, so that a long conversation is not parsed anew for every call of its model. An
- * entry never changes once it is written; whether it is still there is asked, for that is how a loss is noticed.
+ * entry never changes once it is written; the store tells whether it is still there, for that is how a loss is noticed.
  *
  * The answer to a write holds for the next read, for a second, and over the same connection, as a store that lost something was away.
- * The store's answer is the number of entries. If it is less than the number before and the write's own, some are gone. Bounded by bytes;
+ * The store's answer is the number of entries. If it is less than the number before and those of the write, some are gone. Bounded by bytes;
  * the conversation read longest ago goes first.
  *
  * @rule redis/cached-if-the-store-has-it: The cache answers only with entries that the store has: each read checks it, or a write was just
@@ -51,7 +51,7 @@ export function createEntryCache(mostBytes: number, now: () => number = Date.now
       drop(conversation);
     }
   };
-  const knownOf = (conversation: string): Known => {
+  const findKnown = (conversation: string): Known => {
     const known = conversations.get(conversation) ?? { entries: new Map<number, Entry>(), bytes: 0 };
     conversations.set(conversation, known);
     return known;
@@ -65,7 +65,7 @@ export function createEntryCache(mostBytes: number, now: () => number = Date.now
       return known.entries;
     },
     add(conversation, slot, entry, size) {
-      const known = knownOf(conversation);
+      const known = findKnown(conversation);
       if (known.entries.has(slot)) return;
       known.entries.set(slot, entry);
       known.bytes += size;
@@ -76,7 +76,7 @@ export function createEntryCache(mostBytes: number, now: () => number = Date.now
       const before = conversations.get(conversation)?.count;
       // What was known before the first count may be gone already.
       if (before === undefined || all < before + added) drop(conversation);
-      Object.assign(knownOf(conversation), { count: all, vouchedAt: now() });
+      Object.assign(findKnown(conversation), { count: all, vouchedAt: now() });
     },
     isVouchedFor(conversation) {
       const known = conversations.get(conversation);

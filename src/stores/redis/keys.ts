@@ -2,27 +2,26 @@
  * What Redis holds, and under which keys. Those of a life are
  * `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in one cluster slot. `<what>` is
  *
- *   entries   hash, slot -> entry, as JSON (codecs/entry-codec.ts); field `last` is the highest slot, `move` the
+ *   entries   hash, slot -> entry, as JSON (codecs.ts); field `last` is the highest slot, `move` the
  *             highest number of an archiving or restoring
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `fenced:<id>`
  *   spendings hash, id of an effect or of a failed attempt -> what it cost, as JSON (records/spending.ts)
- *   budget    hash, what the tree has used of its budget: `tokens`, `nano`, the same with `:<life>` of each member, `limit-at`, `max-tokens`,
- *             `max-nano`, `settled:<id>`; `budget-open` has reservations, id -> "tokens nano time" (budget-scripts.ts)
+ *   budget    hash, kind and id -> record of the ledger, as JSON (collections/budgets.ts)
  *   bodies    hash, SHA-256 -> text
- *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
+ *   items     hash, id -> item of the memory channel, as JSON (collections/items.ts); `cited:<call>` -> what stands for its result
  *   archived  set of slots, and of ranges `1-40` of those that another life has
- *   episodes  hash, id -> episode, as JSON (codecs/memory-codec.ts)
+ *   episodes  hash, id -> episode, as JSON (collections/memory.ts)
  *   lineage   hash, `beginning` -> where it begins
  *   cuts      hash, id -> what a rewind has cut
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
- *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (codecs/vector-codec.ts)
+ *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (collections/vectors.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
  *
- *   facts       hash, id -> fact, as JSON (codecs/memory-codec.ts)
+ *   facts       hash, id -> fact, as JSON (collections/memory.ts)
  *   removed-facts
  *               hash, id -> batches of a fact that is gone
  *   memory      hash, `text` and `version` of MEMORY.md, `sum` of what we wrote, `text:<version>`, `id:<write>` -> version
@@ -36,7 +35,7 @@
  *   written-lives
  *               sorted set of those that were written to, by the number of their last write
  *   search-index
- *               set of the parts of the index of all that was said (derived). `search-index:<part>` is a hash, number -> a piece of it,
+ *               set of the parts of the index for search (derived). `search-index:<part>` is a hash, number -> a piece of it,
  *               `pieces` how many; the next one is written beside it
  *
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
@@ -44,8 +43,8 @@
  *
  *   arriving:<uuid> bytes of what is being sent
  *   waiting:<id>    bytes of one that no conversation has used
- *   known:<id>      hash, `upload` -> what it is, as JSON (codecs/upload-codec.ts), `expires` -> when, `use:<life>` -> who has used it
- *   sizes           hash, id -> "bytes expires" of those that wait
+ *   known:<id>      hash, id -> what it is, until when, and who has used it, as JSON (collections/uploads.ts)
+ *   sizes           hash, id -> size of each that waits, and until when
  *
  * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
  * each script that writes to a life looks at.
@@ -64,7 +63,6 @@ export const KEY_NAMES = [
   'effects',
   'spendings',
   'budget',
-  'budget-open',
   'bodies',
   'feed',
   'feed-batches',
@@ -95,22 +93,22 @@ export const SCOPE_KEY_NAMES = [
 export type ScopeKeyName = (typeof SCOPE_KEY_NAMES)[number];
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
-export function keyOf(key: ConversationKey, what: KeyName): string {
-  return `${beginningOf(key.namespace, key.conversation)}${escaped(key.life, /[%{}:\s]/g)}:${what}`;
+export function lifeKey(key: ConversationKey, what: KeyName): string {
+  return `${conversationPrefix(key.namespace, key.conversation)}${escaped(key.life, /[%{}:\s]/g)}:${what}`;
 }
 
 /** For SCAN: every key of a conversation, whatever its life, or those of the sub-agents below it. */
-export function scanPatternOf({ namespace, conversation }: ConversationName, which: 'own' | 'sub-agents'): string {
-  const beginning = beginningOf(namespace, conversation);
-  return `${(which === 'own' ? beginning : beginning.replace(/}:$/, ':')).replace(/[\\*?[\]]/g, '\\$&')}*`;
+export function scanPattern({ namespace, conversation }: ConversationName, which: 'itself' | 'sub-agents'): string {
+  const beginning = conversationPrefix(namespace, conversation);
+  return `${(which === 'itself' ? beginning : beginning.replace(/}:$/, ':')).replace(/[\\*?[\]]/g, '\\$&')}*`;
 }
 
 /** For SCAN: what all conversations have spent. */
-export function spendingsPatternOf(namespace: string): string {
+export function spendingsPattern(namespace: string): string {
   return `perdura:{c:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*:spendings`;
 }
 
-/** Of a key that `keyOf` has made; undefined for one that is of no life. */
+/** Of a key that `lifeKey` has made; undefined for one that is of no life. */
 export function placeInKey(name: string): { readonly conversation: string; readonly life: string } | undefined {
   const [owner = '', rest = ''] = name.split('}:');
   const [life = '', what] = rest.split(':');
@@ -118,24 +116,24 @@ export function placeInKey(name: string): { readonly conversation: string; reado
   return { conversation: decodeURIComponent(owner.split(':').slice(3).join(':')), life: decodeURIComponent(life) };
 }
 
-export function deletedKeyOf({ namespace, conversation }: ConversationName): string {
-  return `${beginningOf(namespace, conversation)}deleted`;
+export function deletedKey({ namespace, conversation }: ConversationName): string {
+  return `${conversationPrefix(namespace, conversation)}deleted`;
 }
 
-export function scopeKeyOf({ namespace, scope }: ScopeKey, what: ScopeKeyName): string {
+export function scopeKey({ namespace, scope }: ScopeKey, what: ScopeKeyName): string {
   return `perdura:{m:${escaped(namespace, /[%{}:\s]/g)}:${escaped(scope, /[%{}:\s]/g)}}:${what}`;
 }
 
-export function pinsKeyOf({ namespace, agent }: AgentKey): string {
+export function pinsKey({ namespace, agent }: AgentKey): string {
   return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
 }
 
-export function uploadKeyOf({ namespace, tenant }: UploadOwner, what: 'arriving' | 'waiting' | 'known' | 'sizes', id?: string): string {
+export function uploadKey({ namespace, tenant }: UploadOwner, what: 'arriving' | 'waiting' | 'known' | 'sizes', id?: string): string {
   const owner = `perdura:{u:${escaped(namespace, /[%{}:\s]/g)}:${escaped(tenant, /[%{}:\s]/g)}}:${what}`;
   return id === undefined ? owner : `${owner}:${id}`;
 }
 
-function beginningOf(namespace: string, conversation: string): string {
+function conversationPrefix(namespace: string, conversation: string): string {
   return `perdura:{c:${escaped(namespace, /[%{}:\s]/g)}:${escaped(conversation, /[%{}\s]/g)}}:`;
 }
 

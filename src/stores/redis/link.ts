@@ -1,15 +1,16 @@
 /**
  * The connection to Redis that all port calls share.
  *
- * - Every call settles within `commandTimeoutMs`, connected or not: ioredis' own timeout also counts in its offline queue. Settled by
+ * - Every call settles within `commandTimeoutMs`, connected or not: the timeout of ioredis also counts in its offline queue. Settled by
  *   timeout means unknown outcome (stores/rejected-is-unknown): the command may still be sent when the connection is back.
  * - Its queue is flushed every 20 attempts to connect, about 4 s, so that a long outage does not fill the memory.
  * - A socket that is silent for twice the timeout with a request open is dropped: a black hole never closes by itself.
  */
+import { types } from 'node:util';
 import { Redis, type RedisOptions } from 'ioredis';
-import { replyCode, isReply, toUnavailable, withoutSecrets } from './errors.js';
+import { errorMessage } from '../../platform/errors.js';
 import { SCRIPTS, type ScriptAnswers } from './scripts.js';
-import type { StoreUnavailable } from '../store.js';
+import { StoreUnavailable } from '../store.js';
 
 /** ioredis adds a method for each script at run time: keys first, then arguments. */
 export type ScriptedRedis = Redis & {
@@ -99,4 +100,88 @@ function createClient(url: string, options: RedisOptions): ScriptedRedis {
         '(characters such as / and # in the password are written %2F and %23)',
     );
   }
+}
+
+/** Without user, password and query (which may carry options such as `password=`). */
+export function withoutSecrets(url: string): string {
+  return url.replace(/\?.*$/s, '').replace(/^([a-z+]+:\/\/)?.*@/is, '$1');
+}
+
+/** By the first word of Redis' reply. */
+const ADVICE: { readonly [code: string]: string } = {
+  WRONGTYPE: 'a key of this conversation holds something that is not ours: look at it with TYPE, then RENAME or DEL it',
+  MISCONF: 'redis cannot save to its disk and takes no writes: free space there, or see its log',
+  OOM: 'redis is full: raise maxmemory or free memory',
+  NOAUTH: 'it asks for a password: put it into the redis url',
+  WRONGPASS: 'check user and password in the redis url',
+  NOPERM: 'its ACL does not allow this user the command',
+  READONLY: 'this is a replica: point the redis url at the primary',
+  LOADING: 'it is loading its data: wait',
+  MOVED: 'this is a node of a cluster, which is not supported: use a single redis or one behind a proxy',
+};
+
+/** Waiting may end these; the other replies of Redis need a person. */
+const PASSING = ['LOADING', 'BUSY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN', 'READONLY', 'MISCONF', 'OOM'];
+
+export function toUnavailable(attempt: string, where: string, error: unknown, lastFault: string | undefined): StoreUnavailable {
+  const reason = errorMessage(error);
+  const advice =
+    (isReply(error) ? ADVICE[replyCode(error)] : undefined) ??
+    'see that redis runs and can be reached; a write may have been applied, and is safe to repeat';
+  const fault = lastFault === undefined || lastFault === reason ? '' : ` (${lastFault})`;
+  // Not the error itself as cause: ioredis hangs the command on it, for AUTH with the password, else with people's texts.
+  return new StoreUnavailable(`cannot ${attempt}: redis at ${where}: ${reason}${fault}; ${advice}`, { cause: new Error(reason) });
+}
+
+/** True when asking again later may give another answer: no reply at all, or one that passes. */
+export function mayPass(error: unknown): boolean {
+  return !isReply(error) || PASSING.includes(replyCode(error));
+}
+
+/** Redis itself refused. */
+export function isReply(error: unknown): error is Error {
+  return types.isNativeError(error) && error.name === 'ReplyError';
+}
+
+export function replyCode(error: Error): string {
+  return /^[A-Z]+/.exec(error.message)?.[0] ?? '';
+}
+
+/** What a person should know about this Redis before trusting it with conversations. Reads INFO, not CONFIG: managed services forbid the latter. */
+export async function checkRedis(link: RedisLink): Promise<string[]> {
+  await link.ask('reach the store', (redis) => redis.ping());
+  let info: ReadonlyMap<string, string>;
+  try {
+    info = parseInfo(await link.redis.info());
+  } catch (error) {
+    if (!isReply(error)) throw link.unavailable('read the settings of the store', error);
+    return [`redis does not show its settings (${errorMessage(error)}): make sure of appendonly yes and maxmemory-policy noeviction`];
+  }
+  return [...warnings(info)];
+}
+
+function* warnings(info: ReadonlyMap<string, string>): Iterable<string> {
+  if (info.get('aof_enabled') === '0') {
+    yield 'appendonly is no: when redis stops, conversations since its last snapshot are lost; set appendonly yes';
+  }
+  const policy = info.get('maxmemory_policy');
+  if (policy !== undefined && policy !== 'noeviction') {
+    yield `maxmemory-policy is ${policy}: redis deletes conversations when its memory is full; set maxmemory-policy noeviction`;
+  }
+  if (info.get('aof_last_write_status') === 'err') {
+    yield 'the last write of the append-only file failed (aof_last_write_status): see the disk of redis';
+  }
+  if (info.get('role') === 'slave') yield 'role is replica: it takes no writes; point the redis url at the primary';
+  const version = info.get('redis_version') ?? '';
+  const [major = 7, minor = 0] = version.split('.').map(Number);
+  if (version !== '' && (major < 6 || (major === 6 && minor < 2))) yield `redis_version is ${version}: 6.2 or newer is needed`;
+}
+
+function parseInfo(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split(/\r?\n/).flatMap((line): [string, string][] => {
+      const colon = line.indexOf(':');
+      return colon > 0 ? [[line.slice(0, colon), line.slice(colon + 1)]] : [];
+    }),
+  );
 }

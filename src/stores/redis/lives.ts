@@ -1,26 +1,29 @@
-/** The lives of a conversation as Redis has them. Keys: keys.ts. */
-import { scanPatternOf, keyOf, KEY_NAMES, placeInKey } from './keys.js';
+/** Which lives there are in Redis: of a conversation and of a scope, what was paid in them, and the index of a scope. Keys: keys.ts. */
+import { randomUUID } from 'node:crypto';
+import { isSpending } from '../../records/spending.js';
+import { decodeJson } from '../codecs.js';
 import type { LifeStorage } from '../collections/lives.js';
-import type { ConversationKey } from '../store.js';
+import { KEY_NAMES, lifeKey, placeInKey, scanPattern, scopeKey, spendingsPattern } from './keys.js';
 import type { RedisLink } from './link.js';
+import type { ConversationKey, MarkedLife, ScopeKey, Scopes, Spendings } from '../store.js';
 
 /** Keys that one step of a scan looks at. */
-export const SCAN_STEP = 1_000;
+const SCAN_STEP = 1_000;
 
 export function createRedisLifeStorage(link: RedisLink): LifeStorage {
   return {
     async archiveShared(key, archived) {
       // As ranges: thousands of slots of another life take no more room than one.
       const ranges = archived.map(([first, last]) => `${first}-${last}`);
-      await link.ask(`write where ${key.conversation} begins`, (redis) => redis.sadd(keyOf(key, 'archived'), ...ranges));
+      await link.ask(`write where ${key.conversation} begins`, (redis) => redis.sadd(lifeKey(key, 'archived'), ...ranges));
     },
 
     async list({ namespace, conversation, scope = 'default', tree = false }) {
       const found = new Map<string, ConversationKey>();
       const attempt = `look for the lives of ${conversation}`;
-      for (const which of tree ? (['own', 'sub-agents'] as const) : (['own'] as const)) {
+      for (const which of tree ? (['itself', 'sub-agents'] as const) : (['itself'] as const)) {
         for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-          const pattern = scanPatternOf({ namespace, conversation }, which);
+          const pattern = scanPattern({ namespace, conversation }, which);
           const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
           for (const place of names.flatMap((name) => placeInKey(name) ?? [])) {
             found.set(JSON.stringify([place.conversation, place.life]), { namespace, scope, ...place });
@@ -32,7 +35,177 @@ export function createRedisLifeStorage(link: RedisLink): LifeStorage {
     },
 
     async remove(key, attempt) {
-      await link.ask(attempt, (redis) => redis.unlink(...KEY_NAMES.map((name) => keyOf(key, name))));
+      await link.ask(attempt, (redis) => redis.unlink(...KEY_NAMES.map((name) => lifeKey(key, name))));
     },
   };
+}
+
+/** What was paid for, over all conversations. */
+export function createRedisSpendings(link: RedisLink): Spendings {
+  return {
+    async *all({ namespace }) {
+      const attempt = 'read what was spent';
+      // SCAN may name a key twice.
+      const seen = new Set<string>();
+      for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
+        const [next, names] = await link.ask(attempt, (redis) =>
+          redis.scan(cursor, 'MATCH', spendingsPattern(namespace), 'COUNT', SCAN_STEP),
+        );
+        for (const name of names) {
+          if (seen.has(name)) continue;
+          seen.add(name);
+          const records = Object.entries((await link.askUnlessForeign(attempt, (redis) => redis.hgetall(name))) ?? {});
+          if (records.length === 0) continue;
+          const effects = name.replace(/spendings$/, 'effects');
+          const marks = await link.askUnlessForeign(attempt, (redis) => redis.hmget(effects, ...records.map(([id]) => `fenced:${id}`)));
+          for (const [i, [id, text]] of records.entries()) {
+            const spending: unknown = decodeJson(text);
+            if (isSpending(spending)) yield { ...spending, id, fenced: typeof marks?.[i] === 'string' };
+          }
+        }
+        cursor = next;
+      }
+    },
+  };
+}
+
+const PIECE_BYTES = 1024 * 1024;
+const PIECES_AT_ONCE = 4;
+const OF_LIFE = ['entries', 'cuts', 'episodes', 'vectors'] as const;
+/** Of one round trip. */
+const LIVES_AT_ONCE = 500;
+/** A piece that a dead process left is gone after that. */
+const UNFINISHED_SECONDS = 600;
+
+export function createRedisScopes(link: RedisLink): Scopes {
+  return {
+    async marks(key, since) {
+      const attempt = `look what was written in ${key.scope}`;
+      // Before the lives (stores/note-after-write).
+      const { cursor, members: changed } = await changesSince(link, key, since);
+      const members = changed ?? (await link.askUnlessForeign(attempt, (redis) => redis.smembers(scopeKey(key, 'lives')))) ?? [];
+      const known = members.flatMap((member) => toKey(key, member) ?? []);
+      const lives: MarkedLife[] = [];
+      for (let at = 0; at < known.length; at += LIVES_AT_ONCE)
+        lives.push(...(await readMarks(link, attempt, known.slice(at, at + LIVES_AT_ONCE))));
+      const documents = await link.ask(attempt, (redis) =>
+        redis
+          .pipeline()
+          .hget(scopeKey(key, 'memory'), 'version')
+          .hlen(scopeKey(key, 'facts'))
+          .hlen(scopeKey(key, 'removed-facts'))
+          .hlen(scopeKey(key, 'history'))
+          .hlen(scopeKey(key, 'forgotten'))
+          .exec(),
+      );
+      return { documents: markIn(documents ?? []), lives, ...(changed && { changed: known }), cursor };
+    },
+
+    async indexParts(key) {
+      const names = scopeKey(key, 'search-index');
+      const attempt = `look for the index of ${key.scope}`;
+      const parts = (await link.askUnlessForeign(attempt, (redis) => redis.smembers(names))) ?? [];
+      if (parts.length === 0) return [];
+      const there = await link.ask(attempt, (redis) =>
+        parts.reduce((pipeline, part) => pipeline.exists(`${names}:${part}`), redis.pipeline()).exec(),
+      );
+      return parts.filter((_, i) => there?.[i]?.[1] === 1);
+    },
+
+    async readIndex(key, part) {
+      const name = `${scopeKey(key, 'search-index')}:${part}`;
+      const attempt = `read the index of ${key.scope}`;
+      const pieces = Number((await link.askUnlessForeign(attempt, (redis) => redis.hget(name, 'pieces'))) ?? 0);
+      if (!(pieces > 0)) return undefined;
+      const read: Buffer[] = [];
+      for (let i = 0; i < pieces; i += PIECES_AT_ONCE) {
+        const fields = Array.from({ length: Math.min(PIECES_AT_ONCE, pieces - i) }, (_, at) => String(i + at));
+        for (const piece of await link.ask(attempt, (redis) => redis.hmgetBuffer(name, ...fields))) {
+          // Another one was written meanwhile.
+          if (piece === null) return undefined;
+          read.push(piece);
+        }
+      }
+      return Buffer.concat(read);
+    },
+
+    async writeIndex(key, part, bytes) {
+      const names = scopeKey(key, 'search-index');
+      const name = `${names}:${part}`;
+      const next = `${name}:${randomUUID()}`;
+      const attempt = `write the index of ${key.scope}`;
+      const pieces = Math.ceil(bytes.length / PIECE_BYTES);
+      for (let i = 0; i < pieces; i += 1) {
+        const piece = Buffer.from(bytes.subarray(i * PIECE_BYTES, (i + 1) * PIECE_BYTES));
+        await link.ask(attempt, (redis) => redis.hset(next, String(i), piece));
+        if (i === 0) await link.ask(attempt, (redis) => redis.expire(next, UNFINISHED_SECONDS));
+      }
+      await link.ask(attempt, (redis) => redis.hset(next, 'pieces', String(pieces)));
+      await link.ask(attempt, (redis) => redis.multi().sadd(names, part).persist(next).rename(next, name).exec());
+    },
+
+    async removeIndex(key, parts) {
+      if (parts.length === 0) return;
+      const names = scopeKey(key, 'search-index');
+      await link.ask(`remove the index of ${key.scope}`, (redis) =>
+        redis
+          .multi()
+          .unlink(...parts.map((part) => `${names}:${part}`))
+          .srem(names, ...parts)
+          .exec(),
+      );
+    },
+  };
+}
+
+/** After a write (stores/note-after-write): a life that has entries is found, and that it has changed. */
+export async function noteLife(link: RedisLink, key: ConversationKey): Promise<void> {
+  await link.ask(`note that ${key.conversation} is of ${key.scope}`, (redis) =>
+    redis.perduraNote(scopeKey(key, 'lives'), scopeKey(key, 'written-lives'), JSON.stringify([key.conversation, key.life])),
+  );
+}
+
+/** `members` undefined: not known. */
+async function changesSince(
+  link: RedisLink,
+  key: ScopeKey,
+  since: string | undefined,
+): Promise<{ readonly cursor: string; readonly members: readonly string[] | undefined }> {
+  const where = scopeKey(key, 'written-lives');
+  const attempt = `look what has changed in ${key.scope}`;
+  const [, last = ''] = (await link.askUnlessForeign(attempt, (redis) => redis.zrevrange(where, 0, 0, 'WITHSCORES'))) ?? [];
+  // A Redis that has lost its notes counts anew.
+  if (since === undefined || since === '' || !(Number(last) >= Number(since))) return { cursor: last, members: undefined };
+  if (last === since) return { cursor: last, members: [] };
+  return { cursor: last, members: await link.ask(attempt, (redis) => redis.zrangebyscore(where, `(${since}`, '+inf')) };
+}
+
+async function readMarks(link: RedisLink, attempt: string, keys: readonly ConversationKey[]): Promise<MarkedLife[]> {
+  const answers = await link.ask(attempt, (redis) => {
+    const pipeline = redis.pipeline();
+    for (const key of keys) {
+      for (const what of OF_LIFE) pipeline.hlen(lifeKey(key, what));
+    }
+    return pipeline.exec();
+  });
+  return keys.flatMap((key, i) => {
+    const lengths = (answers ?? []).slice(OF_LIFE.length * i, OF_LIFE.length * (i + 1));
+    // Deleted, or lost.
+    if (lengths[0]?.[1] === 0) return [];
+    return [{ key, mark: markIn(lengths) }];
+  });
+}
+
+/** A key of another type has nothing to read (stores/foreign-is-skipped). */
+function markIn(answers: readonly (readonly [error: Error | null, answer: unknown])[]): string {
+  return answers.map(([error, answer]) => (error ? 'x' : String(answer))).join(' ');
+}
+
+function toKey({ namespace, scope }: ScopeKey, member: string): ConversationKey | undefined {
+  try {
+    const [conversation, life] = JSON.parse(member) as unknown[];
+    return typeof conversation === 'string' && typeof life === 'string' ? { namespace, scope, conversation, life } : undefined;
+  } catch {
+    return undefined;
+  }
 }

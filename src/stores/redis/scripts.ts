@@ -9,8 +9,7 @@
  *   before any write. (test: test/stores/redis/redis.test.ts)
  */
 import { REMEMBERED_EVENT_IDS } from '../store.js';
-import { BUDGET_SCRIPTS, type BudgetScriptAnswers } from './budget-scripts.js';
-import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './document-scripts.js';
+import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './documents.js';
 
 /** As what Redis answers where a life was deleted. */
 export const DELETED = 'DELETED the conversation was deleted';
@@ -98,9 +97,9 @@ local function publishBeside(...) pcall(publish, ...) end
 
 /**
  * KEYS: entries, messages, effects, feed, feed-batches, feed-ids, deleted. ARGV: how many messages, fences, entries and events there are; id,
- * hash and attempt of the reservation ('' for none); batch id, now, most events kept, seconds to live; then messages, fences,
+ * hash and attempt of the reservation ('' for none); batch id, now, most events, seconds to live; then messages, fences,
  * entries, events. Answers with '' or "slot turn" of the first for each message, the committed result or '' of each fence, the
- * reservation, how many entries were added, and how many there are (-1: not asked).
+ * reservation, how many entries were added, and how many there are (-1: not counted).
  */
 const WRITE = `${NOT_DELETED}${PUT_ENTRIES}${PUBLISH_EVENTS}
 local entries, messages, effects = KEYS[1], KEYS[2], KEYS[3]
@@ -155,7 +154,7 @@ local function all()
   local hasEntries = firstFence > 12 or firstEvent > firstEntry
   return hasEntries and redis.call('HLEN', entries) or -1
 end
--- Asked at the end, so that the same batch again answers the same.
+-- Looked up at the end, so that the same batch again answers the same.
 local recorded = {}
 for i = 12, firstFence - 1, 4 do recorded[#recorded + 1] = firstElsewhere(i) or '' end
 return {recorded, fenced, id == '' and {} or reserve(), added, all()}
@@ -172,7 +171,7 @@ end
 return absent
 `;
 
-/** Items come as id, JSON. The first one of an id counts, unless it is unreadable; '' stands for one that was removed. */
+/** Items come as id, JSON. The first one of an id counts, unless it is unreadable. */
 const PUT_ITEMS = `
 local function putItems(key, from, to)
   if from > to then return end
@@ -180,22 +179,16 @@ local function putItems(key, from, to)
   for i = from, to, 2 do
     if redis.call('HSETNX', key, ARGV[i], ARGV[i + 1]) == 0 then
       local there = redis.call('HGET', key, ARGV[i])
-      if there ~= '' and not pcall(cjson.decode, there) then redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+      if not pcall(cjson.decode, there) then redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
     end
   end
 end
 `;
 
-/** KEYS: items, deleted. ARGV: items. */
-const PUT_ITEMS_ALONE = `${NOT_DELETED}${PUT_ITEMS}
-putItems(KEYS[1], 1, #ARGV)
-return ''
-`;
-
 /**
  * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids, spendings, deleted. ARGV: id, hash, result, what was spent or '',
- * number of items, number of entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status
- * and the result, which is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
+ * number of items, number of entries, batch id, now, most events, seconds to live; then items, entries, events. Answers with the status
+ * and the result, which is '' when it is the one given, how many entries were added, and how many there are (-1: not counted).
  */
 const COMMIT = `${NOT_DELETED}${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
 local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -234,7 +227,7 @@ announce()
 return {'committed', '', added, firstEvent > firstEntry and redis.call('HLEN', entries) or -1}
 `;
 
-/** KEYS: feed, feed-batches, feed-ids, deleted. ARGV: batch id, now, most events kept, seconds to live, events. */
+/** KEYS: feed, feed-batches, feed-ids, deleted. ARGV: batch id, now, most events, seconds to live, events. */
 const PUBLISH = `${NOT_DELETED}${PUBLISH_EVENTS}
 publish(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 5, #ARGV)
 return ''
@@ -260,7 +253,7 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return ''
 `;
 
-/** KEYS: set of a scope's lives, sorted set of those that were written to. ARGV: a life. Each write has a number of its own. */
+/** KEYS: set of a scope's lives, sorted set of those that were written to. ARGV: a life. Each write has another number. */
 const NOTE = `
 redis.call('SADD', KEYS[1], ARGV[1])
 local last = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')
@@ -288,18 +281,17 @@ export const SCRIPTS = {
   perduraWrite: { lua: WRITE, numberOfKeys: 7 },
   perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
   perduraCommit: { lua: COMMIT, numberOfKeys: 9 },
-  perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 2 },
   perduraPublish: { lua: PUBLISH, numberOfKeys: 4 },
   perduraMove: { lua: MOVE, numberOfKeys: 3 },
   perduraPutBody: { lua: PUT_BODY, numberOfKeys: 2 },
   perduraChange: { lua: CHANGE, numberOfKeys: 1 },
+  perduraChangeLife: { lua: `${NOT_DELETED}${CHANGE}`, numberOfKeys: 2 },
   perduraNote: { lua: NOTE, numberOfKeys: 2 },
   ...DOCUMENT_SCRIPTS,
-  ...BUDGET_SCRIPTS,
 } as const;
 
 /** What they answer. */
-export interface ScriptAnswers extends DocumentScriptAnswers, BudgetScriptAnswers {
+export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraWrite: readonly [
     recorded: readonly string[],
     fenced: readonly string[],
@@ -309,10 +301,10 @@ export interface ScriptAnswers extends DocumentScriptAnswers, BudgetScriptAnswer
   ];
   readonly perduraAbsent: number;
   readonly perduraCommit: readonly [status: 'fenced' | 'conflict' | 'committed', result: string, added: number, all: number];
-  readonly perduraPutItems: string;
   readonly perduraPublish: string;
   readonly perduraMove: string;
   readonly perduraPutBody: string;
   readonly perduraChange: number;
+  readonly perduraChangeLife: number;
   readonly perduraNote: number;
 }

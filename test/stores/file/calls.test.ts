@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createChooser, createFileCalls, type Chooser } from '../../../src/stores/file/calls.js';
+import { createChooser, createFileCalls, type Chooser } from '../../../src/stores/file/handles.js';
 
 /** Calls that take as long as they are told to, and say which way they went. */
 function aDisk() {

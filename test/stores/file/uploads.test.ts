@@ -3,7 +3,6 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeUpload } from '../../../src/stores/codecs/upload-codec.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import { withLock } from '../../../src/stores/file/lock.js';
 import type { Store } from '../../../src/stores/store.js';
@@ -34,10 +33,11 @@ test('a sweep that waited for its turn looks again: what was sent meanwhile stay
   await keep(Date.now() + 20);
   await sleep(40);
   let sweeping: Promise<number> | undefined;
-  await withLock(join(folder, 'uploads.lock'), async () => {
+  const record = join(folder, 'known', 'att_1');
+  await withLock(`${record}.lock`, async () => {
     sweeping = store.uploads.sweep();
     await sleep(200);
-    await writeFile(join(folder, 'known', 'att_1.json'), encodeUpload({ ...upload(Date.now() + 60_000), uses: [] }));
+    await writeFile(`${record}.jsonl`, `${JSON.stringify({ ...upload(Date.now() + 60_000), uses: [], v: 1 })}\n`);
   });
   expect(await sweeping).toBe(0);
   expect(await store.uploads.find(owner, 'att_1')).toMatchObject({ id: 'att_1' });
@@ -69,7 +69,7 @@ test('a damaged record, or damaged bytes, are none, and hold up no sweep', async
   await keep(Date.now() + 60_000);
   await writeFile(join(folder, 'waiting', 'att_1'), 'y');
   expect(await store.uploads.bytes(owner, 'att_1')).toBeUndefined();
-  await writeFile(join(folder, 'known', 'att_1.json'), '{"v":1');
+  await writeFile(join(folder, 'known', 'att_1.jsonl'), '{"v":1');
   expect(await store.uploads.find(owner, 'att_1')).toBeUndefined();
   await mkdir(join(dir, 'uploads', 'elsewhere'));
   expect(await store.uploads.sweep()).toBe(1);

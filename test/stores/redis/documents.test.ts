@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { historyText } from '../../../src/records/memory/history-text.js';
 import { memoryVersion } from '../../../src/records/memory/memory-lines.js';
-import { scopeKeyOf } from '../../../src/stores/redis/keys.js';
+import { scopeKey } from '../../../src/stores/redis/keys.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
 import type { ScopeKey, Store } from '../../../src/stores/store.js';
 import { startCuttingProxy, type CuttingProxy } from '../../support/cutting-proxy.js';
@@ -14,7 +14,7 @@ documentsContract('the redis store', async () => {
   const redis = new Redis(server.url, { disconnectTimeout: 0 });
   return {
     open: () => createRedisStore({ url: server.url }),
-    editMemory: async (key, text) => void (await redis.hset(scopeKeyOf(key, 'memory'), 'text', text)),
+    editMemory: async (key, text) => void (await redis.hset(scopeKey(key, 'memory'), 'text', text)),
     historyText: async (key, store) => historyText((await collect(store.documents.history(key))).reverse()),
     async end() {
       await redis.quit();
@@ -67,7 +67,7 @@ describe('documents in redis', () => {
     while (!seen.includes('echo')) await new Promise((resolve) => monitor.once('monitor', resolve));
     monitor.disconnect();
     expect(seen).toEqual([
-      ...['hmget', 'evalsha', 'hget', 'lrange', 'evalsha', 'hgetall', 'hgetall', 'hgetall', 'hgetall', 'hgetall'],
+      ...['hmget', 'evalsha', 'hget', 'lrange', 'evalsha', 'hgetall', 'hgetall', 'hgetall', 'hmget', 'hgetall'],
       'echo',
     ]);
   });
@@ -81,11 +81,11 @@ describe('documents in redis', () => {
       { ts: 1, line: 'two', source: { trust: 'model' } },
     ]);
     await store.documents.forget(key, { id: 'f1', ts: 1, words: [] });
-    await redis.rpush(scopeKeyOf(key, 'changes'), 'nonsense', '{"v":2}');
-    await redis.hset(scopeKeyOf(key, 'history'), 'entry:0000000001', 'nonsense');
-    await redis.zadd(scopeKeyOf(key, 'history-order'), 5, '0000000099');
-    await redis.hset(scopeKeyOf(key, 'proposals'), { prop_0001: '[]', prop_0003: 'null', other: 'x' });
-    await redis.hset(scopeKeyOf(key, 'forgotten'), 'f2', '{"v":1}');
+    await redis.rpush(scopeKey(key, 'changes'), 'nonsense', '{"v":2}');
+    await redis.hset(scopeKey(key, 'history'), 'entry:0000000001', 'nonsense');
+    await redis.zadd(scopeKey(key, 'history-order'), 5, '0000000099');
+    await redis.hset(scopeKey(key, 'proposals'), { prop_0001: '[]', prop_0003: 'null', other: 'x' });
+    await redis.hset(scopeKey(key, 'forgotten'), 'f2', '{"v":1}');
     expect(await store.documents.changes(key)).toMatchObject({ changes: [{ id: 'w1' }], skipped: 2 });
     expect(await collect(store.documents.history(key))).toEqual([entry('c2', 2, 'second')]);
     expect(await store.documents.proposals(key)).toMatchObject({ proposals: [{ id: 'prop_0002' }], skipped: 3 });
@@ -97,19 +97,19 @@ describe('documents in redis', () => {
   });
 
   test('words leave damaged records too', async () => {
-    await redis.rpush(scopeKeyOf(key, 'changes'), '{"lines":[{"line":"a secret');
-    await redis.hset(scopeKeyOf(key, 'history'), 'entry:0000000001', 'a secret');
-    await redis.hset(scopeKeyOf(key, 'proposals'), 'prop_0001', '"a secret"');
+    await redis.rpush(scopeKey(key, 'changes'), '{"lines":[{"line":"a secret');
+    await redis.hset(scopeKey(key, 'history'), 'entry:0000000001', 'a secret');
+    await redis.hset(scopeKey(key, 'proposals'), 'prop_0001', '"a secret"');
     await store.documents.redact(key, (text) => text.replaceAll('secret', '-'));
-    expect(await redis.lrange(scopeKeyOf(key, 'changes'), 0, -1)).toEqual(['{"lines":[{"line":"a -']);
-    expect(await redis.hvals(scopeKeyOf(key, 'history'))).toEqual(['a -']);
-    expect(await redis.hvals(scopeKeyOf(key, 'proposals'))).toEqual(['"a -"']);
+    expect(await redis.lrange(scopeKey(key, 'changes'), 0, -1)).toEqual(['{"lines":[{"line":"a -']);
+    expect(await redis.hvals(scopeKey(key, 'history'))).toEqual(['a -']);
+    expect(await redis.hvals(scopeKey(key, 'proposals'))).toEqual(['"a -"']);
   });
 
   test.each(['memory', 'changes', 'history', 'history-order', 'proposals', 'forgotten'] as const)(
     'a wrong type under %s: writes say so and write nothing',
     async (what) => {
-      await redis.set(scopeKeyOf(key, what), 'a string');
+      await redis.set(scopeKey(key, what), 'a string');
       const writes: Record<typeof what, () => Promise<unknown>> = {
         memory: () => store.documents.writeMemory(key, aWrite('w1', 'empty', 'one')),
         changes: () => store.documents.writeMemory(key, aWrite('w1', 'empty', 'one')),
@@ -121,11 +121,11 @@ describe('documents in redis', () => {
       await expect(writes[what]()).rejects.toMatchObject({ name: 'StoreUnavailable' });
       expect(
         await redis.keys(
-          scopeKeyOf(key, 'memory')
+          scopeKey(key, 'memory')
             .replace(/memory$/, '*')
             .replace(/[{}]/g, '?'),
         ),
-      ).toEqual([scopeKeyOf(key, what)]);
+      ).toEqual([scopeKey(key, what)]);
       expect(await collect(store.documents.history(key))).toEqual([]);
       expect(await store.documents.changes(key)).toEqual({ changes: [], skipped: what === 'changes' ? 1 : 0 });
       expect(await store.documents.proposals(key)).toEqual({ proposals: [], skipped: what === 'proposals' ? 1 : 0 });
@@ -133,10 +133,10 @@ describe('documents in redis', () => {
   );
 
   test('a text that is no UTF-8 is refused in words and stays as it is', async () => {
-    await redis.hset(scopeKeyOf(key, 'memory'), 'text', Buffer.from([0x61, 0xff]));
+    await redis.hset(scopeKey(key, 'memory'), 'text', Buffer.from([0x61, 0xff]));
     await expect(store.documents.memory(key)).rejects.toThrow(/^cannot read the field text of .*: it is not UTF-8/);
     await expect(store.documents.writeMemory(key, aWrite('w1', 'empty', 'one'))).rejects.toMatchObject({ name: 'DocumentRefused' });
-    expect(await redis.hgetBuffer(scopeKeyOf(key, 'memory'), 'text')).toEqual(Buffer.from([0x61, 0xff]));
+    expect(await redis.hgetBuffer(scopeKey(key, 'memory'), 'text')).toEqual(Buffer.from([0x61, 0xff]));
   });
 
   describe('when a reply is lost after redis has applied the command', () => {
@@ -171,7 +171,7 @@ describe('documents in redis', () => {
     });
 
     test('an edit by hand is one change', async () => {
-      await redis.hset(scopeKeyOf(key, 'memory'), 'text', 'edited-by-hand');
+      await redis.hset(scopeKey(key, 'memory'), 'text', 'edited-by-hand');
       expect((await cut('edited-by-hand', () => behind.documents.memory(key))).text).toBe('edited-by-hand');
       expect((await store.documents.changes(key)).changes).toHaveLength(1);
     });

@@ -1,6 +1,6 @@
 /** Many readers of many feeds in one process share one connection to Redis, and miss nothing by it. */
 import { Redis } from 'ioredis';
-import { keyOf } from '../../../src/stores/redis/keys.js';
+import { lifeKey } from '../../../src/stores/redis/keys.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
 import type { Store } from '../../../src/stores/store.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
@@ -70,7 +70,7 @@ test('one feed that is no stream ends its own readers, and no others', async () 
   const broken = readCount(store.feed, foreign, '0', 1);
   broken.catch(() => undefined);
   await waitFor(blocked, (ids) => ids.length === 1);
-  await redis.set(keyOf(foreign, 'feed'), 'a string');
+  await redis.set(lifeKey(foreign, 'feed'), 'a string');
   await writer.feed.publish(good, [{ event: { n: 1 } }]);
   await expect(broken).rejects.toThrow(/cannot read the feed of .*holds something that is not ours/s);
   await writer.feed.publish(good, [{ event: { n: 2 } }]);
@@ -132,7 +132,7 @@ test('readers come and go, feeds are lost and connections cut: each sees all of 
     } else if (what < 0.96) readers[8 + pick(readers.length)]?.stop.abort();
     else if (what < 0.98) for (const client of await blocked()) await redis.call('CLIENT', 'KILL', 'ID', client).catch(() => undefined);
     else if (at < 4) {
-      await redis.del(keyOf(key, 'feed'), keyOf(key, 'feed-batches'), keyOf(key, 'feed-ids'));
+      await redis.del(lifeKey(key, 'feed'), lifeKey(key, 'feed-batches'), lifeKey(key, 'feed-ids'));
       anyLost[at] = true;
     }
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
-import { keyOf, scopeKeyOf } from '../../../src/stores/redis/keys.js';
+import { lifeKey, scopeKey } from '../../../src/stores/redis/keys.js';
 import { createRedisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js';
 import type { Store } from '../../../src/stores/store.js';
 import { freePort } from '../../../src/testing/free-port.js';
@@ -53,7 +53,7 @@ storeContract('the redis store', async () => {
     open: (options) => createRedisStore({ url: server.url, ...options }),
     async loseFeed(key) {
       const redis = new Redis(server.url);
-      await redis.del(keyOf(key, 'feed'), keyOf(key, 'feed-batches'), keyOf(key, 'feed-ids'));
+      await redis.del(lifeKey(key, 'feed'), lifeKey(key, 'feed-batches'), lifeKey(key, 'feed-ids'));
       await redis.quit();
     },
     bytes: () => bytesOfRedis(server.url),
@@ -79,8 +79,8 @@ describe('over a redis that works', () => {
 
   test('one conversation lies in one cluster slot, and names do not run into each other', () => {
     const key = aConversation({ namespace: 'name:space', conversation: 'conv_8:turn_0001:2', life: 'a:b' });
-    expect(keyOf(key, 'entries')).toBe('perdura:{c:name%3Aspace:conv_8:turn_0001:2}:a%3Ab:entries');
-    expect(scopeKeyOf({ namespace: 'name:space', scope: 'a:{b}' }, 'facts')).toBe('perdura:{m:name%3Aspace:a%3A%7Bb%7D}:facts');
+    expect(lifeKey(key, 'entries')).toBe('perdura:{c:name%3Aspace:conv_8:turn_0001:2}:a%3Ab:entries');
+    expect(scopeKey({ namespace: 'name:space', scope: 'a:{b}' }, 'facts')).toBe('perdura:{m:name%3Aspace:a%3A%7Bb%7D}:facts');
   });
 
   test('a long conversation is parsed once, and what it loses is missed all the same', async () => {
@@ -94,13 +94,13 @@ describe('over a redis that works', () => {
     const again = await store.entries.read(key, slots);
     expect(again.every((entry, i) => entry !== undefined && entry === first[i])).toBe(true);
 
-    await redis.hdel(keyOf(key, 'entries'), '77', '150');
+    await redis.hdel(lifeKey(key, 'entries'), '77', '150');
     const missed = await store.entries.read(key, slots);
     expect(slots.filter((_, i) => missed[i] === undefined)).toEqual([77, 150]);
     await store.entries.append(key, [answerEntry(77, 'healed'), answerEntry(150)]);
     expect((await store.entries.read(key, slots))[76]).toEqual(answerEntry(77, 'healed'));
 
-    await redis.set(keyOf(key, 'entries'), 'something else');
+    await redis.set(lifeKey(key, 'entries'), 'something else');
     expect((await store.entries.read(key, slots)).filter(Boolean)).toEqual([]);
     await redis.flushall();
     expect((await store.entries.read(key, slots)).filter(Boolean)).toEqual([]);
@@ -113,18 +113,18 @@ describe('over a redis that works', () => {
     await beside.entries.append(key, [answerEntry(1)]);
     for (const slot of [2, 3]) await store.entries.append(key, [answerEntry(slot)]);
     await store.entries.read(key, slots);
-    await redis.del(keyOf(key, 'entries'));
+    await redis.del(lifeKey(key, 'entries'));
     expect(await store.entries.read(key, slots)).toEqual([undefined, undefined, undefined]);
 
     await store.entries.append(key, [answerEntry(1), answerEntry(2)]);
-    await redis.del(keyOf(key, 'entries'));
+    await redis.del(lifeKey(key, 'entries'));
     await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(3)]);
     expect(await store.entries.read(key, slots)).toEqual([undefined, undefined, answerEntry(3)]);
   });
 
   test('an entry that found its slot filled is read as it is there', async () => {
     const key = aConversation();
-    await redis.hset(keyOf(key, 'entries'), { 2: JSON.stringify(answerEntry(2, 'of another process')), last: '2' });
+    await redis.hset(lifeKey(key, 'entries'), { 2: JSON.stringify(answerEntry(2, 'of another process')), last: '2' });
     await store.entries.append(key, [answerEntry(1), answerEntry(2, 'ours')]);
     expect(await store.entries.read(key, [1, 2])).toEqual([answerEntry(1), answerEntry(2, 'of another process')]);
   });
@@ -136,9 +136,16 @@ describe('over a redis that works', () => {
     expect(await store.entries.read(key, [1])).toEqual([undefined]);
   });
 
-  test('each port call is one round trip, a change of a collection two or three, and reading what this process has just written is none', async () => {
+  test('each port call is one round trip, a change of a collection two or three, of a budget one, and reading what this process has just written is none', async () => {
     const key = aConversation();
     const claim = { id: 'turn_0001/m1', hash: 'h' };
+    const amount = { tokens: 1, nanoUsd: 1 };
+    let rooms = 0;
+    const reserveRoom = () =>
+      store.budgets.reserve(key, {
+        ...{ id: `call-${(rooms += 1)}`, estimate: amount, now: 1, used: [], atLeast: amount, waits: true },
+        ...{ limit: { maxTokens: 9 }, at: 1 },
+      });
     const calls: (() => Promise<unknown>)[] = [
       () => store.entries.record(key, [userEntry(1)]),
       () => store.entries.append(key, [answerEntry(2), answerEntry(3)]),
@@ -167,6 +174,8 @@ describe('over a redis that works', () => {
       () => store.facts.add(key, 'b1', [fact('one'), fact('two')], SOURCE),
       () => store.facts.list(key),
       () => store.facts.remove(key, ['sem_0001', 'sem_0002']),
+      reserveRoom,
+      () => store.budgets.settle(key, `call-${rooms}`, amount, 'member'),
     ];
     for (const call of calls) await call();
     const monitor = await aClient(server.url).monitor();
@@ -184,8 +193,10 @@ describe('over a redis that works', () => {
       ...['evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha'],
       ...['evalsha', 'evalsha', 'smembers'],
       // Episodes are added, listed, removed, and tombstones looked for; of facts all is there already, or gone.
-      ...['hgetall', 'evalsha', 'evalsha', 'hgetall', 'hgetall', 'hgetall', 'evalsha', 'evalsha', 'hgetall'],
+      ...['hmget', 'evalsha', 'evalsha', 'hgetall', 'hgetall', 'hgetall', 'evalsha', 'evalsha', 'hgetall'],
       ...['hgetall', 'hgetall', 'hgetall', 'hgetall'],
+      // What is on the way of each model call is changed by what was seen last.
+      ...['evalsha', 'evalsha'],
       'echo',
     ]);
   });
@@ -195,13 +206,13 @@ describe('over a redis that works', () => {
     await store.effects.fence(key, ['c1']);
     for (const at of [1, 2])
       await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { spent: spendingOf(key, { at }) });
-    expect(await redis.hgetall(keyOf(key, 'effects'))).toEqual({ 'fenced:c1': '1' });
-    expect(await redis.hgetall(keyOf(key, 'spendings'))).toEqual({ c1: JSON.stringify(spendingOf(key, { at: 1 })) });
+    expect(await redis.hgetall(lifeKey(key, 'effects'))).toEqual({ 'fenced:c1': '1' });
+    expect(await redis.hgetall(lifeKey(key, 'spendings'))).toEqual({ c1: JSON.stringify(spendingOf(key, { at: 1 })) });
   });
 
   test('something foreign where prices are kept costs no answer', async () => {
     const key = aConversation();
-    await redis.set(keyOf(key, 'spendings'), 'foreign');
+    await redis.set(lifeKey(key, 'spendings'), 'foreign');
     await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(2)], { spent: spendingOf(key) });
     expect(await store.entries.read(key, [2])).toEqual([answerEntry(2)]);
     for await (const spent of store.spendings.all(key)) expect(spent.scope).not.toBe('foreign');
@@ -210,7 +221,7 @@ describe('over a redis that works', () => {
   test('records that are not ours are skipped and counted, and count as empty slots', async () => {
     const key = aConversation();
     await store.entries.append(key, [answerEntry(1), answerEntry(4)]);
-    await redis.hset(keyOf(key, 'entries'), { 2: 'nonsense', 3: '{"v":1}' });
+    await redis.hset(lifeKey(key, 'entries'), { 2: 'nonsense', 3: '{"v":1}' });
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(1), answerEntry(4)], last: 4, skipped: 2 });
     expect(await store.entries.read(key, [1, 2, 3])).toEqual([answerEntry(1), undefined, undefined]);
     await store.entries.append(key, [answerEntry(2)]);
@@ -225,16 +236,16 @@ describe('over a redis that works', () => {
   test('an entry of a newer version is skipped, and never overwritten', async () => {
     const key = aConversation();
     const newer = JSON.stringify({ ...answerEntry(1), v: 2 });
-    await redis.hset(keyOf(key, 'entries'), { 1: newer });
+    await redis.hset(lifeKey(key, 'entries'), { 1: newer });
     await store.entries.append(key, [answerEntry(1)]);
-    expect(await redis.hget(keyOf(key, 'entries'), '1')).toBe(newer);
+    expect(await redis.hget(lifeKey(key, 'entries'), '1')).toBe(newer);
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 1, skipped: 1 });
   });
 
   test('a wrong type under the entries: reads find nothing, writes say so and write nothing, other conversations go on', async () => {
     const key = aConversation();
     const claim = { id: 'c1', hash: 'h' };
-    await redis.set(keyOf(key, 'entries'), 'a string');
+    await redis.set(lifeKey(key, 'entries'), 'a string');
     expect(await store.entries.read(key, [1, 2])).toEqual([undefined, undefined]);
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 1 });
     const refusal = {
@@ -248,7 +259,7 @@ describe('over a redis that works', () => {
       store.writes.apply(key, { append: [answerEntry(1)], fence: ['c2'], reserve: { claim, attempt: 'a' } }),
     ).rejects.toMatchObject(refusal);
     expect(await store.effects.reserve(key, { id: 'c2', hash: 'h' }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
-    expect(await redis.exists(keyOf(key, 'messages'))).toBe(0);
+    expect(await redis.exists(lifeKey(key, 'messages'))).toBe(0);
     const other = aConversation();
     await store.entries.append(other, [answerEntry(1)]);
     expect(await store.entries.read(other, [1])).toEqual([answerEntry(1)]);
@@ -256,17 +267,17 @@ describe('over a redis that works', () => {
 
   test.each(['messages', 'effects'] as const)('a wrong type under the %s: a commit writes nothing at all', async (what) => {
     const key = aConversation();
-    await redis.set(keyOf(key, what), 'a string');
+    await redis.set(lifeKey(key, what), 'a string');
     await expect(store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [userEntry(1)])).rejects.toThrow(
       'cannot commit effect c1 of conv_8',
     );
-    expect(await redis.exists(keyOf(key, 'entries'), keyOf(key, 'effects'), keyOf(key, 'messages'))).toBe(1);
+    expect(await redis.exists(lifeKey(key, 'entries'), lifeKey(key, 'effects'), lifeKey(key, 'messages'))).toBe(1);
   });
 
   test('a wrong type under feed or bodies is named by who needs it', async () => {
     const key = aConversation();
-    await redis.set(keyOf(key, 'feed'), 'a string');
-    await redis.set(keyOf(key, 'bodies'), 'a string');
+    await redis.set(lifeKey(key, 'feed'), 'a string');
+    await redis.set(lifeKey(key, 'bodies'), 'a string');
     await expect(store.feed.publish(key, [{ event: 1 }])).rejects.toThrow('cannot publish 1 live events of conv_8');
     await store.writes.apply(key, { append: [answerEntry(1)], publish: events([1]) });
     await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(2)], { publish: events([1]) });
@@ -279,7 +290,7 @@ describe('over a redis that works', () => {
   test('a damaged body is no body, and putting the text again heals it', async () => {
     const key = aConversation();
     const { ref, sha256 } = await store.bodies.put(key, 'a long text');
-    await redis.hset(keyOf(key, 'bodies'), sha256, 'a bent text');
+    await redis.hset(lifeKey(key, 'bodies'), sha256, 'a bent text');
     expect(await store.bodies.get(key, ref)).toBeUndefined();
     await store.bodies.put(key, 'a long text');
     expect(await store.bodies.get(key, ref)).toBe('a long text');
@@ -289,17 +300,17 @@ describe('over a redis that works', () => {
     const key = aConversation();
     const newer = JSON.stringify({ ...episode(4), v: 2 });
     await store.episodes.add(key, episode(1));
-    await redis.hset(keyOf(key, 'episodes'), { ep_0002: 'nonsense', ep_0003: '{}', ep_0004: newer });
+    await redis.hset(lifeKey(key, 'episodes'), { ep_0002: 'nonsense', ep_0003: '{}', ep_0004: newer });
     expect(await store.episodes.list(key)).toEqual({ episodes: [episode(1)], skipped: 3 });
     for (const n of [2, 3, 4]) await store.episodes.add(key, episode(n));
     expect(await store.episodes.list(key)).toEqual({ episodes: [episode(3), episode(2), episode(1)], skipped: 1 });
-    expect(await redis.hget(keyOf(key, 'episodes'), 'ep_0004')).toBe(newer);
+    expect(await redis.hget(lifeKey(key, 'episodes'), 'ep_0004')).toBe(newer);
   });
 
   test('facts that are not ours are skipped and counted; the same words get a fact of their own', async () => {
     const key = aScope();
     await store.facts.add(key, 'b1', [fact('one'), fact('two'), fact('three')], SOURCE);
-    await redis.hset(scopeKeyOf(key, 'facts'), { sem_0001: 'nonsense', sem_0004: '[]', foreign: '{}' });
+    await redis.hset(scopeKey(key, 'facts'), { sem_0001: 'nonsense', sem_0004: '[]', foreign: '{}' });
     expect(await store.facts.list(key)).toMatchObject({ facts: [{ id: 'sem_0003' }, { id: 'sem_0002', salience: 0.7 }], skipped: 3 });
     expect(await store.facts.add(key, 'b2', [fact('one')], SOURCE)).toMatchObject([{ id: 'sem_0005', fact: 'one' }]);
     expect(await store.facts.add(key, 'b1', [], SOURCE)).toEqual([]);
@@ -309,19 +320,19 @@ describe('over a redis that works', () => {
   test.each(['facts', 'removed-facts'] as const)('a wrong type under %s: nothing is written at all', async (what) => {
     const key = aScope();
     if (what === 'removed-facts') await store.facts.add(key, 'b0', [fact('zero')], SOURCE);
-    const before = await redis.hgetall(scopeKeyOf(key, 'facts'));
-    await redis.set(scopeKeyOf(key, what), 'a string');
+    const before = await redis.hgetall(scopeKey(key, 'facts'));
+    await redis.set(scopeKey(key, what), 'a string');
     await expect(store.facts.add(key, 'b1', [fact('one')], SOURCE)).rejects.toThrow(`cannot add 1 facts to ${key.scope}`);
     await expect(store.facts.remove(key, ['sem_0001'])).rejects.toMatchObject({ name: 'StoreUnavailable' });
     expect(await store.facts.list(key)).toMatchObject({ skipped: what === 'facts' ? 1 : 0 });
-    if (what === 'removed-facts') expect(await redis.hgetall(scopeKeyOf(key, 'facts'))).toEqual(before);
-    expect(await redis.get(scopeKeyOf(key, what))).toBe('a string');
+    if (what === 'removed-facts') expect(await redis.hgetall(scopeKey(key, 'facts'))).toEqual(before);
+    expect(await redis.get(scopeKey(key, what))).toBe('a string');
   });
 
   test('a wrong type under archived or episodes: reads find nothing, writes say so', async () => {
     const key = aConversation();
-    await redis.set(keyOf(key, 'archived'), 'a string');
-    await redis.set(keyOf(key, 'episodes'), 'a string');
+    await redis.set(lifeKey(key, 'archived'), 'a string');
+    await redis.set(lifeKey(key, 'episodes'), 'a string');
     expect(await store.entries.archived(key)).toEqual([]);
     expect(await store.episodes.list(key)).toEqual({ episodes: [], skipped: 1 });
     await expect(store.entries.archive(key, [[1, 2]], 1)).rejects.toThrow('cannot archive 2 entries of conv_8');
@@ -331,7 +342,7 @@ describe('over a redis that works', () => {
   test('a committed result that nobody can read is an error, never "not done"', async () => {
     const key = aConversation();
     await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', []);
-    await redis.hset(keyOf(key, 'effects'), 'result:c1', 'nonsense');
+    await redis.hset(lifeKey(key, 'effects'), 'result:c1', 'nonsense');
     await expect(store.effects.reserve(key, { id: 'c1', hash: 'h' }, 'a')).rejects.toThrow('result:c1');
   });
 
@@ -464,7 +475,7 @@ describe('when a reply is lost after redis has applied the command', () => {
     const reading = readCount(store.feed, key, '0', 60);
     const publisher = createRedisStore({ url: server.url });
     for (let n = 1; n <= 60; n += 1) {
-      if (n % 10 === 0) proxy.cutReplyTo(keyOf(key, 'feed'));
+      if (n % 10 === 0) proxy.cutReplyTo(lifeKey(key, 'feed'));
       await publisher.feed.publish(key, [{ event: { n } }]);
     }
     expect(eventsOf(await reading)).toEqual(numbered(1, 60));

@@ -1,0 +1,114 @@
+/**
+ * Files that were sent before a message names them: a record of each, a list of those that wait to be used, and their bytes, which are a matter
+ * of each store. Bytes come and go inside the change of their record.
+ */
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { withUse, type Upload } from '../../records/uploads.js';
+import { recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
+import type { UploadOwner, Uploads } from '../store.js';
+
+/** Bytes that are arriving: no id names them until they are finished, and what is left of a dead writer goes by itself. */
+export interface ArrivingBytes {
+  append(bytes: Uint8Array): Promise<void>;
+  finish(upload: WaitingUpload): Promise<void>;
+  discard(): Promise<void>;
+}
+
+export interface UploadBytes {
+  begin(owner: UploadOwner): Promise<ArrivingBytes>;
+  read(owner: UploadOwner, id: string): Promise<Buffer | undefined>;
+  /** Whether there were some. */
+  remove(owner: UploadOwner, id: string): Promise<boolean>;
+  /** All that have bytes or a record, where the store does not remove by itself what has expired. */
+  list(): AsyncIterable<{ readonly owner: UploadOwner; readonly id: string }>;
+}
+
+type WaitingUpload = Pick<Upload, 'id' | 'size' | 'expiresAt'>;
+
+const useSchema = z.object({ conversation: z.string(), life: z.string(), scope: z.string(), ref: z.string() });
+const waitingSchema = z.object({ id: z.string(), size: z.int().positive(), expiresAt: z.number() });
+const uploadSchema = waitingSchema.extend({ mediaType: z.string(), sha256: z.string(), at: z.number(), uses: z.array(useSchema) });
+
+const UPLOAD = expiring(recordCodec<Upload>(uploadSchema, ({ id }) => id));
+const WAITING = expiring(recordCodec<WaitingUpload>(waitingSchema, ({ id }) => id));
+
+function expiring<Item extends WaitingUpload>(codec: RecordCodec<Item>): RecordCodec<Item> {
+  return { ...codec, expiresAt: ({ expiresAt }) => expiresAt };
+}
+
+export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads {
+  const openUpload = (owner: UploadOwner, id: string) => open({ name: 'upload', key: { ...owner, id } }, UPLOAD);
+  const openWaiting = (owner: UploadOwner) => open({ name: 'waiting-uploads', key: owner }, WAITING);
+  const find = async (owner: UploadOwner, id: string): Promise<Upload | undefined> =>
+    (await openUpload(owner, id).read(`look up the upload ${id}`)).items.find(isThere);
+
+  return {
+    find,
+
+    async begin(owner) {
+      const arriving = await bytes.begin(owner);
+      return {
+        append: (part) => arriving.append(part),
+        discard: () => arriving.discard(),
+
+        async keep(upload) {
+          const attempt = `keep the upload ${upload.id}`;
+          const { id, size, expiresAt } = upload;
+          let finished: Promise<void> | undefined;
+          await openUpload(owner, id).change(attempt, async (known) => {
+            await (finished ??= arriving.finish(upload));
+            const before = known.find(isThere);
+            return [{ ...upload, expiresAt: Math.max(expiresAt, before?.expiresAt ?? 0), uses: before?.uses ?? [] }];
+          });
+          await openWaiting(owner).change(attempt, (all) => [
+            ...all.filter((one) => one.id !== id && isThere(one)),
+            { id, size, expiresAt },
+          ]);
+        },
+      };
+    },
+
+    async bytes(owner, id) {
+      const [known, read] = await Promise.all([find(owner, id), bytes.read(owner, id)]);
+      return known && read && createHash('sha256').update(read).digest('hex') === known.sha256 ? read : undefined;
+    },
+
+    async use(owner, id, use, expiresAt) {
+      if ((await find(owner, id)) === undefined) return;
+      const attempt = `write who has used the upload ${id}`;
+      await openUpload(owner, id).change(attempt, async (all) => {
+        const known = all.find(isThere);
+        if (known === undefined) return undefined;
+        await bytes.remove(owner, id);
+        return [{ ...known, uses: withUse(known.uses, use), expiresAt: Math.max(known.expiresAt, expiresAt) }];
+      });
+      await openWaiting(owner).change(attempt, (all) =>
+        all.some((one) => one.id === id) ? all.filter((one) => one.id !== id) : undefined,
+      );
+    },
+
+    async waiting(owner) {
+      const there = (await openWaiting(owner).read('count the uploads that wait')).items.filter(isThere);
+      return { count: there.length, bytes: there.reduce((sum, { size }) => sum + size, 0) };
+    },
+
+    async sweep() {
+      let removed = 0;
+      for await (const { owner, id } of bytes.list()) {
+        if ((await find(owner, id)) !== undefined) continue;
+        // It may have been sent again meanwhile.
+        await openUpload(owner, id).change('remove uploads that have expired', async (known) => {
+          if (known.some(isThere)) return undefined;
+          if ((await bytes.remove(owner, id)) || known.length > 0) removed += 1;
+          return known.length === 0 ? undefined : [];
+        });
+      }
+      return removed;
+    },
+  };
+}
+
+function isThere({ expiresAt }: WaitingUpload): boolean {
+  return expiresAt > Date.now();
+}

@@ -1,0 +1,234 @@
+/** Entries, long texts and effects of conversations in files, whose journals are open for as long as they are used. */
+import { mkdir, readFile, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import type { Entry } from '../../records/message.js';
+import { countSlots, slotsOf } from '../../records/slots.js';
+import { hashInRef, toBodyRef, verified } from '../codecs.js';
+import { decideTexts, parseTexts, type OpenCollection } from '../collections/collection.js';
+import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
+import { isAbsent, isForeign, toUnavailable } from './errors.js';
+import { findSettlement, recordsIn, toLine, toOutcome, type JournalIndex } from './journal.js';
+import { conversationDir } from './paths.js';
+import { describeBatch, toRanges } from '../shared-entries.js';
+import type { Bodies, ConversationKey, Effects, Entries, Feed, LiveEvent, Writes } from '../store.js';
+
+/** How many conversations are open, and the bytes of their journals together, before the longest unused is let go. */
+const OPEN_CONVERSATIONS = 256;
+const OPEN_BYTES = 64 * 1024 * 1024;
+/** Weighing all of them costs more than a read. */
+const WEIGHED_EVERY = 32;
+
+type Open = (key: ConversationKey) => OpenConversation;
+
+export interface OpenOptions extends Pick<ConversationFiles, 'handles' | 'withLock' | 'log'> {
+  /** How an entry reads in `raw_traces.jsonl`; without it there is no such file. */
+  readonly traceLines?: (entry: Entry, key: ConversationKey) => readonly string[];
+}
+
+export function createOpenConversations(dir: string, { traceLines, log, handles, withLock }: OpenOptions): Open {
+  const byDir = new Map<string, OpenConversation>();
+  const synced = new Set<string>();
+  let opened = 0;
+
+  const letGo = (newest: string): void => {
+    let bytes = [...byDir.values()].reduce((sum, { size }) => sum + size(), 0);
+    for (const [oldest, { size }] of byDir) {
+      if ((bytes <= OPEN_BYTES && byDir.size <= OPEN_CONVERSATIONS) || oldest === newest) break;
+      bytes -= size();
+      byDir.delete(oldest);
+    }
+  };
+  return (key) => {
+    const path = conversationDir(dir, key);
+    const known = byDir.get(path);
+    const conversation =
+      known ??
+      openConversation({
+        dir: path,
+        handles,
+        withLock,
+        synced,
+        log,
+        ...(traceLines && { traceLines: (entry: Entry) => traceLines(entry, key) }),
+      });
+    // A Map keeps the order of insertion: the first is the longest unused.
+    byDir.delete(path);
+    byDir.set(path, conversation);
+    if (!known || ++opened % WEIGHED_EVERY === 0) letGo(path);
+    return conversation;
+  };
+}
+
+export function createWrites(dir: string, open: Open, feed: Feed): Writes {
+  return {
+    async apply(key, batch) {
+      const index = await inWords(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
+        open(key).write((before) => toLine(before, batch)),
+      );
+      publishBeside(feed, key, batch.publish);
+      return toOutcome(index, batch);
+    },
+  };
+}
+
+/** Not waited for: watchers lose an event when the feed cannot be written, and the conversation nothing. */
+function publishBeside(feed: Feed, key: ConversationKey, events: readonly LiveEvent[] = []): void {
+  if (events.length > 0) feed.publish(key, events).catch(() => undefined);
+}
+
+export function createEntries(dir: string, open: Open, writes: Writes): Entries {
+  return {
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
+
+    async append(key, entries) {
+      if (entries.length > 0) await writes.apply(key, { append: entries });
+    },
+
+    async read(key, slots) {
+      const { entries } = await inWords(dir, key, `read ${slots.length} entries of ${key.conversation}`, () => open(key).read());
+      return slots.map((slot) => entries.get(slot));
+    },
+
+    async page(key, after, limit) {
+      const { entries, last, skipped } = await inWords(dir, key, `read entries after slot ${after} of ${key.conversation}`, () =>
+        open(key).read(),
+      );
+      const found: Entry[] = [];
+      for (let slot = after + 1; slot <= Math.min(after + limit, last); slot += 1) {
+        const entry = entries.get(slot);
+        if (entry !== undefined) found.push(entry);
+      }
+      return { entries: found, last, skipped };
+    },
+
+    async archive(key, slots, move) {
+      await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const changesNothing = move === before.move && slotsOf(slots).every((slot) => before.archived.has(slot));
+          return move < before.move || changesNothing ? undefined : { v: 1, kind: 'archived', slots, move };
+        }),
+      );
+    },
+
+    async restore(key, slots, move) {
+      await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const changesNothing = move === before.move && !slotsOf(slots).some((slot) => before.archived.has(slot));
+          return move < before.move || changesNothing ? undefined : { v: 1, kind: 'restored', slots, move };
+        }),
+      );
+    },
+
+    async archived(key) {
+      const { archived } = await inWords(dir, key, `read what is archived of ${key.conversation}`, () => open(key).read());
+      return toRanges(archived);
+    },
+  };
+}
+
+/** Collections that change with calls of models are lines of the journal; all others have files. */
+export function withJournalCollections(dir: string, open: Open, others: OpenCollection): OpenCollection {
+  return (place, codec) => {
+    if (place.name !== 'items' && place.name !== 'budget') return others(place, codec);
+    const { name, key } = place;
+    const select = (index: JournalIndex, ids: readonly string[] | undefined): ReadonlyMap<string, string> => {
+      const all = recordsIn(index, name);
+      return ids ? new Map([...all].filter(([id]) => ids.includes(id))) : all;
+    };
+    return {
+      async read(attempt, _foreign, ids) {
+        const index = await inWords(dir, key, attempt, () => open(key).read());
+        const { items, taken } = parseTexts(codec, select(index, ids));
+        return { items, skipped: taken.length + index.skipped };
+      },
+
+      async change(attempt, decide, ids) {
+        await inWords(dir, key, attempt, () =>
+          open(key).write(async (index) => {
+            const changes = await decideTexts(codec, select(index, ids), decide);
+            return changes.length === 0 ? undefined : { v: 1, kind: 'records', collection: name, changes };
+          }),
+        );
+      },
+    };
+  };
+}
+
+export function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Effects {
+  return {
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
+    },
+
+    async commit(key, claim, result, entries, { spent, items = [], publish } = {}) {
+      const { id, hash } = claim;
+      const index = await inWords(dir, key, `commit effect ${id} of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          if (before.fenced.has(id))
+            return spent === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, fenced: true, spent };
+          const reserved = before.reserved.get(id);
+          if (before.committed.has(id) || (reserved && reserved.hash !== hash)) return undefined;
+          return { v: 1, kind: 'committed', id, hash, result, entries, ...(spent && { spent }), ...(items.length > 0 && { items }) };
+        }),
+      );
+      const commitment = findSettlement(index, claim) ?? { status: 'conflict' };
+      if (commitment.status === 'committed') publishBeside(feed, key, publish);
+      return commitment;
+    },
+
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+
+    async spend(key, id, spending) {
+      await inWords(dir, key, `write what ${id} of ${key.conversation} has cost`, () =>
+        open(key).write(({ paid }) => (paid.has(id) ? undefined : { v: 1, kind: 'paid', id, spent: spending })),
+      );
+    },
+  };
+}
+
+async function inWords<T>(dir: string, key: ConversationKey, attempt: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toUnavailable(attempt, conversationDir(dir, key), error);
+  }
+}
+
+/** Long texts as files named by their hash: `bodies/<sha256>`, written beside and renamed, so none is ever half there. */
+export function createFileBodies(dir: string): Bodies {
+  const bodies: Bodies = {
+    async put(key, text) {
+      const ref = toBodyRef(text);
+      if ((await bodies.get(key, ref.ref)) !== undefined) return ref;
+      const folder = join(conversationDir(dir, key), 'bodies');
+      const path = join(folder, ref.sha256);
+      try {
+        await mkdir(folder, { recursive: true });
+        await writeFileAtomic(path, text);
+        // A write cut short by a full disk is no error to write-file-atomic.
+        if ((await stat(path)).size !== ref.bytes) {
+          await unlink(path);
+          throw new Error('it was written in part only, the disk may be full');
+        }
+        return ref;
+      } catch (error) {
+        throw toUnavailable(`store a body of ${ref.bytes} bytes of ${key.conversation}`, path, error);
+      }
+    },
+
+    async get(key, ref) {
+      const sha256 = hashInRef(ref);
+      if (sha256 === undefined) return undefined;
+      const path = join(conversationDir(dir, key), 'bodies', sha256);
+      try {
+        return verified(await readFile(path, 'utf8'), sha256);
+      } catch (error) {
+        if (isAbsent(error) || isForeign(error)) return undefined;
+        throw toUnavailable(`read body ${ref} of ${key.conversation}`, path, error);
+      }
+    },
+  };
+  return bodies;
+}

@@ -1,0 +1,287 @@
+/** Entries, effects and long texts of conversations in Redis. Which keys there are, and what each holds, is in keys.ts. */
+import type { ItemRecord } from '../../records/memory/agent-memory.js';
+import type { Entry, JsonValue } from '../../records/message.js';
+import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
+import { decodeEntry, decodeJson, encodeEntry, hashInRef, toBodyRef, verified } from '../codecs.js';
+import type { EntryCache } from './entry-cache.js';
+import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
+import { deletedKey, lifeKey } from './keys.js';
+import { isReply, replyCode, type RedisLink } from './link.js';
+import { noteLife } from './lives.js';
+import { describeBatch, toRanges } from '../shared-entries.js';
+import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Writes } from '../store.js';
+
+const PAGE_STEP = 500;
+/** Of one range: a damaged one must not be walked for ever. */
+const MAX_SLOTS = 1_000_000;
+
+export function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writes {
+  return {
+    async apply(key, batch) {
+      const { record = [], fence = [], append = [], publish = [], reserve } = batch;
+      const attempt = `${describeBatch(batch)} of ${key.conversation}`;
+      const messages = toArguments(record);
+      const others = toArguments(append);
+      const written = link.ask(attempt, (redis) =>
+        redis.perduraWrite(
+          lifeKey(key, 'entries'),
+          lifeKey(key, 'messages'),
+          lifeKey(key, 'effects'),
+          ...feedKeys(key),
+          deletedKey(key),
+          ...[record, fence, append, publish].map(({ length }) => String(length)),
+          ...(reserve ? [reserve.claim.id, reserve.claim.hash, encodeURIComponent(reserve.attempt)] : ['', '', '']),
+          ...feed.settings(publish),
+          ...messages,
+          ...fence,
+          ...others,
+          ...toEventArguments(publish),
+        ),
+      );
+      // Redis does one after the other what comes on one connection (redis/cached-if-the-store-has-it).
+      const noted = messages.length + others.length > 0 ? noteLife(link, key) : undefined;
+      const [[recorded, fenced, [status, detail], added, all]] = await Promise.all([written, noted]);
+      remember(cache, lifeKey(key, 'entries'), [...messages, ...others], { added, all });
+      return {
+        recorded: recorded.map(toRecording),
+        fenced: fence.map((id, i) =>
+          fenced[i] === '' ? { id, status: 'fenced' } : { id, status: 'committed', result: decodeResult(link, attempt, id, fenced[i]) },
+        ),
+        ...(reserve && { reservation: toReservation(status, detail, (text) => decodeResult(link, attempt, reserve.claim.id, text)) }),
+      };
+    },
+  };
+}
+
+function toRecording(first: string): Recording {
+  if (first === '') return {};
+  const [slot = '', turn = ''] = first.split(' ');
+  return { duplicate: { slot: Number(slot), turn } };
+}
+
+function toReservation(
+  status: Reservation['status'] = 'conflict',
+  detail: string | undefined,
+  decode: (text: string | undefined) => JsonValue,
+): Reservation {
+  switch (status) {
+    case 'reserved':
+      return { status, earlier: Number(detail) };
+    case 'committed':
+      return { status, result: decode(detail) };
+    default:
+      return { status };
+  }
+}
+
+export function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entries {
+  const mark = async (archived: '1' | '0', key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void> => {
+    const [entries, archive, gone] = [lifeKey(key, 'entries'), lifeKey(key, 'archived'), deletedKey(key)];
+    await link.ask(`${archived === '1' ? 'archive' : 'restore'} ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
+      redis.perduraMove(archive, entries, gone, archived, String(move), ...slotsOf(slots).map(String)),
+    );
+  };
+  return {
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
+
+    async append(key, entries) {
+      if (entries.length > 0) await writes.apply(key, { append: entries });
+    },
+
+    async read(key, slots) {
+      const where = lifeKey(key, 'entries');
+      const known = cache.of(where);
+      const isVouchedFor = cache.isVouchedFor(where);
+      const unknown = slots.filter((slot) => !known.has(slot));
+      const attempt = `read ${slots.length} entries of ${key.conversation}`;
+      const [records, gone] = await Promise.all([
+        readFields(link, attempt, where, unknown),
+        !isVouchedFor && isAnyGone(link, attempt, where, slots, known),
+      ]);
+      if (gone) {
+        cache.forget(where);
+        return this.read(key, slots);
+      }
+      const fresh = new Map(unknown.map((slot, i) => [slot, decodeEntry(records?.[i])]));
+      for (const [i, slot] of unknown.entries()) {
+        const entry = fresh.get(slot);
+        if (entry) cache.add(where, slot, entry, records?.[i]?.length ?? 0);
+      }
+      return slots.map((slot) => fresh.get(slot) ?? known.get(slot));
+    },
+
+    async page(key, after, limit) {
+      const attempt = `read entries after slot ${after} of ${key.conversation}`;
+      const entries: Entry[] = [];
+      let skipped = 0;
+      let last = 0;
+      for (let from = after; from < after + limit; from += PAGE_STEP) {
+        const slots = Array.from({ length: Math.min(PAGE_STEP, after + limit - from) }, (_, i) => from + 1 + i);
+        const records = await readFields(link, attempt, lifeKey(key, 'entries'), ['last', ...slots]);
+        if (records === undefined) return { entries: [], last: 0, skipped: 1 };
+        const [highest, ...texts] = records;
+        last = Number(highest ?? 0) || 0;
+        for (const text of texts) {
+          const entry = decodeEntry(text);
+          if (entry !== undefined) entries.push(entry);
+          else if (text !== null) skipped += 1;
+        }
+        if (from + PAGE_STEP >= last) break;
+      }
+      const highest = Math.max(last, entries.at(-1)?.slot ?? 0);
+      // The store ends before what this process has seen there: it has lost that, and the next read must find out what else.
+      const where = lifeKey(key, 'entries');
+      if ([...cache.of(where).keys()].some((slot) => slot > highest)) cache.forget(where);
+      return { entries, last: highest, skipped };
+    },
+
+    archive: (key, slots, move) => mark('1', key, slots, move),
+
+    restore: (key, slots, move) => mark('0', key, slots, move),
+
+    async archived(key) {
+      const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
+        redis.smembers(lifeKey(key, 'archived')),
+      );
+      return toRanges((members ?? []).flatMap(slotsIn));
+    },
+  };
+}
+
+export function createBodies(link: RedisLink): Bodies {
+  return {
+    async put(key, text) {
+      const ref = toBodyRef(text);
+      await link.ask(`store a body of ${ref.bytes} bytes of ${key.conversation}`, (redis) =>
+        redis.perduraPutBody(lifeKey(key, 'bodies'), deletedKey(key), ref.sha256, text),
+      );
+      return ref;
+    },
+    async get(key, ref) {
+      const sha256 = hashInRef(ref);
+      if (sha256 === undefined) return undefined;
+      const texts = await readFields(link, `read body ${ref} of ${key.conversation}`, lifeKey(key, 'bodies'), [sha256]);
+      return verified(texts?.[0], sha256);
+    },
+  };
+}
+
+export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: EntryCache): Effects {
+  return {
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
+    },
+
+    async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
+      const attempted = `commit effect ${claim.id} of ${key.conversation}`;
+      const values = toArguments(entries);
+      const committed = link.ask(attempted, (redis) =>
+        redis.perduraCommit(
+          lifeKey(key, 'entries'),
+          lifeKey(key, 'messages'),
+          lifeKey(key, 'effects'),
+          lifeKey(key, 'items'),
+          ...feedKeys(key),
+          lifeKey(key, 'spendings'),
+          deletedKey(key),
+          claim.id,
+          claim.hash,
+          JSON.stringify(result),
+          spent === undefined ? '' : JSON.stringify(spent),
+          String(items.length),
+          String(entries.length),
+          ...feed.settings(publish),
+          ...toItemArguments(items),
+          ...values,
+          ...toEventArguments(publish),
+        ),
+      );
+      const noted = values.length + items.length > 0 ? noteLife(link, key) : undefined;
+      const [[status, first, added, all]] = await Promise.all([committed, noted]);
+      if (status !== 'committed') return { status };
+      remember(cache, lifeKey(key, 'entries'), values, { added, all });
+      return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };
+    },
+
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+
+    async spend(key, id, spending) {
+      await link.ask(`write what ${id} of ${key.conversation} has cost`, (redis) =>
+        redis.hsetnx(lifeKey(key, 'spendings'), id, JSON.stringify(spending)),
+      );
+    },
+  };
+}
+
+/** Of a member of `archived`: a slot, or a range. */
+function slotsIn(member: string): number[] {
+  const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
+  if (first === undefined) return [];
+  const [from, to] = [Number(first), Number(last ?? first)];
+  return to - from < MAX_SLOTS ? slotsOf([[from, to]]) : [];
+}
+
+/** Whether one of the entries that we know is no longer there. */
+async function isAnyGone(
+  link: RedisLink,
+  attempt: string,
+  key: string,
+  slots: readonly number[],
+  known: ReadonlyMap<number, Entry>,
+): Promise<boolean> {
+  if (known.size === 0) return false;
+  const ranges = slots.filter((slot) => known.has(slot)).reduce<readonly SlotRange[]>(withSlot, []);
+  if (ranges.length === 0) return false;
+  try {
+    return (await link.redis.perduraAbsent(key, ...ranges.flat().map(String))) > 0;
+  } catch (error) {
+    if (isReply(error) && replyCode(error) === 'WRONGTYPE') return true;
+    throw link.unavailable(attempt, error);
+  }
+}
+
+/** One HMGET; undefined when the key holds another type (stores/foreign-is-skipped). */
+async function readFields(
+  link: RedisLink,
+  attempt: string,
+  key: string,
+  fields: readonly (string | number)[],
+): Promise<(string | null)[] | undefined> {
+  if (fields.length === 0) return [];
+  return link.askUnlessForeign(attempt, (redis) => redis.hmget(key, ...fields.map(String)));
+}
+
+/** As the scripts take them: slot, JSON, message id, turn. */
+function toArguments(entries: readonly Entry[]): string[] {
+  return entries.flatMap((entry) => [String(entry.slot), encodeEntry(entry), entry.messageId ?? '', entry.turn]);
+}
+
+/** Entries that were written, as `toArguments` has them; only where all of them found their slots empty is it certain that they are what is there. */
+function remember(
+  cache: EntryCache,
+  where: string,
+  values: readonly string[],
+  count: { readonly added: number; readonly all: number },
+): void {
+  if (count.all < 0) return;
+  cache.counted(where, count);
+  if (4 * count.added !== values.length) return;
+  for (let i = 0; i < values.length; i += 4) {
+    const text = values[i + 1];
+    const entry = decodeEntry(text);
+    if (text !== undefined && entry) cache.add(where, entry.slot, entry, text.length);
+  }
+}
+
+/** A result that is there and cannot be read must not pass for "never done". */
+function decodeResult(link: RedisLink, attempt: string, id: string, text: string | undefined): JsonValue {
+  const result = decodeJson(text);
+  if (result !== undefined) return result as JsonValue;
+  throw link.unavailable(attempt, new Error(`the field result:${id} of its effects is no JSON, look at it with HGET`));
+}
+
+/** As the script takes them: id, JSON. */
+function toItemArguments(items: readonly ItemRecord[]): string[] {
+  return items.flatMap((item) => [item.id, JSON.stringify(item)]);
+}
