@@ -14,7 +14,7 @@ import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { formatDuration } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
-import { readAppEvent } from '../../conversation/protocol/control-input.js';
+import { readAppEvent } from '../../conversation/protocol/stepping.js';
 import { mediaOf, type JsonValue, type Media, type MediaSource } from '../../records/message.js';
 import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { findRunning } from '../args/find-conversation.js';

@@ -1,7 +1,7 @@
 /** Ids as people type them: whole, a beginning that only one conversation has, or `TENANT/ID` for what a tenant calls so. */
 import type { PerduraClient, Pending } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { CommandSession } from '../session/with-client.js';

@@ -1,7 +1,7 @@
 /** `perdura -p`: one message, one answer on stdout. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readMessage } from '../../conversation/protocol/input.js';
+import { readMessage } from '../../conversation/protocol/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';

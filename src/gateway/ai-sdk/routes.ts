@@ -14,7 +14,7 @@ import type { AnsweredCall } from '../core/calls/waiting-calls.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createChunks, type Chunk, type Metadata } from './chunks.js';
 import { chatRequest, startOf, wishOf, type Wish } from './request.js';
-import { partSchema } from '../../conversation/protocol/input.js';
+import { partSchema } from '../../conversation/protocol/message.js';
 import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import { ClientError } from '../../client/errors.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 
 export interface TenantIds {
   /** All of the tenant's ids begin so, and no other's. */
