@@ -62,7 +62,7 @@ export function readBreakpoints(payload: unknown): Checked<Breakpoints> {
 
 const stepKind = oneOf('event', 'truncation', 'compaction', 'model-call', 'tool-run', 'sub-agent', 'nothing');
 
-/** What a step has done. */
+/** What a step has done: `event`, `truncation`, `compaction`, `model-call`, `tool-run`, `sub-agent` or `nothing`. */
 export type StepKind = v.InferOutput<typeof stepKind>;
 
 const scope = oneOf('into', 'over');
@@ -84,14 +84,13 @@ const editSchema = v.variant(
   'op',
   [
     strict({ op: v.literal('drop'), id: queuedId }),
-    /** `before: null` moves to the end. */
     strict({ op: v.literal('move'), id: queuedId, before: v.nullish(queuedId, null) }),
     strict({ op: v.literal('clear') }),
   ],
   'must be "drop", "move" or "clear"',
 );
 
-/** `before: null` moves to the end. */
+/** `{ op: 'drop', id }`, `{ op: 'move', id, before }`, where `before: null` moves to the end, or `{ op: 'clear' }`. */
 export type QueueEdit = v.InferOutput<typeof editSchema>;
 
 export const readQueueEdit = reader(editSchema, 'editQueue');
