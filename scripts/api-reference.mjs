@@ -31,9 +31,12 @@ const DEEP = [
   'Reduced',
   'ConversationState',
   'MemoryQueue',
-  'ParentLink',
   'ValuesRef',
   'itemRecordSchema',
+  'editSchema',
+  'mode',
+  'scope',
+  'stepKind',
   'Store',
   'MeasureHistory',
   'Settings',
@@ -96,6 +99,9 @@ async function generate(out) {
     useCodeBlocks: true,
     expandObjects: true,
   });
+  // The types of a schema name each field twice, by one declaration.
+  const warn = app.logger.warn.bind(app.logger);
+  app.logger.warn = (text, ...at) => void (text.endsWith('An arbitrary comment will be used') || warn(text, ...at));
   const project = await app.convert();
   if (project === undefined) return false;
   // As they are imported.

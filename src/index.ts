@@ -46,6 +46,7 @@ export type {
   JsonObject,
   JsonValue,
   MediaSource,
+  MessageContent,
   ModelStop,
   ToolOutcome,
   ToolResultMessage,

@@ -17,7 +17,7 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import type { RememberedWrite } from '../heal/restore-memory.js';
-import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
+import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 
 export interface ActivityDependencies {
   readonly store: Store;

@@ -3,7 +3,6 @@ import type {
   QueuedAgain,
   StoreStepInput,
   StoreStepResult,
-  MessageContent,
   MessageToRecord,
   Writes,
   Written,
@@ -14,7 +13,7 @@ import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import { userEntry } from '../conversation/activity-io/entries.js';
-import { type Entry, type JsonValue, answerIn, mediaBytes } from '../records/message.js';
+import { type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
 import { beginningOf } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Message, RewindRequest, Status, TurnResult } from '../conversation/protocol/contract.js';
-import { partSchema, readMessage } from '../conversation/protocol/input.js';
+import { partSchema, readMessage } from '../conversation/protocol/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { isFromPerson, MEDIA_KINDS, shownText, type Media, type UserMessage } from '../records/message.js';
 import { rewindUpdate } from '../workflows/messages.js';

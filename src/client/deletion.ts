@@ -7,7 +7,7 @@
  * same call again does the rest.
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
-import { MAX_LIVES } from '../conversation/protocol/memory-input.js';
+import { MAX_LIVES } from '../conversation/protocol/memory-contract.js';
 import { rawFallbackLines } from '../memory/documents/raw-fallbacks.js';
 import { dropDeleted } from '../memory/recall/drop-index.js';
 import type { ConversationKey, Store } from '../stores/store.js';

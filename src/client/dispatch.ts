@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DispatchedEvent } from '../conversation/protocol/stepping.js';
 import type { SteppingAccess } from './stepping.js';
-import { readAppEvent } from '../conversation/protocol/control-input.js';
+import { readAppEvent } from '../conversation/protocol/stepping.js';
 import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';

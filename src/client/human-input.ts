@@ -225,7 +225,7 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
     },
 
     async raiseBudget(id, budget) {
-      const checked = readBudget(budget, 'budget');
+      const checked = readBudget(budget);
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `raise-budget-${randomUUID()}`;
       const answer = await askWorker({ id, attempt: `cannot change the budget of ${id}` }, () =>

@@ -1,7 +1,7 @@
 /** Which workflow keeps a scope's memory, and with what it is started. */
 import { WorkflowNotFoundError, Client, type ConnectionLike } from '@temporalio/client';
 import { memoryWorkflowId, MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
-import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
+import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 import { consolidateSignal } from '../workflows/messages.js';
 
 /**

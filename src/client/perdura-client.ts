@@ -32,8 +32,9 @@ import {
   type Status,
   type TurnResult,
 } from '../conversation/protocol/contract.js';
-import { readMessage, readStart } from '../conversation/protocol/input.js';
-import { CHILD_PATTERN } from '../conversation/protocol/fields.js';
+import { readMessage } from '../conversation/protocol/message.js';
+import { readStart } from '../conversation/protocol/input.js';
+import { CHILD_PATTERN } from '../conversation/protocol/limits.js';
 import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
 import { askedArguments } from '../memory/bodies.js';
 import type { Recall } from '../memory/recall/recall.js';

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { CompactionOutcome, ContextIndex, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
-import { readBreakpoints, readChosenChunks, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
-import type { Checked } from '../conversation/protocol/fields.js';
+import { readBreakpoints, readChosenChunks, readMode, readQueueEdit } from '../conversation/protocol/stepping.js';
+import type { Checked } from '../conversation/protocol/schema.js';
 import {
   contextQuery,
   controlQuery,

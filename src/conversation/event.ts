@@ -2,7 +2,7 @@
 import type { Consolidation, Delivery, QueueEdit, AgentStatus } from './protocol/contract.js';
 import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './effect.js';
-import type { ClientTool, JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
+import type { JsonValue, MessageContent, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
@@ -13,20 +13,7 @@ import type { Approval, ChildReport, Decision } from './protocol/human-input.js'
 /** What happens to a conversation, as observers are told. Kinds and fields may be added in any version. */
 export type ConversationEvent =
   // Someone said something.
-  | {
-      readonly kind: 'message-received';
-      readonly messageId: string;
-      readonly text: string;
-      readonly images?: readonly MediaSource[];
-      readonly audio?: readonly MediaSource[];
-      readonly video?: readonly MediaSource[];
-      readonly documents?: readonly MediaSource[];
-      readonly output?: JsonObject;
-      readonly context?: JsonObject;
-      readonly tools?: readonly ClientTool[];
-      readonly delivery: Delivery;
-      readonly at: number;
-    }
+  | ({ readonly kind: 'message-received'; readonly messageId: string; readonly delivery: Delivery; readonly at: number } & MessageContent)
   | { readonly kind: 'withdraw-requested'; readonly messageId: string; readonly at: number }
   | { readonly kind: 'decided'; readonly decision: Decision; readonly at: number }
   | {

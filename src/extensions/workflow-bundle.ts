@@ -13,6 +13,9 @@ export function bundleOptions(sources = join(__dirname, '..')): Made {
     // The first is the outermost: it counts what the second has added.
     workflowInterceptorModules: [at('measured-history'), at('early-questions'), at('reserved-names')],
     // Pure, so that one copy does for all conversations of a worker: it is neither run nor kept for each of them.
-    preloadModules: [at('call-stacks'), at('../conversation/apply'), at('../conversation/next-step')],
+    preloadModules: [
+      at('call-stacks'),
+      ...['apply', 'next-step', 'opening', 'protocol/input', 'protocol/memory-contract'].map((name) => at(`../conversation/${name}`)),
+    ],
   };
 }

@@ -35,6 +35,16 @@ export interface Media {
   readonly documents?: readonly MediaSource[];
 }
 
+/** What a person's message holds: each part of it may be large. */
+export interface MessageContent extends Media {
+  readonly text: string;
+  /** JSON Schema that the answer has to fit. */
+  readonly output?: JsonObject;
+  /** Values that tools see and the model never does. */
+  readonly context?: JsonObject;
+  readonly tools?: readonly ClientTool[];
+}
+
 /** What a chunk's type looks like (seed 004). */
 export const CHUNK_TYPE = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
@@ -186,6 +196,12 @@ export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video', 'd
 /** Each list that has something in it, in one order; other fields of what carries them are left out. */
 export function mediaOf(carrier: Media): Media {
   return mapMedia(carrier, (list) => list);
+}
+
+/** Of what carries a message: its content alone. */
+export function pickContent(carrier: Partial<MessageContent>): MessageContent {
+  const { text = '', output, context, tools } = carrier;
+  return { text, ...mediaOf(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
 }
 
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {

@@ -20,7 +20,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { apply } from '../conversation/apply.js';
-import { CHILD_PATTERN } from '../conversation/protocol/fields.js';
+import { CHILD_PATTERN } from '../conversation/protocol/limits.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/view.js';
@@ -29,12 +29,11 @@ import { handOverReason } from '../conversation/hand-over.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { scopeAndTenant } from '../records/scope.js';
 import { nextStep } from '../conversation/next-step.js';
-import { openStarted } from '../conversation/opening.js';
+import { openCarried, openStarted } from '../conversation/opening.js';
 import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
 import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import type { ConversationState } from '../conversation/state.js';
-import { readCarriedState } from '../conversation/state/carried-state.js';
 import { createAnswers } from './answers.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { handleMessages } from './handlers.js';
@@ -117,15 +116,15 @@ export async function converse(
 function begin(host: Host, argument: ConversationArgument | undefined): ConversationState {
   const info = host.info();
   // A history without a mark goes by the first rules.
-  const rules = pinnedRules(host);
+  const run = { conversation: info.workflowId, life: info.firstExecutionRunId, rules: pinnedRules(host), at: host.now() };
   // Only an earlier run may carry a state in: a start argument that brings one comes from somebody else.
   if (argument?.carried && info.continuedFromExecutionRunId) {
     const unsealed = refusedSeal(host, argument);
     if (unsealed !== undefined)
       throw startRefusal(host, `the run before it handed over a state that no worker of ours has signed (${unsealed}); ${WHAT_TO_DO}`);
-    const carried = readCarriedState(argument.carried, info.firstExecutionRunId);
-    if (!carried.ok) throw startRefusal(host, `the run before it handed over what no conversation has (${carried.reason}); ${WHAT_TO_DO}`);
-    return begun(host, { ...carried.value, conversation: info.workflowId, rules });
+    const opened = openCarried(argument.carried, run);
+    if (!opened.ok) throw startRefusal(host, `the run before it handed over ${opened.reason}; ${WHAT_TO_DO}`);
+    return opened.value;
   }
   const start = readStart(argument);
   if (!start.ok) throw startRefusal(host, start.reason);
@@ -135,22 +134,10 @@ function begin(host: Host, argument: ConversationArgument | undefined): Conversa
     throw startRefusal(host, 'start.delegation is for sub-agents, which a conversation starts');
   const pattern = delegation ? CHILD_PATTERN : ID_PATTERN;
   if (!pattern.test(info.workflowId)) throw startRefusal(host, `the workflow id must match ${pattern.source}`);
-  return openStarted(start.value, { conversation: info.workflowId, life: info.firstExecutionRunId, rules, at: host.now() });
+  return openStarted(start.value, run);
 }
 
 const WHAT_TO_DO = '`perdura resume` begins another with the turns that the store has';
-
-/** What passes for a state and throws all the same ends it with words, and not each of its workflow tasks for ever. */
-function begun(host: Host, carried: ConversationState): ConversationState {
-  try {
-    const state = apply(carried, { kind: 'run-continued', at: host.now() });
-    nextStep(state);
-    detailsOf(state);
-    return state;
-  } catch (error) {
-    throw startRefusal(host, `the run before it handed over what cannot be gone on with (${String(error)}); ${WHAT_TO_DO}`);
-  }
-}
 
 /** The newest that its history knows: a new one asks for no other. */
 function pinnedRules(host: Host): number {

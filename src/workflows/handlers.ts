@@ -3,16 +3,9 @@ import { ApplicationFailure } from '@temporalio/common';
 import { messageReceived, turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
 import type { Recalled } from '../conversation/activity-io/effects.js';
-import {
-  readClose,
-  readMessage,
-  readOptionalText,
-  readTitle,
-  readTurnRequest,
-  type ParsedMessage,
-  readRewind,
-} from '../conversation/protocol/input.js';
-import { readConsolidationNews } from '../conversation/protocol/memory-input.js';
+import { readClose, readOptionalText, readTitle, readTurnRequest, readRewind } from '../conversation/protocol/input.js';
+import { readMessage, type ParsedMessage } from '../conversation/protocol/message.js';
+import { readConsolidationNews } from '../conversation/protocol/memory-contract.js';
 import type { ConversationState } from '../conversation/state.js';
 import { turnId } from '../records/identity.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';

@@ -1,10 +1,10 @@
 /** What the handlers of all messages share. */
 import type { ConversationEvent } from '../conversation/event.js';
-import type { ParsedMessage } from '../conversation/protocol/input.js';
+import type { ParsedMessage } from '../conversation/protocol/message.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { ChangeNotifier } from './change-notifier.js';
 import { ApplicationFailure } from '@temporalio/common';
-import type { Checked } from '../conversation/protocol/fields.js';
+import type { Checked } from '../conversation/protocol/schema.js';
 import type { Host } from './host.js';
 import { FAILURES } from './messages.js';
 

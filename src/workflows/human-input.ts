@@ -3,7 +3,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
 import type { Budget } from '../records/identity.js';
-import { readMessage, readModelChoice } from '../conversation/protocol/input.js';
+import { readMessage } from '../conversation/protocol/message.js';
+import { readModelChoice } from '../conversation/protocol/input.js';
 import { readBudget, readChildNews, readDecision, readWithdrawal, type Decided } from '../conversation/protocol/human-input.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
@@ -91,11 +92,11 @@ export function handleHumanInput({
   host.setHandler(
     raiseBudgetUpdate,
     counted((payload: unknown): Promise<{ readonly budget: Budget }> => {
-      const budget = accepted(readBudget(payload, 'raiseBudget'));
+      const budget = accepted(readBudget(payload));
       dispatch({ kind: 'budget-raised', budget, at: host.now() });
       return Promise.resolve({ budget });
     }),
-    { validator: (payload: unknown) => void accepted(readBudget(payload, 'raiseBudget')) },
+    { validator: (payload: unknown) => void accepted(readBudget(payload)) },
   );
   host.setHandler(
     setModelUpdate,

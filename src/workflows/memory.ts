@@ -23,7 +23,7 @@ import {
   readForget,
   readMemoryStart,
   readReview,
-} from '../conversation/protocol/memory-input.js';
+} from '../conversation/protocol/memory-contract.js';
 import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/protocol/memory-contract.js';
 import {
   addRequest,
@@ -42,9 +42,9 @@ import {
   noteWritten,
   postponeRequest,
   startRequest,
-  type AskedConsolidation,
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
+import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 import { outcomeOf, toRemember } from '../conversation/memory-workflow/consolidated.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
 import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';

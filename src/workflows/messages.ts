@@ -11,7 +11,7 @@ import type {
   Reviewed,
   ReviewRequest,
 } from '../conversation/protocol/memory-contract.js';
-import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
+import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 import type {
   CompactionOutcome,
   ContextIndex,

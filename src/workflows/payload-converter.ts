@@ -6,7 +6,7 @@
 import { METADATA_ENCODING_KEY, type Payload, type PayloadConverter } from '@temporalio/common';
 import { decode, encode } from '@temporalio/common/lib/encoding';
 import { defaultPayloadConverter } from '@temporalio/common/lib/converter/payload-converter';
-import { UNREADABLE } from '../conversation/protocol/fields.js';
+import { UNREADABLE } from '../conversation/protocol/schema.js';
 import { isHandedOver, SEAL, SEAL_PROBLEM, withSealProblem } from '../conversation/protocol/state-seal.js';
 import { errorMessage } from '../platform/errors.js';
 

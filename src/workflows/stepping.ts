@@ -5,7 +5,7 @@ import type { CompactionOutcome, QueuedEvent } from '../conversation/protocol/co
 import { choiceRefusal, compactionOutcome, isChoiceKnown, tokenUsageOf } from '../conversation/context/requests.js';
 import { toRanges } from '../records/slots.js';
 import { appEventRefusal, isKnownEvent, outcomeOfEvent } from '../conversation/inbox/app-events.js';
-import { readParentOrder } from '../conversation/protocol/child-control.js';
+import { readParentOrder } from '../conversation/protocol/stepping.js';
 import {
   type ReadAppEvent,
   readAppEvent,
@@ -14,7 +14,7 @@ import {
   readMode,
   readQueueEdit,
   readStepRequest,
-} from '../conversation/protocol/control-input.js';
+} from '../conversation/protocol/stepping.js';
 import { stepRefusal } from '../conversation/stepping/control.js';
 import { editRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';

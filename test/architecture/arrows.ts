@@ -28,7 +28,7 @@ const ON_TEMPORAL = ['clock', 'early-questions', 'history-events', 'measured-his
 /** Rows take values and types only from rows above them, so the picture has no cycle. */
 export const ARROWS: readonly Row[] = [
   // What is stored and sent, at the bottom.
-  { place: 'records/', may: [], packages: [] },
+  { place: 'records/', may: [], packages: ['valibot'] },
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
   { place: 'records/webhooks/', may: [], packages: ['zod'] },
@@ -36,7 +36,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },
   // Small words for thrown values and JSON, which the sandbox takes too.
   ...['platform/errors.ts', 'platform/json.ts'].map((place) => ({ place, may: [], packages: [] })),
-  { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: [] },
+  { place: 'conversation/', may: ['records/', 'platform/json.ts'], never: ['records/memory/', 'records/webhooks/'], packages: ['valibot'] },
   { place: 'config/', may: ['records/', 'platform/errors.ts'] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },

@@ -1,5 +1,5 @@
 import { type JsonValue, mediaBytes, mediaOf } from '../../src/records/message.js';
-import { readMessage } from '../../src/conversation/protocol/input.js';
+import { readMessage } from '../../src/conversation/protocol/message.js';
 import { userEntry } from '../../src/conversation/activity-io/entries.js';
 import { answered, applyAll, open, said, take } from '../conversation/drive.js';
 
@@ -9,7 +9,7 @@ const picture = { mediaType: 'image/png', ref: 'sha256:ab' };
 
 function read(fields: Record<string, JsonValue>): unknown {
   const checked = readMessage({ text: 'x', ...fields });
-  return checked.ok ? (checked.value.kind === 'message' ? checked.value.media : checked.value) : checked.reason;
+  return checked.ok ? (checked.value.kind === 'message' ? mediaOf(checked.value) : checked.value) : checked.reason;
 }
 
 describe('what comes with a text', () => {
@@ -33,7 +33,7 @@ describe('what comes with a text', () => {
     [{ video: [{ ...film, mediaType: 'video/mp4\n' }] }, /mediaType/],
     [{ audio: [{ ...sound, url: 'https://example.org/a.mp3' }] }, /^message\.audio\[0\] must have one of url, base64, ref$/],
     [{ video: [{ ...film, url: 'file:///a.mp4' }] }, /^message\.video\[0\]\.url must be an http\(s\) address of at most 8192 characters$/],
-    [{ audio: [{ mediaType: 'audio/wav', base64: '!' }] }, /^message\.audio\[0\]\.base64 is not base64$/],
+    [{ audio: [{ mediaType: 'audio/wav', base64: '!' }] }, /^message\.audio\[0\]\.base64 must be base64$/],
     [{ images: Array(7).fill(picture), audio: Array(7).fill(sound), video: Array(7).fill(film) }, /has 21 .* 20 together$/],
     [{ audio: [{ mediaType: 'audio/wav', base64: 'a'.repeat(1024 * 1024) }] }, /message is 1048577 bytes, the limit is 1048576/],
   ])('is refused by field and limit: %#', (fields, reason) => {

@@ -7,7 +7,7 @@ import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Pending, PerduraClient, ScopeMemory } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 
 type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;
 

@@ -14,7 +14,7 @@ import { onInterrupt, readPipedInput } from '../terminal/input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { readMessage } from '../../conversation/protocol/input.js';
+import { readMessage } from '../../conversation/protocol/message.js';
 import { errorMessage } from '../../platform/errors.js';
 import { turnNumber } from '../../records/identity.js';
 

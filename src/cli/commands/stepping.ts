@@ -1,7 +1,7 @@
 /** `perdura debug mode`, `step`, `break`, `queue` and `dispatch`: a conversation that is stepped through from the command line. */
 import { Argument, Option } from 'commander';
 import type { QueueEdit } from '../../conversation/protocol/contract.js';
-import { readAppEvent } from '../../conversation/protocol/control-input.js';
+import { readAppEvent } from '../../conversation/protocol/stepping.js';
 import type {
   AppEventOutcome,
   Breakpoints,

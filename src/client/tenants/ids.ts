@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 import { ClientError } from '../errors.js';
 
 export interface TenantIds {

@@ -1,6 +1,6 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Fallback, FeedEvent, TurnError } from '../protocol/contract.js';
-import type { ClientTool, AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
+import type { AssistantBlock, Entry, JsonObject, JsonValue, MessageContent, ModelStop, Usage, Answer } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
@@ -8,27 +8,15 @@ import type { ConversationIdentity, ParentLink } from '../../records/identity.js
 import type { Limit, Shares } from '../../records/shared-budget.js';
 import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from './settings.js';
 
-export interface MessageToRecord extends Media {
-  readonly output?: JsonObject;
-  readonly context?: JsonObject;
-  readonly tools?: readonly ClientTool[];
+export interface MessageToRecord extends MessageContent {
   readonly messageId: string;
   readonly slot: number;
   readonly turn: string;
   readonly seq: number;
   readonly session: number;
   readonly ts: number;
-  readonly text: string;
   /** Bodies whose texts, joined, are the JSON of its text, media, output and context: it was too large for one input. */
   readonly parts?: readonly string[];
-}
-
-/** What of a message may be large. */
-export interface MessageContent extends Media {
-  readonly text: string;
-  readonly output?: JsonObject;
-  readonly context?: JsonObject;
-  readonly tools?: readonly ClientTool[];
 }
 
 /**

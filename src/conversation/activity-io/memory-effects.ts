@@ -1,5 +1,6 @@
 /** What long-term memory asks of activities, and what these answer (seed 001). */
 import type { Episode, EpisodeLinks, Task } from '../../records/episodes.js';
+import type { AskedConsolidation } from '../protocol/memory-contract.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
@@ -8,25 +9,7 @@ import type { SlotRange } from '../../records/slots.js';
  * To the workflow `memory:<scope>`: these messages are to be consolidated (seed 001). Done once per id, which is made of conversation,
  * life, session and range.
  */
-export interface ConsolidationRequest {
-  readonly id: string;
-  /** The conversation's own name for it. */
-  readonly requestId: string;
-  readonly conversation: string;
-  readonly life: string;
-  readonly session: number;
-  readonly slots: readonly SlotRange[];
-  /** How many messages these are, for people. */
-  readonly messages: number;
-  readonly agent: string;
-  /** The conversation's own model, for agents that name no other for this. */
-  readonly model: string;
-  /** The models of the agent's list after it. Absent: it is asked alone. */
-  readonly fallback?: readonly string[];
-  readonly why: 'reset' | 'window' | 'close';
-  /** Of a session that ends: what was pinned in it, for its entry in HISTORY. Absent: nothing was. */
-  readonly task?: Task;
-}
+export type ConsolidationRequest = Omit<AskedConsolidation, 'taskQueue'>;
 
 /** `ask-memory`: hands a request to the memory workflow, which is started where it does not run. */
 export interface AskMemoryInput {

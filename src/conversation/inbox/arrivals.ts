@@ -9,11 +9,11 @@
  */
 import type { EventOf } from '../event.js';
 import { LIMITS, type Consolidation } from '../protocol/contract.js';
-import type { ParsedMessage } from '../protocol/input.js';
+import type { ReadMessage } from '../protocol/message.js';
 import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
-import { mediaBytes, mediaOf } from '../../records/message.js';
+import { mediaBytes, pickContent } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
 import { stopTurn } from '../turn/turn.js';
 
@@ -21,22 +21,8 @@ const REMEMBERED_RESETS = 50;
 const REMEMBERED_REJECTIONS = 5;
 
 /** Of a message that was checked. */
-export function messageReceived(
-  { text, media, output, context, tools, delivery }: Extract<ParsedMessage, { kind: 'message' }>,
-  messageId: string,
-  at: number,
-): EventOf<'message-received'> {
-  return {
-    kind: 'message-received',
-    messageId,
-    text,
-    ...media,
-    ...(output && { output }),
-    ...(context && { context }),
-    ...(tools && { tools }),
-    delivery,
-    at,
-  };
+export function messageReceived({ id: _id, ...said }: ReadMessage, messageId: string, at: number): EventOf<'message-received'> {
+  return { ...said, kind: 'message-received', messageId, at };
 }
 
 export function receiveMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {
@@ -59,11 +45,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     at: event.at,
     bytes: utf8Length(event.text) + mediaBytes(event),
     delivery: event.delivery,
-    text: event.text,
-    ...mediaOf(event),
-    ...(event.output && { output: event.output }),
-    ...(event.context && { context: event.context }),
-    ...(event.tools && { tools: event.tools }),
+    ...pickContent(event),
     recorded: false,
   };
   const queued: ConversationState = {

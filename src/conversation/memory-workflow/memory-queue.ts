@@ -7,9 +7,9 @@
  *   behind it go on. (test: test/conversation/memory-workflow/memory-queue.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
-import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
+import type { Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
 import type { StepFailure } from '../activity-io/effects.js';
-import type { DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
+import type { AskedConsolidation, DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import type { Retry } from '../state/turn-state.js';
@@ -37,9 +37,6 @@ export interface QueuedRequest {
   /** Its conversation was deleted while it ran: what comes of it is not remembered. */
   readonly dropped?: true;
 }
-
-/** A request as it arrives: where the asker's worker takes work is where its store is. */
-export type AskedConsolidation = ConsolidationRequest & { readonly taskQueue: string };
 
 const FIRST_REST_MS = 60_000;
 const MAX_REST_MS = 6 * 3_600_000;

@@ -13,9 +13,9 @@
  */
 import { rejectInput, remember } from '../inbox/arrivals.js';
 import { payOnce } from '../turn/budget.js';
-import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
+import type { MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
-import { type Media, mediaOf } from '../../records/message.js';
+import { pickContent } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
@@ -247,12 +247,7 @@ function messagesToStore(state: ConversationState): QueuedMessage[] {
 function toRecord(item: QueuedMessage): MessageToRecord {
   const { messageId, slot, turn, seq = 1, session, at, parts } = item;
   const place = { messageId, slot, turn: turnId(turn), seq, session, ts: at / 1000 };
-  return parts ? { ...place, text: '', parts } : { ...place, ...contentOf(item) };
-}
-
-function contentOf(item: QueuedMessage): MessageContent {
-  const { text = '', output, context, tools } = item;
-  return { text, ...mediaOf(item as Media), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
+  return parts ? { ...place, text: '', parts } : { ...place, ...pickContent(item) };
 }
 
 function withoutContent(item: QueuedMessage): QueuedMessage {
@@ -289,7 +284,7 @@ function withPart(state: ConversationState, slot: number, ref: string): Conversa
 
 /** Never half of a character: a body is UTF-8. */
 function partsOf(item: QueuedMessage): string[] {
-  const json = JSON.stringify(contentOf(item));
+  const json = JSON.stringify(pickContent(item));
   const parts: string[] = [];
   for (let from = 0; from < json.length;) {
     const end = from + PART_CHARACTERS;
@@ -303,7 +298,7 @@ function partsOf(item: QueuedMessage): string[] {
 /** As JSON; of a short message an upper bound, which costs nothing. */
 function weightOf(item: QueuedMessage): number {
   if (item.text === undefined) return 1_000;
-  return item.bytes < 64 * 1024 && !item.output && !item.context && !item.tools ? 6 * item.bytes + 1_000 : jsonBytes(contentOf(item));
+  return item.bytes < 64 * 1024 && !item.output && !item.context && !item.tools ? 6 * item.bytes + 1_000 : jsonBytes(pickContent(item));
 }
 
 function jsonBytes(value: unknown): number {

@@ -1,31 +1,18 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
-import type { AppContextRef } from '../activity-io/tool-effects.js';
-import type { Budget, ParentLink } from '../../records/identity.js';
-import type { Fallback, StopReason, TurnError, WaitKind } from '../../records/feed-event.js';
-import type { ClientTool, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
-import type { ControlMode, ControlOrder, SubAgent } from './stepping.js';
+import type { Delivery, Message } from './message.js';
 import type { Origin } from './lineage.js';
+import type { ControlMode, SubAgent } from './stepping.js';
+import type { Budget } from '../../records/identity.js';
+import type { Fallback, StopReason, TurnError, WaitKind } from '../../records/feed-event.js';
+import type { Usage } from '../../records/message.js';
 
+export { CHILD_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
 export { STOP_REASONS } from '../../records/feed-event.js';
 export type { Fallback, FeedEvent, StopReason, TurnError, TurnResult, WaitKind } from '../../records/feed-event.js';
-
-/** When a message is taken: in its turn, into the running turn, or in place of it. */
-export type Delivery = 'queue' | 'steer' | 'interrupt';
-
-/** One message to a conversation. The same `id` twice is one message. */
-export interface Message extends Media {
-  readonly id?: string;
-  readonly text: string;
-  readonly delivery?: Delivery;
-  /** Data for the model, shown to it after the text (seed 003, Payload). */
-  readonly payload?: JsonValue;
-  /** JSON Schema of an object that the turn's answer must be: then the result has a `payload`. */
-  readonly output?: JsonObject;
-  /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
-  readonly context?: JsonObject;
-  /** Tools that its sender runs; the model has them in this message's turn (client-tools.ts). Of one that joins a running turn they are not taken. */
-  readonly tools?: readonly ClientTool[];
-}
+export type { Delegation } from './human-input.js';
+export type { StartOptions } from './input.js';
+export type { Delivery, Message } from './message.js';
+export type { QueueEdit } from './stepping.js';
 
 /** What a conversation does now, in one word. */
 export type Phase =
@@ -165,12 +152,6 @@ export interface QueuedEvent {
   readonly queuedAt: number;
 }
 
-/** `before: null` moves to the end. */
-export type QueueEdit =
-  | { readonly op: 'drop'; readonly id: string }
-  | { readonly op: 'move'; readonly id: string; readonly before: string | null }
-  | { readonly op: 'clear' };
-
 /** Answer of the updates `compact` and `undoCompaction`. */
 export type CompactionOutcome =
   | {
@@ -243,39 +224,6 @@ export interface ResetResult {
 /** How a consolidation ended: MEMORY.md and HISTORY have it, or HISTORY has its last messages as they were. */
 export type Consolidation = 'model' | 'raw-fallback' | 'nothing-to-do';
 
-/** Argument of the workflow `conversation` at its start. */
-export interface StartOptions {
-  readonly agent?: string;
-  readonly scope?: string;
-  /** Whose it is, where several share the installation: its memory, workspace and agents are those of this tenant. */
-  readonly tenant?: string;
-  /** By which those know it who may not see the ids of others; it shows in the memo alone. */
-  readonly publicId?: string;
-  readonly title?: string;
-  /** False: one without a title gets none from what is said first. */
-  readonly autoTitle?: boolean;
-  readonly model?: string;
-  readonly mode?: ControlMode;
-  readonly budget?: Budget;
-  /** Values that tools see and the model never does. */
-  readonly context?: JsonObject;
-  /** Set by a conversation that starts another as its sub-agent; from anybody else it is refused. */
-  readonly delegation?: Delegation;
-  /** What it begins with: the turns of another life, up to one of them. */
-  readonly origin?: Origin;
-}
-
-/** What makes a conversation a sub-agent; only its parent gives it. */
-export interface Delegation {
-  readonly parent: ParentLink;
-  readonly task: string;
-  readonly appContext?: AppContextRef;
-  /** Only its parent and itself know it, and who reads their histories: its reports show it. */
-  readonly capability?: string;
-  /** Mode and breakpoints of its parent; absent: that one was never stepped through. */
-  readonly control?: ControlOrder;
-}
-
 /** Payload of the update `rewind`: the last turn that stays, or the first that goes. The same `id` twice is one rewind. */
 export type RewindRequest = {
   readonly id?: string;
@@ -307,14 +255,6 @@ export interface ConversationOutcome {
   readonly sessions: number;
   readonly usage: Usage;
 }
-
-export { LIMITS } from './limits.js';
-
-/** Conversations, agents and scopes alike. */
-export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
-
-/** Of a run's id, as Temporal or another server makes them. */
-export const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
 
 /** The search attribute `AgentStatus`. */
 export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';

@@ -45,3 +45,12 @@ export const LIMITS = {
   chosenChunks: 1_000,
   choices: 16,
 } as const;
+
+/** Conversations, agents and scopes alike. */
+export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
+export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;
+
+/** Of a run's id, as Temporal or another server makes them. */
+export const LIFE_PATTERN = /^[\w.:-]{1,200}$/;

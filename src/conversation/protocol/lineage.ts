@@ -1,14 +1,19 @@
 /** Where a conversation comes from, and what a rewind has cut. */
+import * as v from 'valibot';
+import { id, life, oneOf, strict, turn } from './schema.js';
 
-export interface Origin {
-  readonly kind: 'fork' | 'resume';
-  readonly conversation: string;
-  readonly life: string;
+export const originSchema = strict({
+  kind: oneOf('fork', 'resume'),
+  conversation: id,
+  life,
   /** A run of that life, for healing; absent where Temporal has none any more. */
-  readonly run?: string;
+  run: v.optional(life),
   /** Default: the last one. */
-  readonly turn?: string;
-}
+  turn: v.optional(turn),
+});
+
+/** Where a conversation comes from. */
+export interface Origin extends v.InferOutput<typeof originSchema> {}
 
 /** Answer of the update `opened`, once a conversation with an origin has its beginning. */
 export interface Opened {

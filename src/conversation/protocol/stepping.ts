@@ -1,24 +1,192 @@
-/** Stepping, as people and programs ask for it and see it (seed 004). */
+/**
+ * Seed 004's step engine: what is said to it, how a tree of sub-agents is stepped, as parent and sub-agent send it to each other, and what it
+ * answers.
+ */
+import * as v from 'valibot';
+import { LIMITS } from './limits.js';
+import {
+  amount,
+  beginning,
+  bool,
+  bytes,
+  capability,
+  conversation,
+  count,
+  fieldReader,
+  firstOf,
+  flag,
+  json,
+  like,
+  list,
+  messageId,
+  oneOf,
+  part,
+  read,
+  reader,
+  shortText,
+  strict,
+  type Checked,
+} from './schema.js';
+import type { JsonValue } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
+
+const MAX_NAMES = 100;
+const MAX_NAME = 100;
+/** Sub-agents that one reports with itself, and UTF-16 units of each text: a parent carries them in its state. */
+export const MAX_REPORTED = 20;
+export const MAX_REPORTED_TEXT = 200;
+
+export const mode = oneOf('auto', 'stepping');
 
 /** Seed 004: `auto` goes on by itself, `stepping` does one thing for each `step`. */
-export type ControlMode = 'auto' | 'stepping';
+export type ControlMode = v.InferOutput<typeof mode>;
 
-/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, an application's own), on an error, at a cost. */
-export interface Breakpoints {
-  readonly tools?: readonly string[];
-  readonly events?: readonly string[];
-  readonly onError?: boolean;
-  readonly costUsd?: number;
+const modeReader = fieldReader('setMode', 'mode', mode);
+
+export function readMode(payload: unknown): Checked<ControlMode> {
+  return modeReader(typeof payload === 'string' ? { mode: payload } : payload);
 }
 
-/** What a step has done. */
-export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'sub-agent' | 'nothing';
+const names = v.optional(list(shortText(MAX_NAME), MAX_NAMES));
+const dollars = amount('dollars', LIMITS.usd);
+
+const breakpointsSchema = strict({ tools: names, events: names, onError: v.optional(bool), costUsd: v.optional(dollars) });
+
+/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, an application's own), on an error, at a cost. */
+export interface Breakpoints extends v.InferOutput<typeof breakpointsSchema> {}
+
+/** Every field may be left out; `{}` takes all breakpoints away. */
+export function readBreakpoints(payload: unknown): Checked<Breakpoints> {
+  return read(breakpointsSchema, payload ?? {}, 'setBreakpoints');
+}
+
+const stepKind = oneOf('event', 'truncation', 'compaction', 'model-call', 'tool-run', 'sub-agent', 'nothing');
+
+/** What a step has done: `event`, `truncation`, `compaction`, `model-call`, `tool-run`, `sub-agent` or `nothing`. */
+export type StepKind = v.InferOutput<typeof stepKind>;
+
+const scope = oneOf('into', 'over');
 
 /**
  * Where a step goes when sub-agents are about: `into` takes the next step of one that holds; `over` lets them go on until they have
  * reported, wait for a person or stop at a breakpoint. Without it: what the conversation itself does next, then a sub-agent's next step.
  */
-export type StepScope = 'into' | 'over';
+export type StepScope = v.InferOutput<typeof scope>;
+
+const stepSchema = strict({ id: v.optional(messageId), scope: v.optional(scope) });
+
+export function readStepRequest(payload: unknown): Checked<v.InferOutput<typeof stepSchema>> {
+  return read(stepSchema, payload ?? {}, 'step');
+}
+
+const queuedId = like(/^qevt_\d{1,15}$/, 'look like "qevt_000001"');
+const editSchema = v.variant(
+  'op',
+  [
+    strict({ op: v.literal('drop'), id: queuedId }),
+    strict({ op: v.literal('move'), id: queuedId, before: v.nullish(queuedId, null) }),
+    strict({ op: v.literal('clear') }),
+  ],
+  'must be "drop", "move" or "clear"',
+);
+
+/** `{ op: 'drop', id }`, `{ op: 'move', id, before }`, where `before: null` moves to the end, or `{ op: 'clear' }`. */
+export type QueueEdit = v.InferOutput<typeof editSchema>;
+
+export const readQueueEdit = reader(editSchema, 'editQueue');
+
+const CHUNK_ID = /^chunk_([1-9]\d{0,8})$/;
+const chosenSchema = v.pipe(
+  strict({ id: v.optional(messageId), chunks: list(like(CHUNK_ID, 'look like "chunk_12"'), LIMITS.chosenChunks, 1) }),
+  v.transform(({ chunks, ...named }) => {
+    const slots = new Set(chunks.map((chunk) => Number(CHUNK_ID.exec(chunk)?.[1])));
+    return { ...named, slots: [...slots].sort((a, b) => a - b) };
+  }),
+);
+
+/** Of `executeTruncation` and `triggerCompaction`: ids of chunks as the query `checkTokenUsage` has them. */
+export function readChosenChunks(payload: unknown, name: string): Checked<v.InferOutput<typeof chosenSchema>> {
+  return read(chosenSchema, payload, name);
+}
+
+const eventSchema = v.pipe(
+  strict({
+    id: v.optional(messageId),
+    type: v.pipe(
+      like(/^[A-Za-z][A-Za-z0-9_.-]{0,63}$/),
+      v.check(
+        (type) => type !== 'message' && type !== 'reset',
+        ({ input }) => `${input} has a signal of its own`,
+      ),
+    ),
+    payload: v.optional(v.pipe(json, bytes<JsonValue>(LIMITS.contextBytes))),
+    wait: v.optional(bool),
+  }),
+  v.transform(({ payload = null, ...rest }) => ({ ...rest, payload })),
+);
+
+export interface ReadAppEvent extends v.InferOutput<typeof eventSchema> {}
+
+export const readAppEvent = reader(eventSchema, 'event');
+
+const reportedText = beginning(MAX_REPORTED_TEXT);
+const stepOfChildSchema = part({ conversation, did: stepKind, words: reportedText });
+const standing = { mode, next: v.nullable(reportedText), pausedBy: v.nullable(reportedText) };
+const subAgentSchema = part({ conversation, ...standing });
+
+/** A step that a sub-agent has made. */
+export interface StepOfChild extends v.InferOutput<typeof stepOfChildSchema> {}
+
+/** A sub-agent at work, as its parent knows it. It holds when `next` says what its step would do. */
+export interface SubAgent extends v.InferOutput<typeof subAgentSchema> {}
+
+const order = {
+  number: count(),
+  /** Of the parent's decisions about its mode: a sub-agent that was set by hand is set again only by the next of them. */
+  changes: count(),
+  mode,
+  breakpoints: v.optional(breakpointsSchema, {}),
+  /** What the parent has cost so far, in US dollars: a breakpoint at a cost counts for both. */
+  spentUsd: dollars,
+  /** Id of the step that it is to take. */
+  step: v.optional(messageId),
+};
+export const controlOrderSchema = strict(order);
+const parentSchema = v.pipe(
+  strict({ ...order, capability: v.optional(capability) }),
+  v.transform(({ capability: shown, ...rest }) => ({ order: rest, ...(shown !== undefined && { capability: shown }) })),
+);
+
+/**
+ * Payload of the signal `parent`, and in a sub-agent's start: how it goes on. An order is whole, so the one with the highest number counts
+ * in whatever order they arrive.
+ */
+export interface ControlOrder extends v.InferOutput<typeof controlOrderSchema> {}
+
+/** With what the sender shows to be the parent. */
+export const readParentOrder = reader(parentSchema, 'parent');
+
+export const childControlSchema = part({
+  ...standing,
+  number: count(),
+  /** Of the last order that it has heard. */
+  changes: count(),
+  /** The conversation below it where the breakpoint is; absent: it is its own. */
+  pausedIn: v.optional(conversation),
+  /** A breakpoint at a cost was reached: it counts once for the whole tree. */
+  reachedCost: flag,
+  /** The last step that its parent has asked for. */
+  step: v.optional(part({ stepId: messageId, ...stepOfChildSchema.entries })),
+  /** What is more than a parent carries is left out. */
+  subAgents: firstOf(subAgentSchema, MAX_REPORTED),
+});
+
+/** How a sub-agent stands, with those below it. */
+export interface ChildControl extends v.InferOutput<typeof childControlSchema> {}
+
+export function shortened(text: string): string {
+  return beginningOf(text.toWellFormed(), MAX_REPORTED_TEXT);
+}
 
 /** Seed 004, StepResult; and in words what was done, and what would be next. */
 export interface StepResult {
@@ -34,13 +202,6 @@ export interface StepResult {
   readonly next: string | null;
   /** Of a step into a sub-agent: which one took it, at any depth, and what it was. */
   readonly child?: StepOfChild;
-}
-
-/** A step that a sub-agent has made. */
-export interface StepOfChild {
-  readonly conversation: string;
-  readonly did: StepKind;
-  readonly words: string;
 }
 
 /** Ids are those of the query `context`; at most 200 of each. */
@@ -80,44 +241,6 @@ export interface ControlView extends ControlStatus {
   readonly leftOut: number;
   /** Sub-agents at work, each before its own; absent where there are none. */
   readonly subAgents?: readonly SubAgent[];
-}
-
-/** A sub-agent at work, as its parent knows it. It holds when `next` says what its step would do. */
-export interface SubAgent {
-  readonly conversation: string;
-  readonly mode: ControlMode;
-  readonly next: string | null;
-  readonly pausedBy: string | null;
-}
-
-/**
- * Payload of the signal `parent`, and in a sub-agent's start: how it goes on. An order is whole, so the one with the highest number counts
- * in whatever order they arrive.
- */
-export interface ControlOrder {
-  readonly number: number;
-  /** Of the parent's decisions about its mode: a sub-agent that was set by hand is set again only by the next of them. */
-  readonly changes: number;
-  readonly mode: ControlMode;
-  readonly breakpoints: Breakpoints;
-  /** What the parent has cost so far, in US dollars: a breakpoint at a cost counts for both. */
-  readonly spentUsd: number;
-  /** Id of the step that it is to take. */
-  readonly step?: string;
-}
-
-/** How a sub-agent stands, with those below it. */
-export interface ChildControl extends Omit<SubAgent, 'conversation'> {
-  readonly number: number;
-  /** Of the last order that it has heard. */
-  readonly changes: number;
-  /** The conversation below it where the breakpoint is; absent: it is its own. */
-  readonly pausedIn?: string;
-  /** A breakpoint at a cost was reached: it counts once for the whole tree. */
-  readonly reachedCost?: true;
-  /** The last step that its parent has asked for. */
-  readonly step?: StepOfChild & { readonly stepId: string };
-  readonly subAgents: readonly SubAgent[];
 }
 
 /** What a reducer has made of an event. `not-known`: it was taken out of the queue, or that was too long ago. */

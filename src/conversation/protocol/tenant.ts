@@ -1,6 +1,6 @@
 /** Names of tenants, and whole names of scopes (records/scope.ts), as they may come in. */
 import { scopeParts, TENANT_PATTERN } from '../../records/scope.js';
-import { ID_PATTERN } from './contract.js';
+import { ID_PATTERN } from './limits.js';
 
 export { TENANT_PATTERN };
 

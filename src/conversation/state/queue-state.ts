@@ -1,12 +1,12 @@
 /** What waits its turn, as state. */
 import type { Turn } from './turn-state.js';
 import type { Delivery } from '../protocol/contract.js';
-import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
+import type { JsonValue, MessageContent } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { Writes } from '../activity-io/effects.js';
 
 export type QueueItem =
-  | {
+  | ({
       readonly kind: 'message';
       readonly number: number;
       readonly messageId: string;
@@ -17,15 +17,6 @@ export type QueueItem =
       readonly at: number;
       readonly bytes: number;
       readonly delivery: Delivery;
-      /** Gone once recorded. */
-      readonly text?: string;
-      readonly images?: readonly MediaSource[];
-      readonly audio?: readonly MediaSource[];
-      readonly video?: readonly MediaSource[];
-      readonly documents?: readonly MediaSource[];
-      readonly output?: JsonObject;
-      readonly context?: JsonObject;
-      readonly tools?: readonly ClientTool[];
       /** Where these lie once recorded. */
       readonly outputRef?: string;
       readonly contextRef?: string;
@@ -37,7 +28,8 @@ export type QueueItem =
       readonly seq?: number;
       /** Of a message that is too large for one input: its stored parts so far (outbox/large-message-in-parts). */
       readonly parts?: readonly string[];
-    }
+      /** Its content is gone once it is recorded. */
+    } & Partial<MessageContent>)
   /** An event of the application's own; `payload` stays in the queue until its reducer has seen it. */
   | {
       readonly kind: 'app';

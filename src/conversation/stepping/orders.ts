@@ -1,6 +1,6 @@
 /** How a sub-agent follows its parent's orders, and what it reports of itself (sub-agents.ts). */
 import type { ChildControl } from '../protocol/stepping.js';
-import { MAX_REPORTED, shortened } from '../protocol/child-control.js';
+import { MAX_REPORTED, shortened } from '../protocol/stepping.js';
 import { AUTO, breakpointsLeft, type ConversationState } from '../state.js';
 import type { EventOf } from '../event.js';
 import { planned, setBreakpoints, setMode } from './control.js';

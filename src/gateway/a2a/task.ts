@@ -1,7 +1,7 @@
 /** A turn as a task. Pure. */
 import type { Pending } from '../../client.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import { partSchema } from '../../conversation/protocol/input.js';
+import { partSchema } from '../../conversation/protocol/message.js';
 import { isFromPerson, shownText, type Entry, type JsonObject, type JsonValue } from '../../records/message.js';
 import { describeClientWait } from '../core/client-calls.js';
 import { textsIn } from '../core/answer.js';

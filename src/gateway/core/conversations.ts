@@ -5,7 +5,7 @@
 import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import type { Delivery, Message, StartOptions, TurnResult } from '../../conversation/protocol/contract.js';
-import { readMessage } from '../../conversation/protocol/input.js';
+import { readMessage } from '../../conversation/protocol/message.js';
 import { mapMedia, MEDIA_KINDS, NO_USAGE, sourcesIn, type MediaKind } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { checkAttachments, placeAttachments } from './attachments.js';

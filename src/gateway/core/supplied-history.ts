@@ -12,7 +12,7 @@
  *   that. The next request finds the conversation by its first message. (test: test/gateway/supplied-history.test.ts)
  */
 import { createHash } from 'node:crypto';
-import { partSchema } from '../../conversation/protocol/input.js';
+import { partSchema } from '../../conversation/protocol/message.js';
 import { withoutTextFiles } from '../../records/file-type.js';
 import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { callsForClient, isSameAnswer, readCallId, resultsByCall, type ToolAnswer } from './client-calls.js';

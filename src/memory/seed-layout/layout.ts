@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { isDeeperThan } from '../../conversation/protocol/fields.js';
+import { isDeeperThan } from '../../conversation/protocol/schema.js';
 import { countSlots, slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
 import {

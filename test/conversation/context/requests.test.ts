@@ -3,7 +3,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { CompactInput, Compacted, Truncated, TruncateInput } from '../../../src/conversation/activity-io/compaction-effects.js';
 import { choiceRefusal, compactionOutcome, tokenUsageOf } from '../../../src/conversation/context/requests.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { readChosenChunks } from '../../../src/conversation/protocol/control-input.js';
+import { readChosenChunks } from '../../../src/conversation/protocol/stepping.js';
 import { LIMITS } from '../../../src/conversation/protocol/limits.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
@@ -109,7 +109,7 @@ test('only what is in the context and of the working flow can be chosen, and so 
 });
 
 test.each<[unknown, RegExp]>([
-  [{}, /chunks must be a list of 1 to 1000 ids/],
+  [{}, /chunks must be a list of 1 to 1000/],
   [{ chunks: [] }, /a list of 1 to/],
   [{ chunks: Array.from({ length: 1_001 }, () => 'chunk_1') }, /a list of 1 to/],
   [{ chunks: ['chunk_0'] }, /look like "chunk_12"/],

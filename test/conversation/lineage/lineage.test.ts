@@ -158,7 +158,7 @@ test('what a rewind is asked is checked too', () => {
   expect(readRewind({ to: '7' })).toMatchObject({ ok: false });
   expect(readRewind({ to: 'turn_0007', more: 1 })).toMatchObject({ ok: false });
   expect(readRewind('turn_0007')).toMatchObject({ ok: false });
-  const message = { kind: 'message', text: 'again', media: {}, delivery: 'queue' };
+  const message = { kind: 'message', text: 'again', delivery: 'queue' };
   expect(readRewind({ before: 'turn_0007', message: 'again' })).toEqual({ ok: true, value: { to: 'turn_0007', before: true, message } });
   expect(readRewind({ before: 'turn_0007', to: 'turn_0006' })).toEqual({ ok: false, reason: 'rewind takes either "to" or "before"' });
   expect(readRewind({ before: 7 })).toEqual({ ok: false, reason: 'rewind.before must look like "turn_0007"' });

@@ -12,9 +12,9 @@ import {
   noteWritten,
   postponeRequest,
   startRequest,
-  type AskedConsolidation,
   type MemoryQueue,
 } from '../../../src/conversation/memory-workflow/memory-queue.js';
+import type { AskedConsolidation } from '../../../src/conversation/protocol/memory-contract.js';
 
 const asked = (id: string): AskedConsolidation => ({
   ...{ id, requestId: id, conversation: `c-${id}`, life: 'l', session: 1, slots: [[1, 2]], messages: 2 },

@@ -1,10 +1,11 @@
 /** What comes in is bounded where it is read: too much, too deep, too large a number, or of a kind that would throw further in. */
-import { readBreakpoints } from '../../../src/conversation/protocol/control-input.js';
+import { readBreakpoints } from '../../../src/conversation/protocol/stepping.js';
 import { LIMITS } from '../../../src/conversation/protocol/contract.js';
-import { isDeeperThan, readFields, type Checked } from '../../../src/conversation/protocol/fields.js';
-import { readBudget, readChildNews, readDelegation } from '../../../src/conversation/protocol/human-input.js';
-import { readMessage, readStart, readTitle } from '../../../src/conversation/protocol/input.js';
-import { readConsolidationNews, readConsolidationRequest, readMemoryStart } from '../../../src/conversation/protocol/memory-input.js';
+import { isDeeperThan, reader, type Checked } from '../../../src/conversation/protocol/schema.js';
+import { delegationSchema, readBudget, readChildNews } from '../../../src/conversation/protocol/human-input.js';
+import { readMessage } from '../../../src/conversation/protocol/message.js';
+import { readStart, readTitle } from '../../../src/conversation/protocol/input.js';
+import { readConsolidationNews, readConsolidationRequest, readMemoryStart } from '../../../src/conversation/protocol/memory-contract.js';
 import { isoTime } from '../../../src/records/time.js';
 
 const request = {
@@ -38,6 +39,7 @@ const ask = {
 const asks = { callId: 'turn_0001/c1', kind: 'asks', asks: [ask] };
 const parent = { conversation: 'c-1', life: 'a-life', callId: 'turn_0001/c1', depth: 1 };
 const delegation = { parent, task: 'do it' };
+const readDelegation = reader(delegationSchema, 'start.delegation');
 
 const TAKEN: readonly [what: string, read: () => Checked<unknown>][] = [
   ['a consolidation', () => readConsolidationRequest(request)],
@@ -46,7 +48,7 @@ const TAKEN: readonly [what: string, read: () => Checked<unknown>][] = [
   ['a report', () => readChildNews(ended)],
   ['what a sub-agent asks', () => readChildNews(asks)],
   ['a delegation', () => readDelegation({ ...delegation, appContext: { ref: 'sha256:0', changes: [{ ref: 'sha256:1' }] } })],
-  ['a budget', () => readBudget({ maxCostUsd: 0.5, maxTokens: Number.MAX_SAFE_INTEGER }, 'budget')],
+  ['a budget', () => readBudget({ maxCostUsd: 0.5, maxTokens: Number.MAX_SAFE_INTEGER })],
   ['a message', () => readMessage({ text: 'hi', payload: Array.from({ length: 1_000 }, () => 0) })],
 ];
 
@@ -61,27 +63,43 @@ const REFUSED: readonly [what: string, read: () => Checked<unknown>, why: string
   ['ranges that add up', () => readConsolidationRequest({ ...request, slots: Array(3).fill([0, 500_000]) }), 'are 1500003 entries'],
   ['a slot beyond all', () => readConsolidationRequest({ ...request, slots: [[1e15, 1e15]] }), 'none beyond'],
   ['half a slot', () => readConsolidationRequest({ ...request, slots: [[0.5, 1]] }), 'pairs of slots'],
-  ['a session of no end', () => readConsolidationRequest({ ...request, session: 1e300 }), 'whole numbers'],
+  ['a session of no end', () => readConsolidationRequest({ ...request, session: 1e300 }), 'session must be a whole number'],
   ['a task queue of the server’s own', () => readConsolidationRequest({ ...request, taskQueue: '/_sys/perdura/1' }), 'taskQueue'],
   ['half a character in an id', () => readConsolidationRequest({ ...request, conversation: 'c\ud800' }), 'conversation'],
   ['half a character in a task queue', () => readConsolidationRequest({ ...request, taskQueue: 'c\ud800' }), 'taskQueue'],
   ['a hand-over of never', () => readMemoryStart({ scope: 'a', handOver: 1e300 }), 'handOver'],
-  ['an ask that never ends', () => readChildNews({ ...asks, asks: [{ ...ask, expiresAt: 9e15 }] }), 'child must be'],
-  ['an ask of a turn without end', () => readChildNews({ ...asks, asks: [{ ...ask, askedIn: Infinity }] }), 'child must be'],
+  ['an ask that never ends', () => readChildNews({ ...asks, asks: [{ ...ask, expiresAt: 9e15 }] }), 'child.asks[0].expiresAt must be'],
+  [
+    'an ask of a turn without end',
+    () => readChildNews({ ...asks, asks: [{ ...ask, askedIn: Infinity }] }),
+    'child.asks[0].askedIn must be',
+  ],
   [
     'an error that is no text',
     () => readChildNews({ ...ended, report: { ...report, error: { type: hostile, message: 'x' } } }),
-    'child must',
+    'child.report.error.type must be a text',
   ],
-  ['a stop reason of one’s own', () => readChildNews({ ...ended, report: { ...report, stopReason: 'x'.repeat(1e6) } }), 'child must be'],
-  ['infinite costs', () => readChildNews({ ...ended, report: { ...report, usage: { ...usage, costUsd: Infinity } } }), 'child must be'],
-  ['tokens without end', () => readChildNews({ ...ended, report: { ...report, usage: { ...usage, inputTokens: 1e300 } } }), 'child must'],
+  [
+    'a stop reason of one’s own',
+    () => readChildNews({ ...ended, report: { ...report, stopReason: 'x'.repeat(1e6) } }),
+    'child.report.stopReason must be',
+  ],
+  [
+    'infinite costs',
+    () => readChildNews({ ...ended, report: { ...report, usage: { ...usage, costUsd: Infinity } } }),
+    'child.report.usage.costUsd must be',
+  ],
+  [
+    'tokens without end',
+    () => readChildNews({ ...ended, report: { ...report, usage: { ...usage, inputTokens: 1e300 } } }),
+    'child.report.usage.inputTokens',
+  ],
   ['a call of any name', () => readChildNews({ ...ended, callId: 'x'.repeat(1e6) }), 'child.callId'],
   ['a task of a megabyte', () => readDelegation({ ...delegation, task: 'x'.repeat(1e6) }), 'task'],
   ['levels without end', () => readDelegation({ ...delegation, parent: { ...parent, depth: 1e9 } }), 'parent'],
   ['a memory of any shape', () => readDelegation({ ...delegation, parent: { ...parent, memory: { session: {}, until: 1 } } }), 'parent'],
   ['values of any shape', () => readDelegation({ ...delegation, appContext: { ref: hostile } }), 'appContext'],
-  ['an infinite budget', () => readBudget({ maxTokens: Infinity }, 'budget'), 'maxTokens'],
+  ['an infinite budget', () => readBudget({ maxTokens: Infinity }), 'maxTokens'],
   ['an infinite breakpoint', () => readBreakpoints({ costUsd: Infinity }), 'costUsd'],
   ['a message of many values', () => readMessage({ text: 'hi', payload: Array(LIMITS.values).fill(0) }), 'more than 50000 values'],
   ['a message that is too deep', () => readMessage({ text: 'hi', payload: nested(100_000) }), 'deeper than 64 levels'],
@@ -90,8 +108,12 @@ const REFUSED: readonly [what: string, read: () => Checked<unknown>, why: string
     () => readMessage({ text: 'hi', images: [{ mediaType: 'image/png', url: `http://${'x'.repeat(1e5)}` }] }),
     'url',
   ],
-  ['bytes', () => readFields(new Uint8Array(2_000_000), 'start', null), 'got bytes'],
-  ['what says of itself that it is unreadable', () => readMessage({ 'perdura/unreadable': hostile }), 'message.perdura/unreadable'],
+  ['bytes', () => readStart(new Uint8Array(2_000_000)), 'not be bytes'],
+  [
+    'what says of itself that it is unreadable',
+    () => readMessage({ text: 'hi', 'perdura/unreadable': hostile }),
+    'message.perdura/unreadable',
+  ],
 ];
 
 test.each(REFUSED)('%s: refused in a short sentence', (_, read, why) => {
@@ -108,7 +130,7 @@ test('a key of a megabyte and a text of a megabyte are cut where they are repeat
 test('fields that nobody knows do not come along', () => {
   const more = { extra: 'x'.repeat(1e6) };
   const image = { mediaType: 'image/png', url: 'https://example.com/a.png' };
-  expect(readMessage({ text: 'hi', images: [{ ...image, ...more }] })).toMatchObject({ value: { media: { images: [image] } } });
+  expect(readMessage({ text: 'hi', images: [{ ...image, ...more }] })).toMatchObject({ value: { images: [image] } });
   expect(JSON.stringify(readChildNews({ ...asks, asks: [{ ...ask, ...more }] })).length).toBeLessThan(1_000);
   expect(JSON.stringify(readChildNews({ ...ended, report: { ...report, ...more } })).length).toBeLessThan(1_000);
   expect(JSON.stringify(readDelegation({ ...delegation, parent: { ...parent, ...more } })).length).toBeLessThan(1_000);

@@ -1,5 +1,7 @@
 /** States that runs have carried, as they are and with one value of them replaced: what is taken can be shown and gone on with. */
 import { apply } from '../../../src/conversation/apply.js';
+import { openCarried } from '../../../src/conversation/opening.js';
+import { LATEST_RULES } from '../../../src/conversation/rules.js';
 import { readCarriedQueue } from '../../../src/conversation/memory-workflow/carried-queue.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
@@ -20,14 +22,15 @@ const carried = readHistories().flatMap(({ name, history: { events } }) => {
 });
 const states = carried.filter(([, value]) => 'identity' in value) as unknown as [string, ConversationState][];
 
+const open = (value: unknown, { identity, conversation, now }: ConversationState): ReturnType<typeof openCarried> =>
+  openCarried(value, { conversation, life: identity.life, rules: LATEST_RULES, at: now + 1 });
+
 /** Shows it in every way, and goes on with it. */
-function use(state: ConversationState): void {
-  const next = apply(state, { kind: 'run-continued', at: state.now + 1 });
-  nextStep(next);
+function use(next: ConversationState): void {
   for (const view of [approvalsOf, contextOf, controlViewOf, queueOf, detailsOf]) JSON.stringify(view(next));
   JSON.stringify(statusOf(next, 1));
-  nextStep(apply(next, { kind: 'time-passed', at: state.now + 1e9 }));
-  const said = { kind: 'message-received', messageId: 'm', text: 'hi', delivery: 'queue', at: state.now + 2 } as const;
+  nextStep(apply(next, { kind: 'time-passed', at: next.now + 1e9 }));
+  const said = { kind: 'message-received', messageId: 'm', text: 'hi', delivery: 'queue', at: next.now + 1 } as const;
   nextStep(apply(next, said));
 }
 
@@ -48,8 +51,8 @@ test('with any one value replaced it is refused in words, or it can be shown and
       if (tried.has(place)) continue;
       tried.add(place);
       for (const value of hostile) {
-        const mutant = withValue(state, path, value) as ConversationState;
-        const read = readCarriedState(mutant, state.identity.life);
+        const mutant = withValue(state, path, value);
+        const read = open(mutant, state);
         if (!read.ok) refused += 1;
         else {
           taken += 1;
@@ -63,7 +66,7 @@ test('with any one value replaced it is refused in words, or it can be shown and
     }
   }
   expect([...thrown]).toEqual([]);
-  expect(refused).toBeGreaterThan(taken);
+  expect(Math.min(refused, taken)).toBeGreaterThan(1_000);
 });
 
 test('a state of another life, of another kind, and one that is deep without end are refused', () => {

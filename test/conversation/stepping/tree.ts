@@ -14,8 +14,9 @@ import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import { LATEST_RULES } from '../../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../../src/conversation/state.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
-import { readParentOrder } from '../../../src/conversation/protocol/child-control.js';
-import { readChildNews, readDelegation } from '../../../src/conversation/protocol/human-input.js';
+import { readParentOrder } from '../../../src/conversation/protocol/stepping.js';
+import { read } from '../../../src/conversation/protocol/schema.js';
+import { delegationSchema, readChildNews } from '../../../src/conversation/protocol/human-input.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
 import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
 import { answer, deferred, open, ORDINARY, outputOf, said } from '../drive.js';
@@ -230,7 +231,7 @@ export function end(tree: Tree, which: number): void {
     tell(tree, of, { kind: 'effect-completed', effect: effect.effect, id: effect.id, output, at } as ConversationEvent);
   if (effect.effect === 'start-child') {
     const { child, options } = effect.input;
-    const delegation = readDelegation(JSON.parse(JSON.stringify(options.delegation)));
+    const delegation = read(delegationSchema, JSON.parse(JSON.stringify(options.delegation)), 'start.delegation');
     if (!delegation.ok) return void tree.problems.push(delegation.reason);
     const opened = openConversation({
       ...{

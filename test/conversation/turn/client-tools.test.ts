@@ -5,7 +5,7 @@ import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { readClientTools } from '../../../src/conversation/protocol/client-tools.js';
 import type { FeedEvent } from '../../../src/conversation/protocol/contract.js';
 import { readDecision } from '../../../src/conversation/protocol/human-input.js';
-import { readMessage } from '../../../src/conversation/protocol/input.js';
+import { readMessage } from '../../../src/conversation/protocol/message.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
@@ -152,13 +152,13 @@ describe('what comes in', () => {
 
   test.each<[string, unknown, string]>([
     ['no list', {}, 'must be a list'],
-    ['too many', Array.from({ length: 65 }, (_, i) => ({ ...good, name: `t${i}` })), 'the limit is 64'],
+    ['too many', Array.from({ length: 65 }, (_, i) => ({ ...good, name: `t${i}` })), 'of at most 64, not a list of 65'],
     ['too much', [{ ...good, description: 'x'.repeat(70_000) }], 'the limit is 65536'],
     ['one without a name', [{ inputSchema: {} }], 'tools[0].name'],
     ['a name that is too long', [{ ...good, name: 'x'.repeat(57) }], 'tools[0].name'],
     ['a name with other characters', [{ ...good, name: 'a b' }], 'tools[0].name'],
-    ['two of one name', [good, good], 'another tool'],
-    ['a schema of something else', [{ ...good, inputSchema: { type: 'string' } }], 'inputSchema.type'],
+    ['two of one name', [good, good], 'two tools of one name'],
+    ['a schema of something else', [{ ...good, inputSchema: { type: 'string' } }], 'inputSchema must have the type'],
     ['no schema', [{ name: 'a' }], 'inputSchema'],
     ['unknown fields', [{ ...good, strict: true }], 'strict is not a field'],
     ['one that is too deep', [{ ...good, inputSchema: deep(70) }], 'deeper'],
@@ -169,7 +169,7 @@ describe('what comes in', () => {
 
   test.each<[string, object, string]>([
     ['an answer that is too long', { output: 'x'.repeat(132_000) }, 'the limit is 131072'],
-    ['an answer with a refusal', { decision: 'deny', output: 'x' }, 'goes with "approve"'],
+    ['an answer with a refusal', { decision: 'deny', output: 'x' }, 'takes output with "approve"'],
     ['an isError that is none', { output: 'x', isError: 'yes' }, 'isError'],
   ])('%s is refused', (_, more, why) => {
     expect(readDecision({ callId: 'turn_0001/c1', decision: 'approve', ...more })).toMatchObject({

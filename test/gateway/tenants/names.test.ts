@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Description } from '../../../src/client.js';
 import { ClientError } from '../../../src/client/errors.js';
 import { ID_PATTERN } from '../../../src/conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../../src/conversation/protocol/fields.js';
+import { CHILD_PATTERN } from '../../../src/conversation/protocol/limits.js';
 import { TENANT_PATTERN } from '../../../src/conversation/protocol/tenant.js';
 import { createTenantIds } from '../../../src/client/tenants/ids.js';
 import { createKnownConversations } from '../../../src/client/tenants/names.js';

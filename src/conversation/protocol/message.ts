@@ -1,0 +1,163 @@
+/** What somebody says to a conversation: the record as it comes in, and as it is read. */
+import * as v from 'valibot';
+import { clientToolsSchema } from './client-tools.js';
+import { LIMITS } from './limits.js';
+import {
+  bytes,
+  is,
+  json,
+  like,
+  list,
+  messageId,
+  object,
+  oneOf,
+  part,
+  read,
+  refuse,
+  shortText,
+  strict,
+  text,
+  type Checked,
+} from './schema.js';
+import {
+  type JsonObject,
+  type MediaKind,
+  type MediaSource,
+  type MessageContent,
+  mediaBytes,
+  mediaOf,
+  sourcesIn,
+} from '../../records/message.js';
+import { utf8Length } from '../../records/text.js';
+
+const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+/** Text files are text (records/file-type.ts). */
+const DOCUMENT_TYPE = 'application/pdf';
+/** `%PDF-` */
+const PDF_IN_BASE64 = 'JVBERi';
+/** Every provider takes the same few pictures; of sound and video each takes others, and its renderer knows which. */
+const MEDIA_TYPES = {
+  images: is<string>(`one of ${IMAGE_TYPES.join(', ')}`, (type) => (IMAGE_TYPES as readonly unknown[]).includes(type)),
+  audio: like(/^audio\/[a-z0-9][a-z0-9.+-]{0,63}$/, 'be a type like audio/mpeg'),
+  video: like(/^video\/[a-z0-9][a-z0-9.+-]{0,63}$/, 'be a type like video/mp4'),
+  documents: is<string>(DOCUMENT_TYPE, (type) => type === DOCUMENT_TYPE),
+};
+
+const reference = shortText(LIMITS.mediaUrl);
+const webAddress = is<string>(
+  `an http(s) address of at most ${LIMITS.mediaUrl} characters`,
+  (value) => v.is(reference, value) && /^https?:\/\/\S+$/.test(value),
+);
+const base64 = like(/^[A-Za-z0-9+/]+={0,2}$/, 'be base64');
+const pdf = v.pipe(
+  base64,
+  v.check((data) => data.startsWith(PDF_IN_BASE64), 'is no PDF: it does not begin as one'),
+);
+
+function sources(kind: MediaKind) {
+  const source = v.pipe(
+    part({
+      mediaType: MEDIA_TYPES[kind],
+      url: v.optional(webAddress),
+      base64: v.optional(kind === 'documents' ? pdf : base64),
+      ref: v.optional(reference),
+    }),
+    v.check(
+      ({ url, base64: data, ref }) => [url, data, ref].filter((one) => one !== undefined).length === 1,
+      'must have one of url, base64, ref',
+    ),
+    v.transform((one) => one as MediaSource),
+  );
+  return v.optional(list(source, LIMITS.mediaPerMessage));
+}
+
+export const outputSchema = v.pipe(object, bytes(LIMITS.outputBytes));
+export const contextSchema = v.pipe(object, bytes(LIMITS.contextBytes));
+
+const messageSchema = v.pipe(
+  strict({
+    id: v.optional(messageId),
+    text,
+    images: sources('images'),
+    audio: sources('audio'),
+    video: sources('video'),
+    documents: sources('documents'),
+    /** When it is taken: in its turn, into the running turn, or in place of it. */
+    delivery: v.optional(oneOf('queue', 'steer', 'interrupt')),
+    /** Data for the model, shown to it after the text (seed 003, Payload). */
+    payload: v.optional(json),
+    /** JSON Schema of an object that the turn's answer must be: then the result has a `payload`. */
+    output: v.optional(outputSchema),
+    /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
+    context: v.optional(contextSchema),
+    /** Tools that its sender runs; the model has them in this message's turn (client-tools.ts). Of one that joins a running turn they are not taken. */
+    tools: v.optional(clientToolsSchema),
+  }),
+  v.check(
+    (message) => sourcesIn(message).length <= LIMITS.mediaPerMessage,
+    ({ input }) => `has ${sourcesIn(input).length} images, audio, video and documents, the limit is ${LIMITS.mediaPerMessage} together`,
+  ),
+);
+
+/** One message to a conversation. The same `id` twice is one message. */
+export interface Message extends v.InferOutput<typeof messageSchema> {}
+
+/** When a message is taken: in its turn, into the running turn, or in place of it. */
+export type Delivery = NonNullable<Message['delivery']>;
+
+/** A message that was read. */
+export interface ReadMessage extends MessageContent {
+  readonly kind: 'message';
+  readonly id?: string;
+  readonly delivery: Delivery;
+}
+
+/** A message whose text is the reset command, or a message. */
+export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | ReadMessage;
+
+/** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
+export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
+  const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
+  if (!message.ok) return message;
+  const { id, text: said, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
+  const media = mediaOf(message.value);
+  const clean = withSchema(withPayload(said.toWellFormed(), data), output);
+  const isTextAlone = Object.keys(media).length === 0 && data === undefined;
+  const named = id === undefined ? {} : { id };
+  if (clean.trim() === '/new' && isTextAlone) return { ok: true, value: { kind: 'reset', ...named } };
+  if (clean.trim() === '' && isTextAlone) return refuse('message.text is empty; say something');
+  const size = utf8Length(clean) + mediaBytes(media);
+  if (size > limitBytes) {
+    return refuse(
+      `message is ${size} bytes, the limit is ${limitBytes}; send it in parts, or put it into a file of the agent's workspace and name that`,
+    );
+  }
+  const given = { ...(output && { output }), ...(context && { context }), ...(tools.length > 0 && { tools }) };
+  return { ok: true, value: { kind: 'message', ...named, text: clean, ...media, ...given, delivery } };
+}
+
+const SCHEMA_WORDS = '\n\n[When you are done, answer with JSON alone, an object that fits this schema: ';
+
+/** Said with the message, where it stays: not every provider holds its model to a schema. */
+function withSchema(said: string, schema: JsonObject | undefined): string {
+  return schema === undefined ? said : `${said}${SCHEMA_WORDS}${JSON.stringify(schema).toWellFormed()}]`;
+}
+
+/** What `withSchema` has put together, taken apart: what was said, and the schema that its answer had to fit. */
+export function partSchema(said: string): { readonly text: string; readonly output?: JsonObject } {
+  const at = said.lastIndexOf(SCHEMA_WORDS);
+  if (at < 0 || !said.endsWith(']')) return { text: said };
+  try {
+    const schema = read(outputSchema, JSON.parse(said.slice(at + SCHEMA_WORDS.length, -1)), 'message.output');
+    return schema.ok ? { text: said.slice(0, at), output: schema.value } : { text: said };
+  } catch {
+    return { text: said };
+  }
+}
+
+/** Seed 003, Payload: what the model is shown of it. */
+function withPayload(said: string, payload: unknown): string {
+  if (payload === undefined) return said;
+  const data = `Payload:\n\`\`\`json\n${JSON.stringify(payload, null, 2).toWellFormed()}\n\`\`\``;
+  return said.trim() === '' ? data : `${said}\n\n${data}`;
+}
