@@ -16,8 +16,8 @@ import type { Entry } from '../../records/message.js';
 import { isForeign } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
-import { readNewLines, syncFolder, UNREAD } from './lines.js';
-import { type WithLock, createTurns } from './lock.js';
+import { createTurns, readNewLines, syncFolder, UNREAD } from './lines.js';
+import type { WithLock } from './lock.js';
 
 export interface OpenConversation {
   /** Fresh, also when another process has written. */

@@ -5,10 +5,9 @@
 import { constants } from 'node:fs';
 import { lstat, open, type FileHandle } from 'node:fs/promises';
 import { unlessAbsent } from './errors.js';
-import { replaceFile } from './lines.js';
+import { replaceFile, type FoldedLines } from './lines.js';
 import { DocumentRefused, type ScopeKey } from '../store.js';
 import type { MemoryText, MemoryChange, HistoryEntry } from '../../records/memory/documents.js';
-import type { FoldedLines } from './lines.js';
 import { errorCode } from '../../platform/errors.js';
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;

@@ -19,7 +19,7 @@ import { readFile, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeErrors, unlessAbsent } from './errors.js';
 import { namesIn } from './lives.js';
-import { withLock, createTurns } from './lock.js';
+import { withLock } from './lock.js';
 import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
 import { scopeDir } from './paths.js';
 import type { OpenCollection } from '../collections/collection.js';
@@ -49,7 +49,7 @@ import {
 } from '../../records/memory/history-text.js';
 import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema } from '../codecs.js';
 import { createFileCollections } from './collections.js';
-import { foldLines, replaceFile, type FoldedLines } from './lines.js';
+import { createTurns, foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { memoryVersion } from '../../records/memory/memory-lines.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is needed. */

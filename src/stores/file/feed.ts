@@ -15,8 +15,8 @@ import { compareCursors, OLDEST, parseCursor, toCursor } from '../feed-cursor.js
 import { readFeed, createFeedTail, type FeedEvent, type FeedTail } from '../feed-tail.js';
 import { toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
-import { readNewLines, UNREAD, type Reading } from './lines.js';
-import { type WithLock, createTurns, type Turns } from './lock.js';
+import { createTurns, readNewLines, UNREAD, type Reading, type Turns } from './lines.js';
+import type { WithLock } from './lock.js';
 import { conversationDir } from './paths.js';
 import { REMEMBERED_EVENT_IDS, type Feed, type LiveEvent } from '../store.js';
 

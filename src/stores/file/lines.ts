@@ -12,7 +12,6 @@ import { statSync } from 'node:fs';
 import { open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isForeign, unlessAbsent } from './errors.js';
-import { createTurns } from './lock.js';
 
 /** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
 export interface Reading {
@@ -173,4 +172,16 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+}
+
+/** Runs what it is given one after another, whatever becomes of each. */
+export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function createTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work);
+    last = result.catch(() => undefined);
+    return result;
+  };
 }

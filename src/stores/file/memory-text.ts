@@ -17,8 +17,7 @@ import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory
 import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs.js';
 import { readDocument, replaceDocument, type DocumentFolder, type FindFolder, type Changes } from './document.js';
 import { describeErrors, unlessAbsent } from './errors.js';
-import { foldLines, type FoldedLines } from './lines.js';
-import { replaceFile } from './lines.js';
+import { foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { MAX_MEMORY, type Documents } from '../store.js';
 
 export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), change: changeSchema });

@@ -9,7 +9,7 @@
  *   before any write. (test: test/stores/redis/redis.test.ts)
  */
 import { REMEMBERED_EVENT_IDS } from '../store.js';
-import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './documents.js';
+import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './document-scripts.js';
 
 /** As what Redis answers where a life was deleted. */
 export const DELETED = 'DELETED the conversation was deleted';
