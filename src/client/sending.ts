@@ -3,8 +3,7 @@ import { WithStartWorkflowOperation, type Client, type WorkflowHandle, type Work
 import type { Message, StartOptions, TurnResult } from '../conversation/protocol/contract.js';
 import { NO_USAGE } from '../records/message.js';
 import { messageSignal, sendUpdate, turnUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
-import type { WithSignal } from './temporal/call-signal.js';
-import { withRetries } from './temporal/with-retries.js';
+import { withRetries, type WithSignal } from './temporal/with-retries.js';
 import { describeDelivery, type UnlessNoWorker } from './temporal/worker-patience.js';
 
 export interface Sending {

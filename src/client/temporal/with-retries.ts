@@ -1,4 +1,6 @@
-/** Says something again, with the same id, for as long as another try can help. */
+/** Calls of Temporal: made again, with the same id, for as long as another try can help, and given up with their caller. */
+import { setMaxListeners } from 'node:events';
+import type { Client } from '@temporalio/client';
 import { ClientError, isAway, isWorthAnotherTry, toClientError } from '../errors.js';
 
 export interface Tries {
@@ -47,4 +49,28 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const timer = setTimeout(done, ms);
     signal?.addEventListener('abort', done, { once: true });
   });
+}
+
+export type WithSignal = <T>(signal: AbortSignal | undefined, call: () => Promise<T>) => Promise<T>;
+
+/**
+ * Cancels the requests of one call, and leaves nothing behind on the caller's signal.
+ *
+ * Temporal's client adds a listener for each request and never takes it away: a chat that waits with one signal for every turn
+ * would keep them all. Here they are on a signal that ends with the call; one that polls for hours has many, and rightly so.
+ */
+export function createWithSignal(client: Pick<Client, 'withAbortSignal'>): WithSignal {
+  return async (signal, call) => {
+    if (signal === undefined) return call();
+    const ofCall = new AbortController();
+    setMaxListeners(0, ofCall.signal);
+    const pass = (): void => ofCall.abort(signal.reason);
+    if (signal.aborted) pass();
+    signal.addEventListener('abort', pass, { once: true });
+    try {
+      return await client.withAbortSignal(ofCall.signal, call);
+    } finally {
+      signal.removeEventListener('abort', pass);
+    }
+  };
 }

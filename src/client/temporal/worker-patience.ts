@@ -1,9 +1,8 @@
 /** A call that waits for a worker which is not there ends with an error, and not never. */
 import type { Client } from '@temporalio/client';
-import type { WithSignal } from './call-signal.js';
 import type { Description } from '../describe.js';
 import { ClientError } from '../errors.js';
-import { withRetries } from './with-retries.js';
+import { withRetries, type WithSignal } from './with-retries.js';
 import { hasLiveWorker } from './worker-place.js';
 
 export interface WorkerPatience {

@@ -24,7 +24,7 @@ type Owner = Pick<Description, 'tenant' | 'publicId'>;
 
 /** Whose conversations are, and what their tenants call them, as their memos say. */
 export interface KnownConversations {
-  /** What a list or a description has just shown. */
+  /** What a list or a description has just shown; of a sub-agent it may lack the public id, which says nothing of its parent's. */
   note(workflowId: string, owner: Owner): void;
   /** It was deleted. */
   drop(workflowId: string): void;
@@ -43,14 +43,16 @@ export function baseId(id: string): string {
 
 export function createKnownConversations(describe: (id: string) => Promise<Owner>, now: () => number = Date.now): KnownConversations {
   const known = new Map<string, { readonly owner: Owner; readonly at: number }>();
-  const note = (workflowId: string, { tenant, publicId }: Owner): void => {
+  const remember = (workflowId: string, { tenant, publicId }: Owner): void => {
     const id = baseId(workflowId);
     known.delete(id);
     known.set(id, { owner: { tenant, publicId: publicId === null ? null : baseId(publicId) }, at: now() });
     if (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '');
   };
   return {
-    note,
+    note(workflowId, owner) {
+      if (owner.publicId !== null) remember(workflowId, owner);
+    },
     drop: (workflowId) => void known.delete(baseId(workflowId)),
     async find(workflowId) {
       const id = baseId(workflowId);
@@ -62,7 +64,7 @@ export function createKnownConversations(describe: (id: string) => Promise<Owner
         if (kind === 'not-found' || kind === 'invalid') return undefined;
         throw error;
       });
-      if (found !== undefined) note(id, found);
+      if (found !== undefined) remember(id, found);
       return found;
     },
   };

@@ -55,14 +55,14 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
     }
     // What a turn no longer waits for is history to the words beside it.
     if (answered && (message === undefined || answered.decided.length > 0)) {
-      return yield* shown(core, request, await openTurn(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
+      return yield* streamTurn(core, request, await openTurn(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
     }
   }
   if (message === undefined) return;
   const open = await openCalls(core.client, id, message.id);
   if (open.length > 0) return yield* refused(request, unanswered(open));
   const taken = await core.submit(id, message, { start, signal: gone });
-  yield* shown(core, request, await openSubmitted(core, taken), { gone, known: [] });
+  yield* streamTurn(core, request, await openSubmitted(core, taken), { gone, known: [] });
 }
 
 /** Whoever answers for the first time has the turn up to there. Who says it again has lost a stream, and gets the turn from its beginning. */
@@ -96,13 +96,13 @@ function errorFrame({ message, type }: Problem): Frame {
   return { type: 'RUN_ERROR', message, code: type };
 }
 
-async function* shown(core: Conversations, request: RunRequest, view: TurnSource, showing: Reader): AsyncGenerator<Frame, void> {
+async function* streamTurn(core: Conversations, request: RunRequest, source: TurnSource, reader: Reader): AsyncGenerator<Frame, void> {
   const { threadId, runId, messages, state } = request;
-  const { id: conversation, turn } = view;
-  const continues = (showing.known ?? []).length > 0;
+  const { id: conversation, turn } = source;
+  const continues = (reader.known ?? []).length > 0;
   const frames = createFrames({ threadId, runId, conversation, turn, messages, state, continues });
   yield* frames.start();
-  for await (const one of interactiveTurn(core, view, showing)) {
+  for await (const one of interactiveTurn(core, source, reader)) {
     const made = one.kind === 'pause' ? frames.pause(one.waiting) : frames.take(one.change);
     if (one.kind === 'pause' || !one.isKnown) yield* made;
   }

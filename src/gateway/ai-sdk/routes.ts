@@ -36,7 +36,7 @@ export function addAiSdkRoutes(app: GatewayApp): void {
     const turn = await findRunningTurn(core.client, id, signalOf(context));
     if (turn === undefined) return context.body(null, 204);
     return streamed(context, async function* (gone) {
-      yield* shown(core, await openTurn(core, id, turn), { gone });
+      yield* streamTurn(core, await openTurn(core, id, turn), { gone });
     });
   });
 
@@ -72,18 +72,19 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
     const { turn, decided } = await answerCalls(core.client, id, wish.answers);
     const answered = wish.answers.map(({ callId, to }) => ({ callId, isApproval: to === 'approval' }));
     const given = new Set(decided.flatMap(({ callId, kind }) => (kind === 'client-tool' ? [callId] : [])));
-    return yield* shown(core, await openTurn(core, id, turn), { gone, messageId: wish.messageId, answered, given });
+    return yield* streamTurn(core, await openTurn(core, id, turn), { gone, messageId: wish.messageId, answered, given });
   }
   if (wish.kind === 'again') {
     const again = await answerAgain(core, id, wish.message, gone);
-    if (again) return yield* shown(core, { id, turn: again.turn, follow: (signal) => core.attach({ id, ...again, signal }) }, { gone });
+    if (again)
+      return yield* streamTurn(core, { id, turn: again.turn, follow: (signal) => core.attach({ id, ...again, signal }) }, { gone });
   }
   await refuseWhileClientRuns(core, id, wish.message.id);
   const taken = await core.submit(id, wish.message, { start, signal: gone });
-  yield* shown(core, await openSubmitted(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
+  yield* streamTurn(core, await openSubmitted(core, taken), { gone, messageId: taken.turn ?? `${taken.messageId}-reset` });
 }
 
-interface Shown {
+interface Streamed {
   readonly gone: AbortSignal;
   /** Of the answer; default: the turn's. */
   readonly messageId?: string;
@@ -93,10 +94,14 @@ interface Shown {
   readonly given?: ReadonlySet<string>;
 }
 
-async function* shown(core: Conversations, view: TurnSource, { messageId, given, ...showing }: Shown): AsyncGenerator<Chunk, void> {
-  const chunks = createChunks({ turn: view.turn, messageId: messageId ?? view.turn ?? view.id, ...(given && { given }) });
+async function* streamTurn(
+  core: Conversations,
+  source: TurnSource,
+  { messageId, given, ...reader }: Streamed,
+): AsyncGenerator<Chunk, void> {
+  const chunks = createChunks({ turn: source.turn, messageId: messageId ?? source.turn ?? source.id, ...(given && { given }) });
   yield* chunks.start();
-  for await (const one of interactiveTurn(core, view, showing)) {
+  for await (const one of interactiveTurn(core, source, reader)) {
     const made = one.kind === 'pause' ? chunks.pause(one.waiting) : chunks.take(one.change);
     if (one.kind === 'pause' || !one.isKnown) yield* made;
   }

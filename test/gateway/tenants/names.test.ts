@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import type { Description } from '../../../src/client.js';
+import type { Description, PerduraClient } from '../../../src/client.js';
 import { ClientError } from '../../../src/client/errors.js';
 import { ID_PATTERN } from '../../../src/conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../../src/conversation/protocol/limits.js';
 import { TENANT_PATTERN } from '../../../src/conversation/protocol/tenant.js';
+import { createTenantClient } from '../../../src/client/tenants/client.js';
 import { createTenantIds } from '../../../src/client/tenants/ids.js';
 import { createKnownConversations } from '../../../src/client/tenants/names.js';
 import { createReveal } from '../../../src/client/tenants/reveal.js';
@@ -80,6 +81,17 @@ test('answers name what the tenant knows, and what was said stays as it was said
     kind: 'invalid',
     message: 'a fork reads plan: (another conversation)',
   });
+});
+
+test('a sub-agent in a list is named below its parent, though it has no public id', async () => {
+  const parent = createTenantIds('acme', KEY).toWorkflowId('plan');
+  const rows = [
+    { id: parent, tenant: 'acme', publicId: 'plan' },
+    { id: `${parent}:turn_0001:1`, tenant: 'acme', publicId: null },
+  ];
+  const client = { list: () => Promise.resolve(rows) } as unknown as PerduraClient;
+  const listed = await createTenantClient(client, 'acme', KEY).list();
+  expect(listed.map(({ id: shown }) => shown)).toEqual(['plan', 'plan:turn_0001:1']);
 });
 
 test('what a deleted conversation was called is soon forgotten, also by a gateway that did not delete it', async () => {
