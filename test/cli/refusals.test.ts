@@ -53,6 +53,7 @@ test('the program itself prints its help, and ends with the code of what it refu
 test.each<[what: string, args: readonly string[], message: RegExp]>([
   ['a command that does not exist is not sent to the model', ['shwo', 'conv_1'], /^there is no command shwo/],
   ['one that is nearly there', ['lsit'], /there is no command lsit; did you mean list\?/],
+  ['one of a group', ['inspect', 'x'], /there is no command inspect; did you mean debug inspect\?/],
   ['an unknown option', ['chat', '--loud'], /unknown option '--loud'/],
   ['an option that is nearly there', ['list', '--limt', '3'], /Did you mean --limit\?/],
   ['a format that does not exist', ['chat', '--output-format', 'xml'], /Allowed choices are text, json, stream-json/],

@@ -135,13 +135,12 @@ export function refuseStrayWords(words: readonly string[], isPrint: boolean, pro
   const isNamed = program.args[0] === command.name();
   const word = words[0];
   if (isNamed || isPrint || word === undefined) return;
-  const meant = nearestSlip(
-    word,
-    program.commands.map((one) => one.name()),
-  );
-  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+  const group = program.commands.find(({ commands }) => commands.some((one) => one.name() === word));
+  const names = program.commands.map((one) => one.name());
+  const meant = group === undefined ? nearestSlip(word, names) : `${group.name()} ${word}`;
+  const hint = meant === undefined ? ';' : `; did you mean ${meant}?`;
   throw new CliError(
-    `there is no command ${word}${hint === '' ? ';' : `${hint}`} \`perdura --help\` lists all, and \`perdura chat\` or -p takes words to say`,
+    `there is no command ${word}${hint} \`perdura help all\` lists them, and \`perdura chat\` or -p takes words to say`,
     EXIT.usage,
   );
 }

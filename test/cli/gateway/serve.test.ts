@@ -47,6 +47,20 @@ test('the link lets one browser in, once; `perdura admin token link` prints anot
   expect((await letIn(another)).status).toBe(401);
 });
 
+test('`perdura up` serves the page beside what it has found, and where the port is taken it runs without', async () => {
+  const up = beginPerdura(world, ['up', '--no-worker', '--port', '0']);
+  const served = await waitFor(
+    () => /serving (\S+)/.exec(up.stderr())?.[1],
+    (found) => found !== undefined,
+  );
+  expect((await fetch(`${served}/v1/me`)).status).toBe(401);
+  const second = beginPerdura(world, ['up', '--no-worker', '--port', new URL(served ?? '').port]);
+  await waitFor(second.stderr, (text) => text.includes('no page: cannot listen on'));
+  await waitFor(second.stdout, (text) => text.includes('Server:'));
+  for (const one of [second, up]) one.kill('SIGINT');
+  expect([(await second.ended).code, (await up.ended).code]).toEqual([0, 0]);
+});
+
 test('what runs without a screen keeps the token out of what it says', async () => {
   const token = (await readFile(join(world.dir, '.perdura', 'token'), 'utf8')).trim();
   const other = beginPerdura(world, ['serve', '--port', '0', '--host', '0.0.0.0', '--access-log']);
