@@ -1,4 +1,5 @@
 /** An update is refused before it enters the history; a start that cannot be read fails at once, and says why. */
+import { emptyQueue } from '../../src/conversation/memory-workflow/memory-queue.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
@@ -20,18 +21,18 @@ const MIB = 1024 * 1024;
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 const REFUSED: readonly [name: string, argument: unknown, words: string][] = [
-  ['send', 42, 'message must be an object or a string, got number'],
+  ['send', 42, 'message must be an object, not 42'],
   ['send', '', 'message.text is empty'],
   ['send', '   ', 'message.text is empty'],
   ['send', { text: 'hi', colour: 'red' }, 'message.colour is not a field; known are id, text, images, audio, video, documents, delivery'],
-  ['send', { text: 'hi', id: 'x'.repeat(129) }, 'id must be a string of 1 to 128 characters'],
+  ['send', { text: 'hi', id: 'x'.repeat(129) }, 'id must be a text of 1 to 128 characters'],
   ['send', 'x'.repeat(MIB + 1), `message is ${MIB + 1} bytes, the limit is ${MIB}`],
   ['send', 'ä'.repeat(MIB / 2 + 1), `message is ${MIB + 2} bytes, the limit is ${MIB}`],
   ['send', { text: 'hi', images: Array(21).fill({}) }, 'message.images must be a list of at most 20'],
-  ['send', undefined, 'message must be an object or a string, got undefined'],
-  ['turn', { turnId: 7 }, 'turn.turnId must look like "turn_0001"'],
-  ['turn', 'turn_0001', 'turn must be an object, got string'],
-  ['reset', { id: 5 }, 'reset.id must be a string, got number'],
+  ['send', undefined, 'message must be an object, not undefined'],
+  ['turn', { turnId: 7 }, 'turn.turnId must look like "turn_0007"'],
+  ['turn', 'turn_0001', 'turn must be an object, not a text'],
+  ['reset', { id: 5 }, 'reset.id must be a text of 1 to 128 characters, not 5'],
   ['reset', { id: 'r1', hard: true }, 'reset.hard is not a field'],
 ];
 
@@ -81,13 +82,13 @@ test('a message of exactly one megabyte is taken', async () => {
 });
 
 const BAD_STARTS: readonly [argument: unknown, words: string][] = [
-  ['default', 'start must be an object, got string'],
-  [[{}], 'start must be an object, got a list'],
+  ['default', 'start must be an object, not a text'],
+  [[{}], 'start must be an object, not a list of 1'],
   [{ agent: '../../etc' }, 'start.agent must match'],
   [{ agent: 7 }, 'start.agent must match'],
   [{ scope: 'a:b' }, 'start.scope must match'],
   [{ agent: 'x'.repeat(65) }, 'start.agent must match'],
-  [{ title: 7 }, 'start.title must be a string, got number'],
+  [{ title: 7 }, 'start.title must be a text, not 7'],
   [{ model: 'gpt' }, 'start.model must look like "provider/model"'],
 ];
 
@@ -123,11 +124,12 @@ test('a state that somebody else brings along is not taken for ours', async () =
 
 test('what continues as a conversation or a memory with a state that is none ends with words, and not with tasks that fail', async () => {
   const planted: readonly [type: string, carried: unknown, words: string][] = [
-    ['conversation', 5, 'carried must be an object, not number'],
+    ['conversation', 5, 'carried must be an object, not 5'],
     ['conversation', { v: 1 }, 'carried.identity must be an object, not undefined'],
-    ['conversation', { v: 2 }, 'carried.v must be one of 1'],
-    ['memory', 'mine', 'carried must be an object, not string'],
-    ['memory', { v: 1, scope: 'of-somebody-else' }, 'carried.scope must be'],
+    ['conversation', { v: 2 }, 'carried.v must be 1'],
+    ['memory', 'mine', 'carried must be an object, not a text'],
+    ['memory', { v: 1, scope: 'mine' }, 'carried.requests must be a list'],
+    ['memory', emptyQueue('of-somebody-else'), 'carried.scope must be'],
   ];
   for (const [type, carried, words] of planted) {
     const scope = world.id();

@@ -28,6 +28,8 @@ export function read<S extends Schema>(
 ): Checked<v.InferOutput<S>> {
   if (ArrayBuffer.isView(payload)) return refuse(`${name} must not be bytes`);
   if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${beginningOf(payload[UNREADABLE], SHOWN_REASON)}`);
+  // A list would pass for an object without fields.
+  if ('entries' in schema && Array.isArray(payload)) return refuse(`${name} must be an object${tellKind(payload)}`);
   const excess = findExcess(payload, most.depth, most.values);
   if (excess !== undefined) return refuse(`${name} ${excess}`);
   const parsed = v.safeParse(schema, payload, { abortEarly: true });
@@ -225,6 +227,6 @@ function explain(entries: v.ObjectEntries): (issue: v.BaseIssue<unknown>) => str
     const missing = path && entries[String(path[0].key)];
     if (expected === 'never') return `is not a field; known are ${Object.keys(entries).join(', ')}`;
     if (missing) return v.safeParse(missing, undefined).issues?.[0].message ?? 'is missing';
-    return `must be an object${tellKind(input)}`;
+    return `must be an object${typeof input === 'string' ? ', not a text' : tellKind(input)}`;
   };
 }
