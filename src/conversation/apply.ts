@@ -25,7 +25,7 @@ import { endSession, requestClose } from './context/session.js';
 import type { ConversationState } from './state.js';
 import { setModel } from './turn/chosen-model.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
-import { chooseChunks } from './context/requests.js';
+import { chooseChunks } from './context/chosen-chunks.js';
 import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceConsolidation, endsWithNothing } from './context/consolidation.js';

@@ -6,7 +6,6 @@ import type { ClientTool, JsonObject, JsonValue, MediaSource, Usage } from '../r
 import type { Reduced } from './inbox/reducers.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
-import type { ChosenChunks } from './state/compaction-state.js';
 import type { SentOrder } from './state/turn-state.js';
 import type { Approval, ChildReport, Decision } from './protocol/human-input.js';
 
@@ -50,7 +49,7 @@ export type ConversationEvent =
   | {
       readonly kind: 'chunks-chosen';
       readonly requestId: string;
-      readonly what: ChosenChunks['what'];
+      readonly what: 'truncate' | 'compact';
       readonly slots: readonly SlotRange[];
       readonly at: number;
     }

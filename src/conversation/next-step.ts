@@ -30,8 +30,7 @@ import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './ou
 import type { AppEvent, ReducerView } from './inbox/reducers.js';
 import { isRewinding, rewindInput } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
-import { nextChosen } from './context/requests.js';
-import { truncateInput } from './context/truncation.js';
+import { isTruncationRequested, truncateInput } from './context/truncation.js';
 import { callsInFlight, isRunningTool, openToolCalls } from './turn/turn-access.js';
 import type { ToolCall, Turn } from './state/turn-state.js';
 import { STOP_GRACE_MS } from './turn/turn.js';
@@ -255,7 +254,7 @@ function memoryStep(state: ConversationState): Step | undefined {
 function memoryEffect(state: ConversationState): Step | undefined {
   const undo = uncompactInput(state);
   if (undo) return effect(state, 'uncompact', freshId(state, 'uncompact'), undo);
-  if (truncationDue(state) && (!isHeld(state, 'truncation') || state.compaction.truncationAsked || nextChosen(state, 'truncate'))) {
+  if (truncationDue(state) && (!isHeld(state, 'truncation') || isTruncationRequested(state))) {
     const input = truncateInput(state);
     const truncation = input && effect(state, 'truncate', freshId(state, 'truncate'), input);
     if (truncation) return truncation;

@@ -51,7 +51,7 @@ import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.
 import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { failureOf } from './failure.js';
-import { accepted } from './handling.js';
+import { accepted } from './requests.js';
 import { refusedSeal } from './sealed.js';
 import type { Host } from './host.js';
 import { memoryActivities } from './activities.js';

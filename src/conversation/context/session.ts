@@ -1,5 +1,5 @@
 /** Where a session ends and the next begins, and what a compaction means to the turn that waited for it. */
-import { answerResets } from '../inbox/arrivals.js';
+import { answerResets, resetIds } from '../inbox/arrivals.js';
 import { forgetContext } from './compaction.js';
 import type { Consolidation } from '../protocol/contract.js';
 import type { Completed } from '../effect.js';
@@ -42,7 +42,7 @@ export function endSession(state: ConversationState, consolidation: Consolidatio
     session,
     epoch: state.epoch + 1,
   };
-  return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
+  return announce(answerResets(fresh, resetIds(fresh, head.number), consolidation), { kind: 'session', session });
 }
 
 /** A turn that was too much for the model cannot go on when that did not help, unless the next prompt is shorter all the same. */

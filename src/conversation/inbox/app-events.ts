@@ -28,6 +28,7 @@ import { slotsOf, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
 import { nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
 import { isRunning } from '../effect.js';
+import { answer, isKnown, isPending, outcomeFor, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
@@ -49,26 +50,22 @@ export function receiveAppEvent(
   state: ConversationState,
   { id, type, payload, isAwaited, at }: EventOf<'app-event-received'>,
 ): ConversationState {
-  if (isKnownEvent(state, id)) return isAwaited ? awaitEvent(state, id) : state;
+  if (isKnownEvent(state, id)) return isAwaited && isQueued(state, id) ? request(state, { kind: 'dispatch', id }) : state;
   const reason = appEventRefusal(state, payload);
   if (reason !== undefined) return rejectInput(state, { kind: 'input-rejected', name: `event ${type}`, reason, at });
   const number = state.counters.queued + 1;
-  return {
+  const queued: ConversationState = {
     ...state,
     counters: { ...state.counters, queued: number },
-    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at, ...(isAwaited && { isAwaited }) }],
-    seenEvents: [...(state.seenEvents ?? []), id].slice(-LIMITS.rememberedEvents),
+    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at }],
   };
-}
-
-function awaitEvent(state: ConversationState, id: string): ConversationState {
-  return { ...state, queue: state.queue.map((item) => (item.kind === 'app' && item.id === id ? { ...item, isAwaited: true } : item)) };
+  const accepted = answer(queued, 'event', [id], null);
+  return isAwaited ? request(accepted, { kind: 'dispatch', id }) : accepted;
 }
 
 /** What became of an event that somebody waits for; undefined while it waits. One that was reduced long ago has no result any more. */
-export function outcomeOfEvent({ queue, appEvents }: ConversationState, id: string): AppEventOutcome | undefined {
-  if (queue.some((item) => item.kind === 'app' && item.id === id)) return undefined;
-  return appEvents?.outcomes?.find((one) => one.id === id)?.outcome ?? { kind: 'not-known' };
+export function outcomeOfEvent(state: ConversationState, id: string): AppEventOutcome | undefined {
+  return isQueued(state, id) ? undefined : (outcomeFor(state, 'dispatch', id) ?? { kind: 'not-known' });
 }
 
 /** Why no further event is taken now; undefined when it is. */
@@ -86,8 +83,13 @@ export function appEventRefusal(state: ConversationState, payload: JsonValue): s
   return undefined;
 }
 
-export function isKnownEvent({ queue, seenEvents = [] }: ConversationState, id: string): boolean {
-  return seenEvents.includes(id) || queue.some((item) => item.kind === 'app' && item.id === id);
+/** More may wait than are remembered (conversation/answers-bounded). */
+export function isKnownEvent(state: ConversationState, id: string): boolean {
+  return isKnown(state, 'event', id) || isQueued(state, id);
+}
+
+function isQueued({ queue }: ConversationState, id: string): boolean {
+  return queue.some((item) => item.kind === 'app' && item.id === id);
 }
 
 function payloadBytes(payload: JsonValue): number {
@@ -125,10 +127,7 @@ export function acceptReduced(state: ConversationState, { id, reduced, at }: Eve
   if (!item) return state;
   const taken: ConversationState = { ...state, queue: state.queue.filter((other) => other !== item) };
   const after = applyReduced(taken, item, reduced, at);
-  if (!item.isAwaited) return after;
-  const events = after.appEvents ?? NONE;
-  const outcomes = [...(events.outcomes ?? []), { id, outcome: outcomeOf(taken, after, reduced) }].slice(-REMEMBERED);
-  return { ...after, appEvents: { ...events, outcomes } };
+  return isPending(after, 'dispatch', id) ? answer(after, 'dispatch', [id], outcomeOf(taken, after, reduced)) : after;
 }
 
 function outcomeOf(before: ConversationState, after: ConversationState, reduced: Reduced): AppEventOutcome {

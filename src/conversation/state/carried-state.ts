@@ -47,7 +47,7 @@ const item = kinds({
     parts: maybe(list(text)),
   }),
   app: fields({ number, id: text, type: text, bytes: number, at: time }),
-  reset: fields({ number, resetIds: list(text), at: time }),
+  reset: fields({ number, at: time }),
   spilled: fields({ number, at: time, slots, turns: pair(number, number) }),
 });
 const ask = fields({ conversation, callId: text, turnId: text, tool: text, target: text, hash: text, askedAt: time, expiresAt: time });
@@ -164,6 +164,29 @@ const limits = fields({ events: number, bytes: number, updates: number });
 const windowTurn = fields({ turn: number, messages: number, slots });
 const task = fields({ goal: text, openTasks: list(text) });
 const thresholds = fields({ soft: number, hard: number, truncation: number, autoCompact: bool });
+const request = fields({ id: text });
+const choice = fields({ id: text, input: maybe(slots) });
+const pending = kinds({
+  message: request,
+  dispatch: request,
+  reset: fields({ id: text, input: number }),
+  compact: choice,
+  truncate: choice,
+  undo: request,
+  rewind: fields({ id: text, input: fields({ to: text, before: maybe(bool), messageId: maybe(text) }) }),
+});
+const outcome = fields({ id: text, outcome: object });
+const answered = kinds({
+  message: fields({ id: text, outcome: number }),
+  event: fields({ id: text, outcome: orNull(object) }),
+  dispatch: outcome,
+  reset: fields({ id: text, outcome: is('a result, or withdrawn', (value) => value === 'withdrawn' || typeof value === 'object') }),
+  compact: outcome,
+  truncate: outcome,
+  undo: outcome,
+  rewind: outcome,
+  step: outcome,
+});
 const state = fields({
   v: oneOf(1),
   identity: fields({ life: text, agent: id, scope }),
@@ -191,7 +214,6 @@ const state = fields({
       parkedCount: number,
     }),
   ),
-  seenEvents: maybe(list(text)),
   control: maybe(
     fields({
       mode,
@@ -205,7 +227,6 @@ const state = fields({
           before: fields({ slots: list(number), count: number, contextTokens: number }),
         }),
       ),
-      results: list(fields({ stepId: text })),
       breakpoints,
       pausedBy: orNull(text),
       pausedIn: maybe(conversation),
@@ -256,12 +277,8 @@ const state = fields({
     shownOnce: maybe(number),
     compactions: number,
     truncationRest: maybe(fields({ turn: number, tokens: number })),
-    truncationAsked: maybe(list(text)),
-    chosen: maybe(list(fields({ requestId: text, what: oneOf('truncate', 'compact'), slots }))),
     leftOut: maybe(slots),
     attempts: number,
-    asked: list(text),
-    undoAsked: list(text),
     forced: orNull(error),
     rest: maybe(orNull(fields({ tokens: number, turn: maybe(number) }))),
     learned: maybe(fields({ model: text, assumed: number, tokens: number })),
@@ -277,7 +294,6 @@ const state = fields({
         archived: slots,
       }),
     ),
-    outcomes: list(fields({ requestId: text, outcome: object })),
     prefix: fields({ hash: orNull(text), epoch: number, changes: number }),
   }),
   consolidation: fields({
@@ -296,9 +312,8 @@ const state = fields({
   ofSubAgents: maybe(usage),
   turnsEnded: number,
   latestTurn: number,
-  seen: list(pair(text, number)),
   ended: list(ended),
-  resets: list(fields({ resetId: text, result: orNull(object) })),
+  requests: fields({ pending: list(pending), answered: list(answered) }),
   outbox: fields({
     messages: list(item),
     settle: list(fields({ effect: text, entry: orNull(entry) })),
@@ -321,13 +336,7 @@ const state = fields({
       opened: orNull(object),
     }),
   ),
-  rewinds: maybe(
-    fields({
-      branches: number,
-      asked: list(fields({ requestId: text, to: text, before: maybe(bool), messageId: maybe(text) })),
-      outcomes: list(fields({ requestId: text, outcome: object })),
-    }),
-  ),
+  branches: maybe(number),
   lastTool: orNull(fields({ name: text, target: text, outcome: maybe(text) })),
   attributes: fields({ known: text, upserted: orNull(fields({ status: text, turns: number, model: maybe(text) })) }),
 });

@@ -48,10 +48,9 @@ export type QueueItem =
       /** UTF-8 bytes of the payload. */
       readonly bytes: number;
       readonly at: number;
-      /** Somebody waits for what becomes of it. */
-      readonly isAwaited?: true;
     }
-  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
+  /** For all requests of kind `reset` that have its number. */
+  | { readonly kind: 'reset'; readonly number: number; readonly at: number }
   | SpilledMessages;
 
 /** Recorded messages that lie in the store alone; `turns` are the lowest and the highest of their numbers. */

@@ -15,6 +15,7 @@ import { AUTO, type Control, type StepLock, type ConversationState } from '../st
 import { usageOf } from '../activity-io/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
+import { answer, isKnown, request } from '../requests.js';
 import { isRunning } from '../effect.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
@@ -35,7 +36,6 @@ export interface Planned {
 
 /** In place of the id of a call. */
 const BETWEEN_TURNS = 'between-turns';
-const REMEMBERED_RESULTS = 16;
 const MAX_CHUNKS = 200;
 
 /** Whether this has to wait until somebody asks for it. */
@@ -70,8 +70,7 @@ export function setBreakpoints(state: ConversationState, { breakpoints }: EventO
 /** Somebody asks for the next thing. With nothing to do the answer is there at once. */
 export function startStep(state: ConversationState, { id, scope }: EventOf<'step-requested'>): ConversationState {
   const { pausedIn: _, ...control } = state.control ?? AUTO;
-  const isKnown = control.lock?.id === id || control.results.some(({ stepId }) => stepId === id);
-  if (isKnown || stepRefusal(state, id) !== undefined) return state;
+  if (control.lock?.id === id || isKnown(state, 'step', id) || stepRefusal(state, id) !== undefined) return state;
   const own = (scope === 'into' ? plannedInChild(state) : undefined) ?? planned(state);
   if (!own) {
     const words = nothingInWords(state);
@@ -83,7 +82,9 @@ export function startStep(state: ConversationState, { id, scope }: EventOf<'step
   const changes = (control.changes ?? 0) + (isOver ? 1 : 0);
   const lock: StepLock = { id, ...next, before, ...(isOver && { over: true }) };
   const locked = { ...state, control: { ...control, ...(changes > 0 && { changes }), pausedBy: null, lock } };
-  return next.target === BETWEEN_TURNS ? askFor(locked, next.did, `step ${id}`) : locked;
+  // Between turns the context is changed only on request, and a step is one.
+  const isRequest = next.target === BETWEEN_TURNS;
+  return isRequest ? request(locked, { kind: next.did === 'truncation' ? 'truncate' : 'compact', id: `step ${id}` }) : locked;
 }
 
 function isDelegating({ turn }: ConversationState, { did, target }: Planned): boolean {
@@ -91,17 +92,10 @@ function isDelegating({ turn }: ConversationState, { did, target }: Planned): bo
   return turn.phase.calls.some(({ id, plan }) => id === target && plan.workflowAction?.kind === 'delegate');
 }
 
-/** Between turns the context is changed only on request, and a step is one. */
-function askFor(state: ConversationState, did: Planned['did'], requestId: string): ConversationState {
-  const { compaction } = state;
-  const { asked, truncationAsked = [] } = compaction;
-  const request = did === 'truncation' ? { truncationAsked: [...truncationAsked, requestId] } : { asked: [...asked, requestId] };
-  return { ...state, compaction: { ...compaction, ...request } };
-}
-
 /** Why a step cannot be asked for now; undefined when it can, or when its answer is known. */
-export function stepRefusal({ control }: ConversationState, id: string): string | undefined {
-  if (control?.results.some(({ stepId }) => stepId === id)) return undefined;
+export function stepRefusal(state: ConversationState, id: string): string | undefined {
+  const { control } = state;
+  if (isKnown(state, 'step', id)) return undefined;
   if (control?.mode !== 'stepping') return 'the conversation runs by itself (mode auto): set its mode to stepping first';
   return control.lock && control.lock.id !== id ? `step ${control.lock.id} is running: ${control.lock.words}` : undefined;
 }
@@ -339,12 +333,12 @@ function emptyResult(state: ConversationState, stepId: string): StepResult {
 
 function withResult(state: ConversationState, result: StepResult): ConversationState {
   const control = state.control ?? AUTO;
-  const results = [...control.results, result].slice(-REMEMBERED_RESULTS);
-  if (control.order?.step !== result.stepId) return { ...state, control: { ...control, results } };
+  const answered = answer({ ...state, control }, 'step', [result.stepId], result);
+  if (control.order?.step !== result.stepId) return answered;
   const { step: _, ...order } = control.order;
   const { stepId, did, words } = result;
   const ordered = { stepId, ...(result.child ?? { conversation: state.conversation, did, words }) };
-  return { ...state, control: { ...control, results, order, ordered } };
+  return { ...answered, control: { ...control, order, ordered } };
 }
 
 function nothingInWords({ turn }: ConversationState): string {

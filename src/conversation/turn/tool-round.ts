@@ -6,6 +6,7 @@
  */
 import { abandon } from './budget.js';
 import { toolEntry } from '../activity-io/entries.js';
+import { unspecificRequests } from '../context/chosen-chunks.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
@@ -149,7 +150,7 @@ function ridesWhole(state: ConversationState): boolean {
   if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides && !plan.approval && !plan.workflowAction)) return false;
   if (control && (control.mode === 'stepping' || control.breakpoints.onError || control.breakpoints.costUsd !== undefined)) return false;
   if (calls.some(({ name }) => control?.breakpoints.tools?.includes(name))) return false;
-  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && state.compaction.asked.length === 0;
+  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && unspecificRequests(state, 'compact').length === 0;
 }
 
 /** Their results are in the context from here on: the step that calls the model makes them, or the end of the turn does. */

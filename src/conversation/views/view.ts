@@ -11,6 +11,7 @@ import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { isRunning } from '../effect.js';
 import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
+import { resetIds } from '../inbox/arrivals.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
 import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
@@ -129,7 +130,7 @@ export function controlViewOf(state: ConversationState): ControlView {
 }
 
 export function queueOf(state: ConversationState): QueuedEvent[] {
-  return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(item), queuedAt: item.at }));
+  return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(state, item), queuedAt: item.at }));
 }
 
 /** The query `context`: the system prompt, what the epoch stands on, and the messages, with what they take. */
@@ -262,10 +263,10 @@ function isQueuedAs(item: QueueItem, turn: number): boolean {
 /** UTF-16 units of a queued message's first words. */
 const PREVIEW = 120;
 
-function queuedEvent(item: QueueItem): QueuedEvent['event'] {
+function queuedEvent(state: ConversationState, item: QueueItem): QueuedEvent['event'] {
   if (item.kind === 'spilled') return { kind: 'more', count: countSlots(item.slots) };
   if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
-  if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
+  if (item.kind === 'reset') return { kind: 'reset', resetId: resetIds(state, item.number)[0] ?? '' };
   const { messageId, turn, bytes, delivery, text = '' } = item;
   const preview = beginningOf(oneLine(beginningOf(text, 4 * PREVIEW)), PREVIEW);
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery, ...(preview !== '' && { preview }) };

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
 import type { ChunkOperation } from '../../../src/conversation/inbox/reducers.js';
+import { isPending } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import { compactionWindow } from '../../../src/memory/compaction/window.js';
@@ -191,6 +192,16 @@ test('an event that comes while a person is waited for is reduced at once, and i
   expect(chunk).toMatchObject({ type: 'STATE', text: 'x'.repeat(400) });
   expect(state.turn?.phase).toMatchObject({ kind: 'tools', calls: [{ status: 'asking' }] });
   expect(outcomeOfEvent(state, 'never')).toEqual({ kind: 'not-known' });
+});
+
+test('an event that is taken out of the queue by hand is waited for no longer', () => {
+  const asks = { ...ORDINARY, approval: { policy: 'ask', expiresMs: 1e9 } } as const;
+  let state = settle(applyAll(open(), said('a')), { model: (input) => asking(input, 1, asks) }).state;
+  state = apply(state, { kind: 'mode-set', mode: 'stepping', at: state.now });
+  state = apply(state, { kind: 'app-event-received', id: 'e', type: 'any', payload: 1, isAwaited: true, at: state.now });
+  expect([outcomeOfEvent(state, 'e'), isPending(state, 'dispatch', 'e')]).toEqual([undefined, true]);
+  state = apply(state, { kind: 'queue-edited', edit: { op: 'clear' }, at: state.now });
+  expect([outcomeOfEvent(state, 'e'), isPending(state, 'dispatch', 'e')]).toEqual([{ kind: 'not-known' }, false]);
 });
 
 test('an event behind a reset waits for the next session, also while a turn runs', () => {

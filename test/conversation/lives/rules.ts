@@ -7,6 +7,7 @@ import type { DueEvent } from '../../../src/conversation/activity-io/webhook-eff
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectName } from '../../../src/conversation/effect.js';
 import { carriedText } from '../../../src/conversation/outbox/pending-writes.js';
+import { pendingRequests } from '../../../src/conversation/requests.js';
 import { isStoreUpToDate } from '../../../src/conversation/state/queue-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
@@ -47,7 +48,7 @@ export function checkChange(world: World, before: ConversationState, event: Conv
     if (kind !== 'approval' && plans.has(callId) && !isAllowed(world, callId)) problems.push(`${callId} waits for its ${kind} unapproved`);
   }
   if (event.kind === 'effect-failed' && event.effect === 'rewind' && isAwaited(before, event)) {
-    const said = before.rewinds?.asked.find(({ requestId }) => requestId === event.id)?.messageId;
+    const said = pendingRequests(before, 'rewind').find(({ id }) => id === event.id)?.input.messageId;
     // (lineage/failed-rewind-changes-nothing)
     if (said !== undefined && before.queue.some((item) => item.kind === 'message' && item.messageId === said)) world.withdrawn.add(said);
   }
@@ -72,7 +73,7 @@ function checkDecided({ state, problems }: World, before: ConversationState, { c
   }
 }
 
-/** (inbox/id-once), and the order of arrival. */
+/** (conversation/answered-once), and the order of arrival. */
 function checkMessages(world: World, before: ConversationState): void {
   const { state, problems, taken, withdrawn, said, moved } = world;
   const { turn } = state;
