@@ -9,7 +9,7 @@ import type {
   Written,
   Recalled,
   RecallInput,
-} from '../conversation/activity-io/effects.js';
+} from '../conversation/turn/model-step-effects.js';
 import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';

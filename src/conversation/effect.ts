@@ -2,7 +2,7 @@
  * What every effect has in common: it starts, and completes or fails. `state.inFlight` is the only place that says what runs,
  * `state.retries` the only one that says what waits to be tried again.
  */
-import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './activity-io/compaction-effects.js';
+import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './context/compaction-effects.js';
 import type {
   HealInput,
   MadeTitle,
@@ -12,11 +12,11 @@ import type {
   StoreStepInput,
   StoreStepResult,
   TitleInput,
-} from './activity-io/effects.js';
-import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './activity-io/lineage-effects.js';
-import type { AskMemoryInput, Evicted, EvictInput } from './activity-io/memory-effects.js';
-import type { RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
-import type { DeliverInput } from './activity-io/webhook-effects.js';
+} from './turn/model-step-effects.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage/lineage-effects.js';
+import type { AskMemoryInput, Evicted, EvictInput } from './context/memory-effects.js';
+import type { RunToolInput, ToolFinished } from './turn/tool-effects.js';
+import type { DeliverInput } from './outbox/webhook-effects.js';
 import type { EndedTurn } from './state/turn-state.js';
 import type { ParentLink } from '../records/identity.js';
 import type { Delegation, StartOptions } from './protocol/contract.js';

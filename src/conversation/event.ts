@@ -3,7 +3,7 @@ import type { Consolidation, Delivery, QueueEdit, AgentStatus } from './protocol
 import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './effect.js';
 import type { ClientTool, JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
-import type { Reduced } from './inbox/reducers.js';
+import type { Reduced } from './context/reducers.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
 import type { SentOrder } from './state/turn-state.js';

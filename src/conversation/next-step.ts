@@ -10,9 +10,9 @@
  * @rule conversation/store-up-to-date-first: Before the context changes or a session ends, the store has every earlier decision. (test:
  *   test/conversation/context/compaction.test.ts)
  */
-import { eventToReduce } from './inbox/app-events.js';
-import { attributesDue, type SearchAttributes } from './views/attributes.js';
-import { titleDue, TITLE_ID, titleInput } from './views/title.js';
+import { eventToReduce } from './context/app-events.js';
+import { attributesDue, type SearchAttributes } from './attributes.js';
+import { titleDue, TITLE_ID, titleInput } from './turn/title.js';
 import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
 import type { ConversationOutcome } from './protocol/contract.js';
 import { isHeld, queuedId } from './stepping/control.js';
@@ -27,11 +27,11 @@ import { nextWait } from './turn/approvals.js';
 import { isStoreUpToDate } from './state/queue-state.js';
 import { areDeliveriesBegun, deliverInput } from './outbox/deliveries.js';
 import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
-import type { AppEvent, ReducerView } from './inbox/reducers.js';
+import type { AppEvent, ReducerView } from './context/reducers.js';
 import { isRewinding, rewindInput } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
 import { isTruncationRequested, truncateInput } from './context/truncation.js';
-import { callsInFlight, isRunningTool, openToolCalls } from './turn/turn-access.js';
+import { callsInFlight, isRunningTool, openToolCalls } from './state/turn-access.js';
 import type { ToolCall, Turn } from './state/turn-state.js';
 import { STOP_GRACE_MS } from './turn/turn.js';
 import { askMemoryInput, evictInput, areRequestsDelivered } from './context/consolidation.js';

@@ -2,16 +2,16 @@
  * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
-import type { AppEvents } from './inbox/reducers.js';
+import type { AppEvents } from './context/reducers.js';
 import type { Delegation, RejectedInput, AgentStatus, TurnError } from './protocol/contract.js';
-import type { AgentSettings } from './activity-io/settings.js';
+import type { AgentSettings } from './state/settings.js';
 import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
-import type { DueEvent } from './activity-io/webhook-effects.js';
-import type { AppContextRef } from './activity-io/tool-effects.js';
+import type { DueEvent } from './outbox/webhook-effects.js';
+import type { AppContextRef } from './turn/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';

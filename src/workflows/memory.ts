@@ -15,7 +15,7 @@ import { counted } from '../records/text.js';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
-import type { RememberInput } from '../conversation/activity-io/memory-effects.js';
+import type { RememberInput } from '../conversation/context/memory-effects.js';
 import {
   readCare,
   readConsolidationRequest,

@@ -1,7 +1,7 @@
 /** What clients ask for by update, beside `send` and `turn` (design section 3): each is one row of `defineRequest`. */
 import { ApplicationFailure } from '@temporalio/common';
 import { choiceRefusal } from '../conversation/context/chosen-chunks.js';
-import { appEventRefusal, isKnownEvent, outcomeOfEvent } from '../conversation/inbox/app-events.js';
+import { appEventRefusal, isKnownEvent, outcomeOfEvent } from '../conversation/context/app-events.js';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { editRefusal, withdrawalRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';

@@ -1,5 +1,5 @@
 /** Effects in a few words, as a conversation's history has them. */
-import type { Compacted, CompactInput } from '../../src/conversation/activity-io/compaction-effects.js';
+import type { Compacted, CompactInput } from '../../src/conversation/context/compaction-effects.js';
 import type {
   MessageToRecord,
   ModelAnswer,
@@ -8,12 +8,12 @@ import type {
   StoreStepInput,
   Writes,
   Written,
-} from '../../src/conversation/activity-io/effects.js';
+} from '../../src/conversation/turn/model-step-effects.js';
 import type { EffectName, Effects } from '../../src/conversation/effect.js';
-import type { Resumption } from '../../src/conversation/activity-io/lineage-effects.js';
+import type { Resumption } from '../../src/conversation/lineage/lineage-effects.js';
 import type { Entry, Usage } from '../../src/records/message.js';
 import type { SlotRange } from '../../src/records/slots.js';
-import type { RunToolInput, ToolFinished } from '../../src/conversation/activity-io/tool-effects.js';
+import type { RunToolInput, ToolFinished } from '../../src/conversation/turn/tool-effects.js';
 import { turnId } from '../../src/records/identity.js';
 import type { Activity } from '../../src/heal/read-activities.js';
 

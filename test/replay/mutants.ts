@@ -47,7 +47,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'never has a model make a title',
-    file: 'conversation/views/title.ts',
+    file: 'conversation/turn/title.ts',
     from: 'if (!betterTitle || betterTitle.isAsked ||',
     to: 'if (state.now > 0 || !betterTitle || betterTitle.isAsked ||',
     caughtBy: ['title-by-a-model'],

@@ -4,7 +4,7 @@
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
-import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
+import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/context/memory-effects.js';
 import { type Entry, addUsage } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';

@@ -4,7 +4,7 @@
  * consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/activity-io/memory-effects.js';
+import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/context/memory-effects.js';
 import { toConversationEntries, countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rawFallback, withSources, withTask, recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';

@@ -3,7 +3,7 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { FeedEvent } from '../../conversation/protocol/contract.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { callIdentity } from '../../tools/call-identity.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';

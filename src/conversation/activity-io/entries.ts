@@ -1,6 +1,6 @@
 /** One entry from what produced it: the same when it is first written, and when it is rebuilt from history. */
-import type { MessageToRecord, ModelAnswer } from './effects.js';
-import type { ToolFinished } from './tool-effects.js';
+import type { MessageToRecord, ModelAnswer } from '../turn/model-step-effects.js';
+import type { ToolFinished } from '../turn/tool-effects.js';
 import { type Body, type Entry, type Media, mediaOf } from '../../records/message.js';
 
 /** `tools`: where those lie that came with it. */

@@ -19,9 +19,9 @@
  * @rule context/overflow-sets-size: A model that refuses a prompt as too long has shown its size; the size holds for the conversation from
  *   then on. (test: test/conversation/context/thrash.test.ts)
  */
-import { scaledTo, type AgentSettings } from '../activity-io/settings.js';
-import type { CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
-import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
+import { scaledTo, type AgentSettings } from '../state/settings.js';
+import type { CompactInput, Compacted, UncompactInput } from './compaction-effects.js';
+import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';

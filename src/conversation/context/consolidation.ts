@@ -13,7 +13,7 @@ import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
 import { isRunning, type Completed, type Failed, type Started } from '../effect.js';
-import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
+import type { AskMemoryInput, EvictInput } from './memory-effects.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
@@ -34,7 +34,7 @@ export function noteTurn(state: ConversationState, turn: Turn): ConversationStat
   const inContext = slotsOf(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
-  // Of another type they stay until a reducer removes them (inbox/chunk-is-entry).
+  // Of another type they stay until a reducer removes them (context/chunk-is-entry).
   const pinned = new Set(state.appEvents?.chunks.flatMap(({ type, slot }) => (type === 'WORKING_FLOW' ? [] : [slot])));
   const slots = inContext.slice(from).filter((slot) => !pinned.has(slot));
   const messages = turn.messageIds.length + (turn.answerSlot === null ? 0 : 1);

@@ -10,7 +10,7 @@
  */
 import { stayingTokens } from './citing.js';
 import { nextChosen, unspecificRequests } from './chosen-chunks.js';
-import type { TruncateInput } from '../activity-io/compaction-effects.js';
+import type { TruncateInput } from './compaction-effects.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
 import { slotsOf, toRanges } from '../../records/slots.js';

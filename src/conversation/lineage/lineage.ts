@@ -7,7 +7,7 @@
  *   test/conversation/lineage/lineage.test.ts)
  */
 import type { Origin } from '../protocol/lineage.js';
-import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects.js';
+import type { OpenOriginInput, Resumption } from './lineage-effects.js';
 import type { ConversationEvent } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';

@@ -8,7 +8,7 @@
  * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
  *   test/conversation/lineage/lineage.test.ts)
  */
-import type { RewindInput } from '../activity-io/lineage-effects.js';
+import type { RewindInput } from './lineage-effects.js';
 import { compactsAt, nextMove } from '../context/compaction.js';
 import type { EventOf } from '../event.js';
 import { withdraw } from '../inbox/queue-editing.js';

@@ -7,8 +7,8 @@
  *   behind it go on. (test: test/conversation/memory-workflow/memory-queue.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
-import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
-import type { StepFailure } from '../activity-io/effects.js';
+import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../context/memory-effects.js';
+import type { StepFailure } from '../turn/model-step-effects.js';
 import type { DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';

@@ -12,8 +12,8 @@
  *   test/conversation/outbox/pending-writes.test.ts)
  */
 import { rejectInput } from '../inbox/arrivals.js';
-import { payOnce } from '../turn/budget.js';
-import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
+import { payOnce } from '../state/budget.js';
+import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../turn/model-step-effects.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { type Media, mediaOf } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';

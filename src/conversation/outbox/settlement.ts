@@ -6,10 +6,10 @@
  *   ran. (test: test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
-import type { Settlement, StepFailure } from '../activity-io/effects.js';
+import type { Settlement, StepFailure } from '../turn/model-step-effects.js';
 import type { Entry, ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
-import { isRunningTool, wasTried } from '../turn/turn-access.js';
+import { isRunningTool, wasTried } from '../state/turn-access.js';
 import { turnId } from '../../records/identity.js';
 import { withSlot } from '../../records/slots.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';

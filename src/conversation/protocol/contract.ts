@@ -1,5 +1,5 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
-import type { AppContextRef } from '../activity-io/tool-effects.js';
+import type { AppContextRef } from '../turn/tool-effects.js';
 import type { Budget, ParentLink } from '../../records/identity.js';
 import type { Fallback, StopReason, TurnError, WaitKind } from '../../records/feed-event.js';
 import type { ClientTool, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';

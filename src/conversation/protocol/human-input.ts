@@ -19,7 +19,7 @@ import {
 import type { Amount, SharedBudget } from '../../records/shared-budget.js';
 import { readChildControl, readControlOrder } from './child-control.js';
 import type { ChildControl } from './stepping.js';
-import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
+import type { AppContextRef, ValuesRef } from '../turn/tool-effects.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
 import { beginningOf, utf8Length } from '../../records/text.js';
 import { isRecord } from '../../platform/json.js';

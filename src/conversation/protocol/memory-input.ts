@@ -1,17 +1,9 @@
 /** What comes in to the workflow `memory:<scope>`, checked as input.ts checks a conversation's: nothing here throws. */
 import { ID_PATTERN, LIFE_PATTERN, LIMITS } from './contract.js';
-import { isCount, isShortText, readFields, readUsage, refuse, type Checked } from './fields.js';
-import { CHILD_PATTERN } from './fields.js';
+import { isCount, isShortText, readFields, readUsage, refuse, type Checked, CHILD_PATTERN } from './fields.js';
 import { isScope } from './tenant.js';
 import { fields as shapes, list, text } from './shape.js';
-import {
-  type CareRequest,
-  type ConsolidationNews,
-  type DeletedNotice,
-  type ForgetRequest,
-  type MemoryStart,
-  type ReviewRequest,
-} from './memory-contract.js';
+import type { CareRequest, ConsolidationNews, DeletedNotice, ForgetRequest, MemoryStart, ReviewRequest } from './memory-contract.js';
 import type { AskedConsolidation } from '../memory-workflow/memory-queue.js';
 import type { Task } from '../../records/episodes.js';
 import { countSlots, type SlotRange } from '../../records/slots.js';

@@ -2,7 +2,7 @@
 import type { Task } from '../../records/episodes.js';
 import type { TurnError } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { LearnedBudget } from '../activity-io/settings.js';
+import type { LearnedBudget } from './settings.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
 export interface CompactionState {

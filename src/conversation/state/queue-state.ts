@@ -3,7 +3,7 @@ import type { Turn } from './turn-state.js';
 import type { Delivery } from '../protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { Writes } from '../activity-io/effects.js';
+import type { Writes } from '../turn/model-step-effects.js';
 
 export type QueueItem =
   | {
@@ -79,7 +79,7 @@ export function isStoreUpToDate({ outbox }: { readonly outbox: Outbox }): boolea
 
 export type QueuedAppEvent = Extract<QueueItem, { kind: 'app' }>;
 
-/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (inbox/events-between-effects). */
+/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (context/events-between-effects). */
 export function nextAppEvent({
   turn,
   queue,

@@ -2,7 +2,7 @@
  * Stepping (seed 004): in that mode each thing that the conversation does by itself is done when somebody asks for it, one at a time.
  *
  * A step does what auto would do next: the same `nextStep`, held back where a step begins. While a turn runs the conversation takes no
- * further message, but events of the application (inbox/events-between-effects); then comes truncation, then compaction, then the model or
+ * further message, but events of the application (context/events-between-effects); then comes truncation, then compaction, then the model or
  * a tool (design section 4). Between turns events come first, then truncation, then compaction.
  *
  * @rule stepping/one-step-at-a-time: A conversation does one step at a time: `lock` is set from the request until the one thing is done,
@@ -12,15 +12,15 @@
  */
 import type { ControlMode, StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
 import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';
-import { usageOf } from '../activity-io/call-gate.js';
+import { usageOf } from '../context/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
 import { answer, isKnown, request } from '../requests.js';
 import { isRunning } from '../effect.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
-import { modelOf } from '../turn/chosen-model.js';
-import { isRunningTool, openToolCalls } from '../turn/turn-access.js';
+import { modelOf } from '../state/chosen-model.js';
+import { isRunningTool, openToolCalls } from '../state/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { nextAppEvent, type QueueItem } from '../state/queue-state.js';

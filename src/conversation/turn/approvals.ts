@@ -10,7 +10,7 @@
  */
 import { chosenOption } from './chosen-option.js';
 import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
-import { delegationLimits } from './budget.js';
+import { delegationLimits } from '../state/budget.js';
 import { resultText } from '../protocol/client-tools.js';
 import type { WaitKind } from '../protocol/contract.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
@@ -23,7 +23,7 @@ import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
-import { withTurn, withToolCalls } from './turn-access.js';
+import { withTurn, withToolCalls } from '../state/turn-access.js';
 import { isoTime } from '../../records/time.js';
 
 const MAX_REPEATS = 3;

@@ -4,17 +4,17 @@
  * @rule turn/results-before-next-call: Before the next model call, every tool call of an answer in the context has its result in the
  *   context. (test: test/conversation/turn/turns.test.ts)
  */
-import { abandon } from './budget.js';
+import { abandon } from '../state/budget.js';
 import { toolEntry } from '../activity-io/entries.js';
 import { unspecificRequests } from '../context/chosen-chunks.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
-import type { AppContextRef, ToolFinished } from '../activity-io/tool-effects.js';
-import { obstacleTo } from '../activity-io/call-gate.js';
+import type { AppContextRef, ToolFinished } from './tool-effects.js';
+import { obstacleTo } from '../context/call-gate.js';
 import { numbersOf } from '../context/compaction.js';
-import type { ModelAnswer } from '../activity-io/effects.js';
+import type { ModelAnswer } from './model-step-effects.js';
 import { answerFor, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
@@ -24,7 +24,7 @@ import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } fr
 import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
 import { rejectInput } from '../inbox/arrivals.js';
-import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';
+import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
 import { isRecord } from '../../platform/json.js';
 
 /** Calls that ride on one step; the others of a larger round have activities of their own. */

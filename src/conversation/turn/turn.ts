@@ -7,8 +7,8 @@
  *   test/conversation/lives/own.test.ts)
  */
 import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
-import { budgetOf, abandon } from './budget.js';
-import { overBudget } from '../activity-io/call-gate.js';
+import { budgetOf, abandon } from '../state/budget.js';
+import { overBudget } from '../context/call-gate.js';
 import { runningChildren } from './delegation.js';
 import { withoutRetry } from '../state/retry.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
@@ -27,12 +27,12 @@ import {
   wasTried,
   withToolCalls,
   withTurn,
-} from './turn-access.js';
+} from '../state/turn-access.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
-import type { AgentSettings } from '../activity-io/settings.js';
+import type { AgentSettings } from '../state/settings.js';
 
 /** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
 export const STOP_GRACE_MS = 1_500;

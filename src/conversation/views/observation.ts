@@ -7,7 +7,7 @@ import type { ConversationEvent } from '../event.js';
 import type { Usage } from '../../records/message.js';
 import { queuedCount } from '../inbox/spill.js';
 import type { ConversationState } from '../state.js';
-import type { ToolFinished } from '../activity-io/tool-effects.js';
+import type { ToolFinished } from '../turn/tool-effects.js';
 import { turnId } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { StepResult } from '../protocol/stepping.js';

@@ -1,8 +1,8 @@
 /** What a conversation shows of itself: pure projections of its state. */
-import { modelOf } from '../turn/chosen-model.js';
+import { modelOf } from '../state/chosen-model.js';
 import { planned, queuedId } from '../stepping/control.js';
 import { subAgentsOf } from '../stepping/sub-agents.js';
-import { budgetOf } from '../turn/budget.js';
+import { budgetOf } from '../state/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
@@ -16,7 +16,7 @@ import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
 import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
-import { fallbackOf, isRunningTool } from '../turn/turn-access.js';
+import { fallbackOf, isRunningTool } from '../state/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';

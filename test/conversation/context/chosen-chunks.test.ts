@@ -1,6 +1,6 @@
 /** Chunks that a program names: truncated or compacted, one request at a time (seed 004, executeTruncation and triggerCompaction). */
 import { apply } from '../../../src/conversation/apply.js';
-import type { CompactInput, Compacted, Truncated, TruncateInput } from '../../../src/conversation/activity-io/compaction-effects.js';
+import type { CompactInput, Compacted, Truncated, TruncateInput } from '../../../src/conversation/context/compaction-effects.js';
 import { choiceRefusal, tokenUsageOf } from '../../../src/conversation/context/chosen-chunks.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import { nextStep } from '../../../src/conversation/next-step.js';

@@ -1,6 +1,6 @@
 import { apply } from '../../../src/conversation/apply.js';
-import type { CompactInput, Compacted } from '../../../src/conversation/activity-io/compaction-effects.js';
-import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
+import type { CompactInput, Compacted } from '../../../src/conversation/context/compaction-effects.js';
+import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf, toRanges } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';

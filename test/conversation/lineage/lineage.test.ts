@@ -1,12 +1,12 @@
 /** Lives that begin with turns of another one, and turns taken back: as a value, without a server. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { OpenedOrigin, Rewound } from '../../../src/conversation/activity-io/lineage-effects.js';
+import type { OpenedOrigin, Rewound } from '../../../src/conversation/lineage/lineage-effects.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { attributesDue } from '../../../src/conversation/views/attributes.js';
+import { attributesDue } from '../../../src/conversation/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { readRewind, readStart } from '../../../src/conversation/protocol/input.js';
 import { applyAll, open, said, settle, take } from '../drive.js';

@@ -1,5 +1,5 @@
 /** What the world's activities do: a store, a ledger, models and tools, which end well or badly as a choice says. */
-import { obstacleTo } from '../../../src/conversation/activity-io/call-gate.js';
+import { obstacleTo } from '../../../src/conversation/context/call-gate.js';
 import { withResultCounted } from '../../../src/conversation/context/citing.js';
 import type {
   DeferReason,
@@ -9,9 +9,9 @@ import type {
   StepFailure,
   Writes,
   Written,
-} from '../../../src/conversation/activity-io/effects.js';
-import type { AgentSettings, ConfigureRequest } from '../../../src/conversation/activity-io/settings.js';
-import type { ToolFinished, ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
+} from '../../../src/conversation/turn/model-step-effects.js';
+import type { AgentSettings, ConfigureRequest } from '../../../src/conversation/state/settings.js';
+import type { ToolFinished, ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../../src/conversation/effect.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';

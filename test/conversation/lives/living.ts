@@ -2,7 +2,7 @@
 import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
-import type { Reduced } from '../../../src/conversation/inbox/reducers.js';
+import type { Reduced } from '../../../src/conversation/context/reducers.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import type { ChildNews } from '../../../src/conversation/protocol/human-input.js';
 import { outcomeFor, type RequestKind } from '../../../src/conversation/requests.js';

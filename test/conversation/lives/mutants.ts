@@ -144,13 +144,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'calls a model without the results that it has asked for',
-    file: 'turn/turn-access.ts',
+    file: 'state/turn-access.ts',
     from: 'missing.reduce((ranges, call) => withSlot(ranges, call.slot), state.context)',
     to: 'missing.slice(1).reduce((ranges, call) => withSlot(ranges, call.slot), state.context)',
   },
   {
     name: 'asks the old model',
-    file: 'turn/chosen-model.ts',
+    file: 'state/chosen-model.ts',
     from: 'turn }) => ({ ...turn, isConfigured: false })',
     to: 'turn }) => turn',
   },
@@ -162,13 +162,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'pays twice for a call that was given up',
-    file: 'turn/budget.ts',
+    file: 'state/budget.ts',
     from: 'abandoned: state.abandoned.filter((id) => id !== effect), usage',
     to: 'usage',
   },
   {
     name: 'forgets its budget',
-    file: 'activity-io/call-gate.ts',
+    file: 'context/call-gate.ts',
     from: 'if (maxTokens !== undefined && tokens >= maxTokens)',
     to: 'if (maxTokens !== undefined && tokens < 0)',
   },
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'begins a session with what was said in the last',
-    file: 'context/session.ts',
+    file: 'session.ts',
     from: 'freshConsolidation(forgetContext(forgetAllowed(silent)))',
     to: 'freshConsolidation(forgetAllowed(silent))',
   },

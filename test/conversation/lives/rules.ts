@@ -1,9 +1,9 @@
 /** What must hold in every life, beside a small model of what was said, decided and started. What does not is noted in `problems`. */
 import type { Approval, Decision } from '../../../src/conversation/protocol/human-input.js';
 import { EFFECTS } from '../../../src/conversation/effect-table.js';
-import type { ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
-import type { EvictInput } from '../../../src/conversation/activity-io/memory-effects.js';
-import type { DueEvent } from '../../../src/conversation/activity-io/webhook-effects.js';
+import type { ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
+import type { EvictInput } from '../../../src/conversation/context/memory-effects.js';
+import type { DueEvent } from '../../../src/conversation/outbox/webhook-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectName } from '../../../src/conversation/effect.js';
 import { carriedText } from '../../../src/conversation/outbox/pending-writes.js';

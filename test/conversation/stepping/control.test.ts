@@ -1,7 +1,7 @@
 /** Stepping, breakpoints, the queue by hand, and events of the application's own (seed 004). */
-import { appEventRefusal } from '../../../src/conversation/inbox/app-events.js';
+import { appEventRefusal } from '../../../src/conversation/context/app-events.js';
 import { apply } from '../../../src/conversation/apply.js';
-import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/inbox/reducers.js';
+import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/context/reducers.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { StepResult } from '../../../src/conversation/protocol/stepping.js';
 import { slotsOf } from '../../../src/records/slots.js';

@@ -5,7 +5,7 @@
 import type { TurnError } from '../../../src/conversation/protocol/contract.js';
 import type { Origin } from '../../../src/conversation/protocol/lineage.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
-import { leftOf } from '../../../src/conversation/turn/budget.js';
+import { leftOf } from '../../../src/conversation/state/budget.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
@@ -16,8 +16,8 @@ import { openConversation, type ConversationState } from '../../../src/conversat
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { readParentOrder } from '../../../src/conversation/protocol/child-control.js';
 import { readChildNews, readDelegation } from '../../../src/conversation/protocol/human-input.js';
-import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
-import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
+import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { answer, deferred, open, ORDINARY, outputOf, said } from '../drive.js';
 
 export const ROOT = 'chat';

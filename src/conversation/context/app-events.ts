@@ -4,19 +4,19 @@
  *
  * A removed chunk gives back exactly the tokens that it took.
  *
- * @rule inbox/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted and
+ * @rule context/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted and
  *   named, and the conversation goes on. (test: test/conversation/stepping/control.test.ts)
- * @rule inbox/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is reported,
+ * @rule context/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is reported,
  *   never dropped silently. (test: test/conversation/stepping/control.test.ts)
- * @rule inbox/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
+ * @rule context/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
  *   WORKING_FLOW chunk is compacted and truncated too; a chunk of another type stays until a reducer removes it or the session ends. (test:
- *   test/conversation/inbox/app-events.test.ts)
- * @rule inbox/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
+ *   test/conversation/context/app-events.test.ts)
+ * @rule context/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
  *   Within a turn an event passes messages that wait for their own turn, but no reset, since each session has its own events. (test:
- *   test/conversation/inbox/app-events.test.ts)
+ *   test/conversation/context/app-events.test.ts)
  */
-import { rejectInput } from './arrivals.js';
-import { isChangingContext } from '../context/compaction.js';
+import { rejectInput } from '../inbox/arrivals.js';
+import { isChangingContext } from './compaction.js';
 import { LIMITS } from '../protocol/contract.js';
 import { chunkId, isHeld, queuedId } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
@@ -43,8 +43,8 @@ const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
 const FIRST_SEQ = 2_000_000;
 
 /**
- * The same id twice is one event (inbox/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
- * (inbox/events-bounded).
+ * The same id twice is one event (context/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
+ * (context/events-bounded).
  */
 export function receiveAppEvent(
   state: ConversationState,
@@ -96,7 +96,7 @@ function payloadBytes(payload: JsonValue): number {
   return utf8Length(JSON.stringify(payload) ?? '');
 }
 
-/** Undefined while what it may change is looked at (inbox/events-between-effects). */
+/** Undefined while what it may change is looked at (context/events-between-effects). */
 export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
   const next = nextAppEvent(state);
   if (!next || isRunning(state, 'model-step') || isChangingContext(state) || isHeld(state, 'event', queuedId(next))) return undefined;

@@ -2,11 +2,11 @@
 import type { Fallback, FeedEvent, TurnError } from '../protocol/contract.js';
 import type { ClientTool, AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { CallNumbers } from './call-gate.js';
+import type { CallNumbers } from '../context/call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
 import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
 import type { Limit, Shares } from '../../records/shared-budget.js';
-import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from './settings.js';
+import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '../state/settings.js';
 
 export interface MessageToRecord extends Media {
   readonly output?: JsonObject;
@@ -212,7 +212,7 @@ export type ModelStepResult = {
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
   /** Made of the first message that this step has written; absent where that has no words. */
   readonly title?: string;
-  /** First words for Temporal's page that are not those of the message and the answer in history (views/shown-words.ts). */
+  /** First words for Temporal's page that are not those of the message and the answer in history (turn/shown-words.ts). */
   readonly words?: ShownWords;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };

@@ -1,16 +1,16 @@
 /** Where a session ends and the next begins, and what a compaction means to the turn that waited for it. */
-import { answerResets, resetIds } from '../inbox/arrivals.js';
-import { forgetContext } from './compaction.js';
-import type { Consolidation } from '../protocol/contract.js';
-import type { Completed } from '../effect.js';
-import { announce } from '../outbox/settlement.js';
-import type { ConversationState } from '../state.js';
-import { forgetAllowed } from '../turn/standing-approvals.js';
-import { endTurn } from '../turn/turn.js';
-import { turnId } from '../../records/identity.js';
-import type { EventOf } from '../event.js';
-import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory } from './consolidation.js';
-import { acceptTrim } from './trimming.js';
+import { answerResets, resetIds } from './inbox/arrivals.js';
+import { forgetContext } from './context/compaction.js';
+import type { Consolidation } from './protocol/contract.js';
+import type { Completed } from './effect.js';
+import { announce } from './outbox/settlement.js';
+import type { ConversationState } from './state.js';
+import { forgetAllowed } from './turn/standing-approvals.js';
+import { endTurn } from './turn/turn.js';
+import { turnId } from '../records/identity.js';
+import type { EventOf } from './event.js';
+import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory } from './context/consolidation.js';
+import { acceptTrim } from './context/trimming.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
   const { what } = completed.input;
