@@ -10,17 +10,8 @@ import type {
   Remembered,
   RememberInput,
 } from '../conversation/context/memory-effects.js';
-import type {
-  HealInput,
-  MadeTitle,
-  ModelStepInput,
-  ModelStepResult,
-  Recalled,
-  RecallInput,
-  StoreStepInput,
-  StoreStepResult,
-  TitleInput,
-} from '../conversation/turn/model-step-effects.js';
+import type { HealInput, Recalled, RecallInput, StoreStepInput, StoreStepResult } from '../conversation/outbox/writes.js';
+import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput } from '../conversation/turn/model-step-effects.js';
 import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/context/compaction-effects.js';
 import type { RunToolInput, ToolFinished } from '../conversation/turn/tool-effects.js';
 import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';

@@ -3,21 +3,13 @@
  * `state.retries` the only one that says what waits to be tried again.
  */
 import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './context/compaction-effects.js';
-import type {
-  HealInput,
-  MadeTitle,
-  ModelStepInput,
-  ModelStepResult,
-  StepFailure,
-  StoreStepInput,
-  StoreStepResult,
-  TitleInput,
-} from './turn/model-step-effects.js';
+import type { HealInput, StoreStepInput, StoreStepResult, StepFailure } from './outbox/writes.js';
+import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput } from './turn/model-step-effects.js';
+import type { EndedTurn } from './state/turn-state.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage/lineage-effects.js';
 import type { AskMemoryInput, Evicted, EvictInput } from './context/memory-effects.js';
 import type { RunToolInput, ToolFinished } from './turn/tool-effects.js';
 import type { DeliverInput } from './outbox/webhook-effects.js';
-import type { EndedTurn } from './state/turn-state.js';
 import type { ParentLink } from '../records/identity.js';
 import type { Delegation, StartOptions } from './protocol/contract.js';
 
@@ -102,4 +94,9 @@ export function running<N extends EffectName>(state: InFlight, name: N, id?: str
 
 export function isRunning(state: InFlight, ...names: readonly EffectName[]): boolean {
   return state.inFlight.some(({ effect }) => names.includes(effect));
+}
+
+/** What else would change the context waits. */
+export function isChangingContext(state: InFlight): boolean {
+  return isRunning(state, 'compact', 'truncate', 'uncompact');
 }

@@ -38,11 +38,11 @@ export type PendingRequest<K extends RequestKind = RequestKind> = {
   readonly [P in K]: { readonly kind: P; readonly id: string } & Kinds[P]['pending'];
 }[K];
 
-export type AnsweredRequest<K extends RequestKind = RequestKind> = {
+type AnsweredRequest<K extends RequestKind = RequestKind> = {
   readonly [P in K]: { readonly kind: P; readonly id: string; readonly outcome: Outcome<P> };
 }[K];
 
-export interface RewindTarget {
+interface RewindTarget {
   readonly to: string;
   /** True: that turn goes too. */
   readonly before?: true;
@@ -50,7 +50,7 @@ export interface RewindTarget {
   readonly messageId?: string;
 }
 
-export type RewindOutcome =
+type RewindOutcome =
   | { readonly kind: 'rewound'; readonly result: RewindResult }
   | { readonly kind: 'failed'; readonly type: string; readonly message: string };
 

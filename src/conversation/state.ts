@@ -236,6 +236,13 @@ export interface StepLock {
 
 export const AUTO: Control = { mode: 'auto', lock: null, breakpoints: {}, pausedBy: null, passed: null };
 
+/** Whether a step has to be requested before this is done. */
+export function isHeld({ control }: ConversationState, did: StepLock['did'], target?: string): boolean {
+  if (control?.mode !== 'stepping') return false;
+  const { lock } = control;
+  return lock?.did !== did || (target !== undefined && lock.target !== target);
+}
+
 /** What the parent has spent is spent here too. */
 export function breakpointsLeft({ breakpoints, spentUsd }: ControlOrder): Breakpoints {
   const { costUsd } = breakpoints;

@@ -14,15 +14,9 @@
  *   test/heal/fold.test.ts)
  */
 import type { Fact, Replacement } from '../records/episodes.js';
-import { assistantEntry, toolEntry } from '../conversation/activity-io/entries.js';
-import type {
-  MessageToRecord,
-  ModelAnswer,
-  ModelStepResult,
-  Settlement,
-  Writes,
-  Written,
-} from '../conversation/turn/model-step-effects.js';
+import { assistantEntry, toolEntry } from '../records/entries.js';
+import type { MessageToRecord, Settlement, Writes, Written } from '../conversation/outbox/writes.js';
+import type { ModelAnswer, ModelStepResult } from '../conversation/turn/model-step-effects.js';
 import type { EffectName, Effects } from '../conversation/effect.js';
 import type { Resumption } from '../conversation/lineage/lineage-effects.js';
 import { turnEndsIn } from '../conversation/outbox/turn-ends.js';

@@ -5,7 +5,7 @@
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/common';
 import type { Activities } from '../activities/index.js';
 import { policyOf, summaryOfEffect, type Policy } from '../conversation/effect-table.js';
-import type { HealInput, RecallInput } from '../conversation/turn/model-step-effects.js';
+import type { HealInput, RecallInput } from '../conversation/outbox/writes.js';
 import type { Effect } from '../conversation/effect.js';
 import type { Host } from './host.js';
 import type { ConsolidateInput, RememberInput } from '../conversation/context/memory-effects.js';

@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { tokenUsageOf } from '../conversation/context/chosen-chunks.js';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { LIMITS, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
-import type { Recalled } from '../conversation/turn/model-step-effects.js';
+import type { Recalled } from '../conversation/outbox/writes.js';
 import { readMessage, readTurnRequest } from '../conversation/protocol/input.js';
 import { outcomeFor } from '../conversation/requests.js';
 import type { ConversationState } from '../conversation/state.js';

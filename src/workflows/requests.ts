@@ -21,7 +21,7 @@ export interface Handling {
   readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
 }
 
-export interface RequestDefinition<Input, Result, Kind extends RequestKind> {
+interface RequestDefinition<Input, Result, Kind extends RequestKind> {
   /** Throws nothing; what it refuses the validator refuses. */
   readonly read: (payload: unknown) => Checked<Input>;
   /** Throws where the state does not allow it. */

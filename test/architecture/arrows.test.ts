@@ -24,10 +24,11 @@ test('in the table values and types come only from places above, so the picture 
 describe('every rule can fail', () => {
   const sound = {
     'conversation/state.ts':
-      "import { add } from './sum.js';\nexport const VERSION = 1;\nexport const when = (at: number) => new Date(add(at));",
+      "import { add } from './rules.js';\nexport const VERSION = 1;\nexport const when = (at: number) => new Date(add(at));",
     'records/slots.ts': 'export const one = 1;',
     'records/memory/items.ts': "import { z } from 'zod';\nimport { one } from '../slots.js';",
-    'conversation/sum.ts': 'export const add = (n: number) => n + 1;\nconst WORDS: ReadonlySet<string> = new Set(["a"]);',
+    'conversation/rules.ts': 'export const add = (n: number) => n + 1;\nconst WORDS: ReadonlySet<string> = new Set(["a"]);',
+    'conversation/turn/turn.ts': "import { VERSION } from '../state.js';",
     'config.ts': "import { join } from 'node:path';\nexport const level = process.env['LEVEL'];",
     'stores/store.ts': "import type { one } from '../records/slots.js';",
     'stores/redis/index.ts': "import { Redis } from 'ioredis';\nimport type { S } from '../store.js';",
@@ -36,6 +37,8 @@ describe('every rule can fail', () => {
     'models/offline.ts': "import type { M } from './model.js';",
     'models/anthropic/client.ts': "import type { M } from '../model.js';\nexport const ask = 1;",
     'memory/bodies.ts': "import type { S } from '../stores/store.js';",
+    'memory/recall/recall.ts': "import { line } from '../documents/lines.js';\nexport const recall = line;",
+    'memory/documents/lines.ts': 'export const line = 1;',
     'tools/tool.ts': "import type { M } from '../models/model.js';",
     'tools/builtin/index.ts': "import { z } from 'zod';",
     'agents/load.ts': "import { t } from '../tools/tool.js';",
@@ -43,7 +46,7 @@ describe('every rule can fail', () => {
     'workflows/clock.ts': 'export const now = () => Date.now();',
     'workflows/messages.ts': "import { defineSignal } from '@temporalio/workflow';",
     'workflows/temporal-host.ts': "import { now } from './clock.js';\nimport { condition } from '@temporalio/workflow';",
-    'workflows/loop.ts': "import type { A } from '../activities/index.js';\nimport { add } from '../conversation/sum.js';",
+    'workflows/loop.ts': "import type { A } from '../activities/index.js';\nimport { add } from '../conversation/rules.js';",
     'client/errors.ts': "import { ApplicationFailure } from '@temporalio/common';",
     'client.ts': "import { e } from './client/errors.js';\nimport { m } from './workflows/messages.js';",
     'telemetry/observability.ts': "import type { L } from '../config.js';",
@@ -59,22 +62,27 @@ describe('every rule can fail', () => {
   });
 
   test.each<[rule: string, file: string, text: string, complaint: string]>([
-    ['the core takes no library', 'conversation/sum.ts', "import { z } from 'zod';", ':1: imports "zod": conversation/ imports no library'],
-    ['nor a host module', 'conversation/sum.ts', "import 'node:fs';", ':1: imports "node:fs": conversation/ imports no library'],
+    [
+      'the core takes no library',
+      'conversation/rules.ts',
+      "import { z } from 'zod';",
+      ':1: imports "zod": conversation/ imports no library',
+    ],
+    ['nor a host module', 'conversation/rules.ts', "import 'node:fs';", ':1: imports "node:fs": conversation/ imports no library'],
     [
       'nor a type of one',
-      'conversation/sum.ts',
+      'conversation/rules.ts',
       "import type { z } from 'zod';",
       ':1: imports a type from "zod": conversation/ imports no library',
     ],
     [
       'the core leaves its folder',
-      'conversation/sum.ts',
+      'conversation/rules.ts',
       "\nimport type { S } from '../stores/store.js';",
       ':2: imports a type from "../stores/store.js": conversation/ imports of ours only records/',
     ],
     ['records know the conversation', 'records/slots.ts', "import type { V } from '../conversation/state.js';", 'records/ imports nothing'],
-    ['the core takes a schema', 'conversation/sum.ts', "import { i } from '../records/memory/items.js';", 'conversation/ never imports'],
+    ['the core takes a schema', 'conversation/rules.ts', "import { i } from '../records/memory/items.js';", 'conversation/ never imports'],
     ['a model knows a store', 'models/model.ts', "import type { S } from '../stores/store.js';", 'models/ imports of ours only records/'],
     [
       'a model knows Temporal',
@@ -163,7 +171,7 @@ describe('every rule can fail', () => {
     ['the environment imported', 'cli/main.ts', "import { env } from 'node:process';", 'only config.ts reads the environment'],
     [
       'a changing module variable',
-      'conversation/sum.ts',
+      'conversation/rules.ts',
       'export let n = 0;\nexport const add = 1;',
       ':1: export let n = 0;: no module-level state here',
     ],
@@ -175,28 +183,41 @@ describe('every rule can fail', () => {
       ':1: seen = new Map<string, number>(): no module-level state here',
     ],
     ['the clock', 'workflows/loop.ts', 'const f = () => Date.now();', ':1: Date.now: time and chance arrive in events'],
-    ['the clock by another name', 'conversation/sum.ts', 'const f = () => +new Date;', ':1: new Date: time and chance arrive in events'],
-    ['and another', 'conversation/sum.ts', 'const f = () => Date();', 'time and chance arrive in events'],
-    ['chance', 'conversation/sum.ts', 'const f = () => Math.random();', ':1: Math.random: time and chance arrive in events'],
+    ['the clock by another name', 'conversation/rules.ts', 'const f = () => +new Date;', ':1: new Date: time and chance arrive in events'],
+    ['and another', 'conversation/rules.ts', 'const f = () => Date();', 'time and chance arrive in events'],
+    ['chance', 'conversation/rules.ts', 'const f = () => Math.random();', ':1: Math.random: time and chance arrive in events'],
     ['chance as an id', 'workflows/loop.ts', 'const f = () => crypto.randomUUID();', 'time and chance arrive in events'],
     [
       'a cycle',
-      'conversation/sum.ts',
+      'conversation/rules.ts',
       "import { VERSION } from './state.js';",
-      'src/conversation/sum.ts:1: imports "./state.js": no cycles: conversation/state.ts -> conversation/sum.ts -> conversation/state.ts',
+      'src/conversation/rules.ts:1: imports "./state.js": no cycles: conversation/state.ts -> conversation/rules.ts -> conversation/state.ts',
     ],
     [
       'a cycle of types',
-      'conversation/sum.ts',
+      'conversation/rules.ts',
       "import type { VERSION } from './state.js';",
-      'no cycles: conversation/state.ts -> conversation/sum.ts -> conversation/state.ts',
+      'no cycles: conversation/state.ts -> conversation/rules.ts -> conversation/state.ts',
     ],
     [
       'a cycle that is loaded late',
-      'conversation/sum.ts',
+      'conversation/rules.ts',
       "export const later = () => import('./state.js');",
       'no cycles: conversation/state.ts',
     ],
+    [
+      'a room of the core takes from one that comes after it',
+      'conversation/rules.ts',
+      "import { turn } from './turn/turn.js';",
+      ':1: imports "./turn/turn.js": conversation/rules.ts comes before conversation/turn/',
+    ],
+    [
+      'two rooms of memory stand on each other',
+      'memory/documents/lines.ts',
+      "import { recall } from '../recall/recall.js';\nexport const line = recall;",
+      'rooms of memory/ take values from each other one way',
+    ],
+    ['a room of the core without a place', 'conversation/porch/door.ts', '', 'every room of conversation/ has a place in CORE'],
     ['a module that imports itself', 'config.ts', "import { level } from './config.js';", 'no cycles: config.ts -> config.ts'],
   ])('%s', (_rule, file, text, complaint) => {
     const complaints = found({ [file]: text });

@@ -2,17 +2,8 @@
 import { apply } from '../../src/conversation/apply.js';
 import type { Compacted, CompactInput, TruncateInput, Truncated } from '../../src/conversation/context/compaction-effects.js';
 import type { Consolidation } from '../../src/conversation/protocol/contract.js';
-import type {
-  DeferReason,
-  ModelAnswer,
-  ModelStepInput,
-  ModelStepResult,
-  StepFailure,
-  StoreStepInput,
-  StoreStepResult,
-  Writes,
-  Written,
-} from '../../src/conversation/turn/model-step-effects.js';
+import type { DeferReason, ModelAnswer, ModelStepInput, ModelStepResult } from '../../src/conversation/turn/model-step-effects.js';
+import type { StepFailure, StoreStepInput, StoreStepResult, Writes, Written } from '../../src/conversation/outbox/writes.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/effect.js';
 import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/context/memory-effects.js';

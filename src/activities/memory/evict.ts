@@ -9,7 +9,7 @@ import { toConversationEntries, countMessages } from '../../memory/consolidation
 import { rawFallback, withSources, withTask, recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type EpisodeRecord, type Store } from '../../stores/store.js';
-import { consolidationId } from '../../memory/consolidation/consolidate.js';
+import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';

@@ -6,7 +6,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
 import { citationsUsage } from '../../conversation/state/budget.js';
-import { assistantEntry } from '../../conversation/activity-io/entries.js';
+import { assistantEntry } from '../../records/entries.js';
 import {
   type AssistantBlock,
   type JsonValue,

@@ -25,11 +25,11 @@ import type {
   ModelStepInput,
   ModelStepResult,
   RidingTool,
-  StepFailure,
   ModelAnswer,
   ShownWords,
 } from '../../conversation/turn/model-step-effects.js';
-import { toolEntry } from '../../conversation/activity-io/entries.js';
+import type { StepFailure } from '../../conversation/outbox/writes.js';
+import { toolEntry } from '../../records/entries.js';
 import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/turn/shown-words.js';
 import { isModelAway, isTransient } from '../../records/failure-kinds.js';
 import { countFallback } from '../../telemetry/metrics.js';

@@ -4,7 +4,7 @@
  */
 import { log } from '@temporalio/activity';
 import { overSharedBudget } from '../../conversation/context/call-gate.js';
-import type { StepFailure } from '../../conversation/turn/model-step-effects.js';
+import type { StepFailure } from '../../conversation/outbox/writes.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import { costUsd } from '../../models/known-models.js';
 import type { Usage } from '../../records/message.js';

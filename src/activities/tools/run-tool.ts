@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { FeedEvent } from '../../conversation/protocol/contract.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
-import { toolEntry } from '../../conversation/activity-io/entries.js';
+import { toolEntry } from '../../records/entries.js';
 import { callIdentity } from '../../tools/call-identity.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { shownText, type JsonValue, type ToolOutcome } from '../../records/message.js';

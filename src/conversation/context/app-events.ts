@@ -16,20 +16,28 @@
  *   test/conversation/context/app-events.test.ts)
  */
 import { rejectInput } from '../inbox/arrivals.js';
-import { isChangingContext } from './compaction.js';
+import { isChangingContext, isRunning } from '../effect.js';
 import { LIMITS } from '../protocol/contract.js';
-import { chunkId, isHeld, queuedId } from '../stepping/control.js';
+import {
+  chunkId,
+  type AppChunk,
+  type AppEvent,
+  type AppEvents,
+  type BuiltInChunk,
+  type ChunkOperation,
+  type NewChunk,
+  type Reduced,
+  type ReducerView,
+} from './reducers.js';
+import { isHeld, type ConversationState } from '../state.js';
+import { queuedId, nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import type { AppEventOutcome } from '../protocol/stepping.js';
-import type { AppChunk, AppEvent, AppEvents, BuiltInChunk, ChunkOperation, NewChunk, Reduced, ReducerView } from './reducers.js';
 import { settle } from '../outbox/settlement.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
-import { nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
-import { isRunning } from '../effect.js';
 import { answer, isKnown, isPending, outcomeFor, request } from '../requests.js';
-import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 

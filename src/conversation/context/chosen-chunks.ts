@@ -17,7 +17,7 @@ import type { ConversationState } from '../state.js';
 import { checkThresholds, DEFAULT_THRESHOLDS, type TokenUsageTotals } from '../../records/token-usage.js';
 import { stayingTokens } from './citing.js';
 
-export type ChosenChunks = PendingRequest<'compact' | 'truncate'> & { readonly input: readonly SlotRange[] };
+type ChosenChunks = PendingRequest<'compact' | 'truncate'> & { readonly input: readonly SlotRange[] };
 
 export function chooseChunks(state: ConversationState, { requestId: id, what, slots }: EventOf<'chunks-chosen'>): ConversationState {
   return state.settings ? request(state, { kind: what, id, input: slots }) : answer(state, what, [id], nothingTo(what));

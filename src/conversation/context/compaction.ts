@@ -11,8 +11,6 @@
  *   automatic one waits until the context has grown by a part of the threshold. (test: test/conversation/context/compaction.test.ts)
  * @rule context/late-result-only-costs: A result of an earlier session or epoch changes nothing but the cost. (test:
  *   test/conversation/context/compaction.test.ts)
- * @rule context/undo-restores: An undo restores the context from before the compaction, with everything that came since. (test:
- *   test/conversation/context/compaction.test.ts)
  * @rule context/compaction-worth-it: An automatic compaction frees at least FREES of the threshold, or all that it may take. If that is
  *   less, it waits until the prompt is full: a summary of little is not worth its price, and would push better ones out. (test:
  *   test/conversation/context/thrash.test.ts)
@@ -20,10 +18,10 @@
  *   then on. (test: test/conversation/context/thrash.test.ts)
  */
 import { scaledTo, type AgentSettings } from '../state/settings.js';
-import type { CompactInput, Compacted, UncompactInput } from './compaction-effects.js';
+import type { CompactInput, Compacted } from './compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
-import { isRunning, type Completed, type Failed } from '../effect.js';
+import { isChangingContext, type Completed, type Failed } from '../effect.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import { answer, pendingRequests, request } from '../requests.js';
@@ -31,6 +29,7 @@ import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { citedMessageTokens, stayingTokens } from './citing.js';
 import { answerGone, nextChosen, unspecificRequests } from './chosen-chunks.js';
+import { undoRequests } from './undo.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
@@ -74,11 +73,6 @@ function compactsFrom({ turn, compaction: { rest } }: ConversationState): number
   return rest.turn === undefined || rest.turn === turn.number ? rest.tokens : 0;
 }
 
-/** The context is being changed: what else would change it waits. */
-export function isChangingContext(state: ConversationState): boolean {
-  return isRunning(state, 'compact', 'truncate', 'uncompact');
-}
-
 export function truncationDue(state: ConversationState): boolean {
   const { settings } = state;
   if (!settings || isChangingContext(state)) return false;
@@ -113,7 +107,7 @@ function isLosing(state: ConversationState, compactsFrom: number | null, { thres
   return leftOut.length > 0 && compactsFrom !== null && stayingTokens(state) >= compactsFrom && thresholds.autoCompact;
 }
 
-export function isCompactionRequested(state: ConversationState): boolean {
+function isCompactionRequested(state: ConversationState): boolean {
   return unspecificRequests(state, 'compact').length > 0 || nextChosen(state, 'compact') !== undefined;
 }
 
@@ -165,13 +159,6 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     ...(settings.fallback?.next.length && { fallback: settings.fallback.next }),
     agentHash: settings.agentHash,
   };
-}
-
-export function uncompactInput(state: ConversationState): UncompactInput | undefined {
-  const { before } = state.compaction;
-  if (!before || isChangingContext(state) || pendingRequests(state, 'undo').length === 0) return undefined;
-  const { epoch, episode, archived } = before;
-  return { identity: state.identity, move: state.counters.move + 1, epoch, episode, archived };
 }
 
 export function requestCompaction(state: ConversationState, { requestId: id }: EventOf<'compaction-requested'>): ConversationState {
@@ -265,55 +252,6 @@ export function failCompaction(state: ConversationState, { input, failure }: Fai
   if (input.session !== state.session || state.epoch >= input.epoch) return state; // (context/late-result-only-costs)
   const failed = answer(state, 'compact', requestIds(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
   return restedAfter(input, failed, RESTS_IN_VAIN);
-}
-
-export function requestUndo(state: ConversationState, { requestId: id }: EventOf<'undo-requested'>): ConversationState {
-  return state.compaction.before ? request(state, { kind: 'undo', id }) : answer(state, 'undo', [id], { kind: 'nothing-to-undo' });
-}
-
-export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
-  const { before } = state.compaction;
-  if (before?.epoch !== input.epoch) return state; // (context/late-result-only-costs)
-  const there = new Set(slotsOf([...before.context, ...(before.leftOut ?? [])]));
-  const isSince = (slot: number): boolean => !there.has(slot);
-  const now = slotsOf(state.context);
-  // What stands before the oldest that stayed is the notice of a truncation since.
-  const notices = now.slice(
-    0,
-    Math.max(
-      0,
-      now.findIndex((slot) => !isSince(slot)),
-    ),
-  );
-  const since = now.slice(notices.length).filter(isSince);
-  const leftOut = [...slotsOf(before.leftOut ?? []), ...slotsOf(state.compaction.leftOut ?? []).filter(isSince)];
-  return withCompaction(
-    {
-      ...answer(state, 'undo', undoRequests(state), { kind: 'undone', epoch: state.epoch + 1 }),
-      // The counter goes on (conversation/counters-never-back): it is a new epoch, with the context of the one before
-      // (context/undo-restores).
-      epoch: state.epoch + 1,
-      context: withAdded(toRanges([...notices, ...slotsOf(before.context)]), since),
-      contextTokens: before.contextTokens,
-    },
-    ({ cited }) => ({
-      base: before.base,
-      baseTokens: before.baseTokens,
-      ...(cited && { cited: before.cited ?? [] }),
-      ...(state.compaction.leftOut && { leftOut: toRanges(leftOut) }),
-      reported: null,
-      rest: null,
-      before: null,
-    }),
-  );
-}
-
-export function failUndo(state: ConversationState, { failure }: Failed<'uncompact'>): ConversationState {
-  return answer(state, 'undo', undoRequests(state), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
-}
-
-function undoRequests(state: ConversationState): readonly string[] {
-  return pendingRequests(state, 'undo').map(({ id }) => id);
 }
 
 /** After every event: requests that what has come since has made idle are answered all the same. */

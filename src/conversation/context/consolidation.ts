@@ -10,15 +10,14 @@
  *   the covered turns, whether they have left the context or not. (test: test/conversation/context/trimming.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
-import { isHeld, queuedId } from '../stepping/control.js';
+import { isHeld, type ConversationState } from '../state.js';
+import { queuedId, isStoreUpToDate } from '../state/queue-state.js';
 import { nextMove } from './compaction.js';
 import { isRunning, type Completed, type Failed, type Started } from '../effect.js';
 import type { AskMemoryInput, EvictInput } from './memory-effects.js';
-import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
-import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';
 import { openConsolidation, type AwaitedConsolidation, type ConsolidationState, type WindowTurn } from '../state/consolidation-state.js';

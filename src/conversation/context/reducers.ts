@@ -135,3 +135,8 @@ export interface AppEvents {
   readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
   readonly parkedCount: number;
 }
+
+/** Of the working flow: one entry of the conversation. */
+export function chunkId(slot: number): string {
+  return `chunk_${slot}`;
+}

@@ -13,7 +13,6 @@ import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { mediaBytes, mediaOf } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
-import { stopTurn } from '../turn/turn.js';
 
 const REMEMBERED_REJECTIONS = 5;
 
@@ -68,8 +67,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     counters: { ...state.counters, turn: steering ? state.counters.turn : turn, slot: item.slot, queued: item.number },
     queue: [...state.queue.slice(0, index), item, ...state.queue.slice(index)],
   };
-  const noted = steering ? request(queued, { kind: 'message', id: event.messageId }) : answer(queued, 'message', [event.messageId], turn);
-  return event.delivery === 'interrupt' && state.turn ? stopTurn(noted, 'a newer message', event.at) : noted;
+  return steering ? request(queued, { kind: 'message', id: event.messageId }) : answer(queued, 'message', [event.messageId], turn);
 }
 
 export function requestReset(state: ConversationState, { resetId: id, at }: EventOf<'reset-requested'>): ConversationState {
@@ -93,13 +91,6 @@ export function resetIds(state: ConversationState, number: number): readonly str
 
 export function answerResets(state: ConversationState, ids: readonly string[], consolidation: Consolidation): ConversationState {
   return answer(state, 'reset', ids, { reply: 'Session cleared.', session: state.session, consolidation });
-}
-
-/** A person's stop. When the turn has not begun yet, it ends as it begins. */
-export function requestInterrupt(state: ConversationState, event: EventOf<'interrupt-requested'>): ConversationState {
-  if (state.turn) return stopTurn(state, event.reason, event.at);
-  const [head, ...rest] = state.queue;
-  return head?.kind === 'message' ? { ...state, queue: [{ ...head, stopped: true }, ...rest] } : state;
 }
 
 export function rejectInput(state: ConversationState, event: EventOf<'input-rejected'>): ConversationState {

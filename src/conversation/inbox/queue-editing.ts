@@ -1,8 +1,7 @@
 /** The queue changed by hand (seed 004): one event dropped, moved, or all of them cleared. Each is an event of its own in history. */
 import { type QueueEdit, LIMITS } from '../protocol/contract.js';
-import { queuedId } from '../stepping/control.js';
+import { queuedId, type QueueItem, type QueuedMessage } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
-import type { QueueItem, QueuedMessage } from '../state/queue-state.js';
 import { answer, isKnown, isPending, assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { resetIds } from './arrivals.js';

@@ -8,11 +8,11 @@
  */
 import type { Consolidation } from '../protocol/contract.js';
 import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../context/memory-effects.js';
-import type { StepFailure } from '../turn/model-step-effects.js';
+import type { StepFailure } from '../outbox/writes.js';
+import type { Retry } from '../state/turn-state.js';
 import type { DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
-import type { Retry } from '../state/turn-state.js';
 import { asCode, beginningOf, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
 

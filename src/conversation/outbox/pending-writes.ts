@@ -13,7 +13,7 @@
  */
 import { rejectInput } from '../inbox/arrivals.js';
 import { payOnce } from '../state/budget.js';
-import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../turn/model-step-effects.js';
+import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from './writes.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { type Media, mediaOf } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';

@@ -3,7 +3,7 @@ import type { Turn } from './turn-state.js';
 import type { Delivery } from '../protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue, MediaSource } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { Writes } from '../turn/model-step-effects.js';
+import type { Writes } from '../outbox/writes.js';
 
 export type QueueItem =
   | {
@@ -91,4 +91,9 @@ export function nextAppEvent({
   if (turn.stopping) return undefined;
   const first = queue.find(({ kind }) => kind === 'app' || kind === 'reset');
   return first?.kind === 'app' ? first : undefined;
+}
+
+/** As outside names an item of the queue. */
+export function queuedId({ number }: QueueItem): string {
+  return `qevt_${String(number).padStart(6, '0')}`;
 }

@@ -13,17 +13,18 @@
 import type { ControlMode, StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
 import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../context/call-gate.js';
-import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
+import { compactionCause, numbersOf, truncationDue } from '../context/compaction.js';
+import { isChangingContext, isRunning } from '../effect.js';
 import type { ConversationEvent, EventOf } from '../event.js';
 import { answer, isKnown, request } from '../requests.js';
-import { isRunning } from '../effect.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
 import { modelOf } from '../state/chosen-model.js';
 import { isRunningTool, openToolCalls } from '../state/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
-import { nextAppEvent, type QueueItem } from '../state/queue-state.js';
+import { nextAppEvent, queuedId, type QueueItem } from '../state/queue-state.js';
+import { chunkId } from '../context/reducers.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { delegatedCalls, hasBegun, holdingChild, isOverDone, pausedChild } from './sub-agents.js';
@@ -37,13 +38,6 @@ export interface Planned {
 /** In place of the id of a call. */
 const BETWEEN_TURNS = 'between-turns';
 const MAX_CHUNKS = 200;
-
-/** Whether this has to wait until somebody asks for it. */
-export function isHeld({ control }: ConversationState, did: Planned['did'], target?: string): boolean {
-  if (control?.mode !== 'stepping') return false;
-  const { lock } = control;
-  return lock?.did !== did || (target !== undefined && lock.target !== target);
-}
 
 /** What the agent or the worker says, where neither the start nor a person has. */
 export function takeMode({ isModeOpen, ...state }: ConversationState, mode: ControlMode = 'auto'): ConversationState {
@@ -197,10 +191,6 @@ function plannedUpkeep(state: ConversationState): Planned | undefined {
     : undefined;
 }
 
-export function queuedId({ number }: QueueItem): string {
-  return `qevt_${String(number).padStart(6, '0')}`;
-}
-
 function isDone(state: ConversationState, lock: StepLock): boolean {
   const phase = state.turn?.phase;
   const isOver = !state.turn && lock.target !== BETWEEN_TURNS;
@@ -308,11 +298,6 @@ function endingInWords(state: ConversationState, lock: StepLock): string {
   const [reason] = did === 'model-call' && phase?.kind === 'model' ? state.turn.deferred.slice(-1) : [];
   if (reason !== undefined) return `; it came back before the call (${reason})`;
   return did === 'model-call' && phase?.kind === 'tools' ? `; it asks for ${phase.calls.map(({ name }) => name).join(', ')}` : '';
-}
-
-/** Of the working flow: one entry of the conversation. */
-export function chunkId(slot: number): string {
-  return `chunk_${slot}`;
 }
 
 function emptyResult(state: ConversationState, stepId: string): StepResult {

@@ -11,13 +11,12 @@
  *   test/workflows/sub-agents.test.ts)
  */
 import { acceptChildUsage, budgetsForChildren, delegationLimits } from '../state/budget.js';
-import { isHeld } from '../stepping/control.js';
+import { isHeld, type ConversationState } from '../state.js';
 import { sentStanding, standingOf } from '../stepping/orders.js';
 import { keyOf, orderFor } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
 import type { AppContextRef, WorkflowAction } from './tool-effects.js';
-import type { ConversationState } from '../state.js';
 import { turnId, type SharedMemory } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';

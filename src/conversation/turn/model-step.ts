@@ -11,8 +11,10 @@ import { withoutShown } from '../context/citing.js';
 import { learnSize, MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
 import { citationsUsage, payOnce, sharesOf } from '../state/budget.js';
-import type { ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from './model-step-effects.js';
-import { assistantEntry } from '../activity-io/entries.js';
+import type { ModelAnswer, ModelStepInput, RidingTool } from './model-step-effects.js';
+import type { StepFailure, Writes } from '../outbox/writes.js';
+import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
+import { assistantEntry } from '../../records/entries.js';
 import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
@@ -31,7 +33,6 @@ import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, with
 import { turnId } from '../../records/identity.js';
 import { acceptWords } from './shown-words.js';
 import { acceptTitle } from './title.js';
-import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../state/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */

@@ -5,7 +5,7 @@
  *   context. (test: test/conversation/turn/turns.test.ts)
  */
 import { abandon } from '../state/budget.js';
-import { toolEntry } from '../activity-io/entries.js';
+import { toolEntry } from '../../records/entries.js';
 import { unspecificRequests } from '../context/chosen-chunks.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
@@ -15,12 +15,12 @@ import type { AppContextRef, ToolFinished } from './tool-effects.js';
 import { obstacleTo } from '../context/call-gate.js';
 import { numbersOf } from '../context/compaction.js';
 import type { ModelAnswer } from './model-step-effects.js';
-import { answerFor, resultEntry, settle } from '../outbox/settlement.js';
+import { resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { pinnedAgain } from '../../records/episodes.js';
 import { beginningOf, counted } from '../../records/text.js';
-import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
+import { answerFor, endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
 import { rejectInput } from '../inbox/arrivals.js';

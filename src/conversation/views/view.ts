@@ -1,20 +1,20 @@
 /** What a conversation shows of itself: pure projections of its state. */
 import { modelOf } from '../state/chosen-model.js';
-import { planned, queuedId } from '../stepping/control.js';
+import { planned } from '../stepping/control.js';
+import { queuedId, type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import { subAgentsOf } from '../stepping/sub-agents.js';
 import { budgetOf } from '../state/budget.js';
-import { compactsAt, isChangingContext } from '../context/compaction.js';
+import { compactsAt } from '../context/compaction.js';
+import { isChangingContext, isRunning } from '../effect.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import { scopeAndTenant } from '../../records/scope.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
-import { isRunning } from '../effect.js';
 import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { resetIds } from '../inbox/arrivals.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
-import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { fallbackOf, isRunningTool } from '../state/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';

@@ -19,7 +19,8 @@ import type { ConversationDependencies } from '../../../src/activities/dependenc
 import { agentConfigSchema } from '../../../src/agents/agent-config.js';
 import { obstacleTo } from '../../../src/conversation/context/call-gate.js';
 import type { Compacted, CompactInput } from '../../../src/conversation/context/compaction-effects.js';
-import type { ModelStepInput, ModelStepResult, Writes } from '../../../src/conversation/turn/model-step-effects.js';
+import type { ModelStepInput, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type { Writes } from '../../../src/conversation/outbox/writes.js';
 import { withLearnedBudget, type AgentSettings } from '../../../src/conversation/state/settings.js';
 import type { ToolFinished } from '../../../src/conversation/turn/tool-effects.js';
 import { apply } from '../../../src/conversation/apply.js';
@@ -29,7 +30,7 @@ import type { Effect } from '../../../src/conversation/effect.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { consolidationId } from '../../../src/memory/consolidation/consolidate.js';
+import { consolidationId } from '../../../src/memory/documents/raw-fallbacks.js';
 import { citeMessage, messageItemId } from '../../../src/memory/channel/cite-messages.js';
 import { citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
 import { boundedBundle } from '../../../src/memory/compaction/bounded-bundle.js';

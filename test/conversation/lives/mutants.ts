@@ -54,13 +54,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'ignores an interrupt',
-    file: 'inbox/arrivals.ts',
+    file: 'turn/turn.ts',
     from: 'if (state.turn) return stopTurn(state, event.reason, event.at);',
     to: 'if (state.turn) return state;',
   },
   {
     name: 'ignores an interrupt before the turn has begun',
-    file: 'inbox/arrivals.ts',
+    file: 'turn/turn.ts',
     from: '{ ...head, stopped: true }',
     to: '{ ...head }',
   },

@@ -4,7 +4,8 @@ import { nextStep } from '../../../src/conversation/next-step.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { attributesDue } from '../../../src/conversation/attributes.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import type { ModelStepInput, ModelStepResult, StepFailure } from '../../../src/conversation/turn/model-step-effects.js';
+import type { ModelStepInput, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type { StepFailure } from '../../../src/conversation/outbox/writes.js';
 import type { AgentSettings } from '../../../src/conversation/state/settings.js';
 import {
   answered,

@@ -1,6 +1,6 @@
 import { apply } from '../../../src/conversation/apply.js';
 import { resetIds, turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
-import type { StepFailure } from '../../../src/conversation/turn/model-step-effects.js';
+import type { StepFailure } from '../../../src/conversation/outbox/writes.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
