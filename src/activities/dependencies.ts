@@ -7,7 +7,7 @@ import type { ModelHook } from '../models/hooks.js';
 import type { Circuits } from '../models/circuit-breaker.js';
 import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
-import type { WebhookDelivery } from '../conversation/activity-io/webhook-effects.js';
+import type { WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
 import type { WebhookEventType } from '../records/webhooks.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';

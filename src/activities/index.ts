@@ -9,22 +9,13 @@ import type {
   EvictInput,
   Remembered,
   RememberInput,
-} from '../conversation/activity-io/memory-effects.js';
-import type {
-  HealInput,
-  MadeTitle,
-  ModelStepInput,
-  ModelStepResult,
-  Recalled,
-  RecallInput,
-  StoreStepInput,
-  StoreStepResult,
-  TitleInput,
-} from '../conversation/activity-io/effects.js';
-import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/activity-io/compaction-effects.js';
-import type { RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
-import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
-import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
+} from '../conversation/context/memory-effects.js';
+import type { HealInput, Recalled, RecallInput, StoreStepInput, StoreStepResult } from '../conversation/outbox/writes.js';
+import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput } from '../conversation/turn/model-step-effects.js';
+import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/context/compaction-effects.js';
+import type { RunToolInput, ToolFinished } from '../conversation/turn/tool-effects.js';
+import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/lineage/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
 import { care, type CareInput } from './memory/care.js';
 import { compact, uncompact } from './context/compact.js';

@@ -3,7 +3,7 @@
  * nothing that may stand in a list, leaves the title as it is, and only what it has cost counts.
  */
 import { Context, log } from '@temporalio/activity';
-import type { MadeTitle, TitleInput } from '../conversation/activity-io/effects.js';
+import type { MadeTitle, TitleInput } from '../conversation/turn/model-step-effects.js';
 import { answerText, shownText, type ConversationMessage } from '../records/message.js';
 import { withBodies } from '../memory/bodies.js';
 import { timeoutSignal } from '../platform/timeout-signal.js';

@@ -8,11 +8,11 @@ import type {
   Written,
   Recalled,
   RecallInput,
-} from '../conversation/activity-io/effects.js';
+} from '../conversation/outbox/writes.js';
 import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
-import { userEntry } from '../conversation/activity-io/entries.js';
+import { userEntry } from '../records/entries.js';
 import { type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
 import { beginningOf } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';

@@ -4,8 +4,8 @@ import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type Workflo
 import { ApplicationFailure } from '@temporalio/common';
 import type { StartOptions, Status } from '../conversation/protocol/contract.js';
 import { readStart } from '../conversation/protocol/input.js';
-import { leftOf } from '../conversation/turn/budget.js';
-import type { Budget } from '../records/identity.js';
+import { leftOf } from '../conversation/state/budget.js';
+import { type Budget, turnId, turnNumber } from '../records/identity.js';
 import type { ConversationKey, DeletedLife } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import { deletedInWords } from '../memory/deleted.js';
@@ -13,7 +13,6 @@ import { isImportedLife } from '../memory/imported-life.js';
 import { readPages } from '../memory/past-life.js';
 import { currentLine, turnsOf } from '../memory/prefix.js';
 import { qualifiedScope, scopeParts } from '../records/scope.js';
-import { turnId, turnNumber } from '../records/identity.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';

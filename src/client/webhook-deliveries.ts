@@ -1,6 +1,6 @@
 /** Deliveries of events to webhooks, as workflows beside their conversation: begun, looked for, and ended with it. */
 import { Client, WorkflowExecutionAlreadyStartedError, type ConnectionLike } from '@temporalio/client';
-import type { WebhookDelivery } from '../conversation/activity-io/webhook-effects.js';
+import type { WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
 import type { Approval } from '../conversation/protocol/human-input.js';
 import { approvalsQuery, WEBHOOK_WORKFLOW_TYPE } from '../workflows/messages.js';
 

@@ -6,12 +6,15 @@
  * @rule conversation/effect-until-ended: An effect is in `inFlight` from its start to its end, or until the conversation gives it up; a
  *   later result only adds its cost. (test: test/conversation/turn/turns.test.ts)
  */
-import { acceptReduced, receiveAppEvent, withChunksInContext } from './inbox/app-events.js';
-import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './inbox/arrivals.js';
-import { noteUpserted } from './views/attributes.js';
-import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
-import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
-import { raiseBudget } from './turn/budget.js';
+import { acceptReduced, receiveAppEvent, withChunksInContext } from './context/app-events.js';
+import { rejectInput, requestReset } from './inbox/arrivals.js';
+import { noteUpserted } from './attributes.js';
+import { answerInVain, requestCompaction } from './context/compaction.js';
+import { requestUndo } from './context/undo.js';
+import { advanceControl, setBreakpoints, setMode, startStep } from './stepping/control.js';
+import { isHeld, type ConversationState } from './state.js';
+import { queuedId } from './state/queue-state.js';
+import { raiseBudget } from './state/budget.js';
 import { noteChildAsks, lookAfterChildren, noteParentNotified } from './turn/delegation.js';
 import { acceptOrder } from './stepping/orders.js';
 import { noteChildControl, noteOrdered } from './stepping/sub-agents.js';
@@ -21,16 +24,15 @@ import type { Effect } from './effect.js';
 import { holdEvent } from './lineage/lineage.js';
 import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { isRewinding, requestRewind } from './lineage/rewinding.js';
-import { endSession, requestClose } from './context/session.js';
-import type { ConversationState } from './state.js';
-import { setModel } from './turn/chosen-model.js';
+import { endSession, requestClose } from './session.js';
+import { setModel } from './state/chosen-model.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
-import { chooseChunks } from './context/requests.js';
+import { chooseChunks } from './context/chosen-chunks.js';
 import { requestTruncation } from './context/truncation.js';
-import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
+import { acceptMessage, beginTurn, endIfStopped, passTime, requestInterrupt, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceConsolidation, endsWithNothing } from './context/consolidation.js';
 import { withoutRetry } from './state/retry.js';
-import { noteTitled, rename } from './views/title.js';
+import { noteTitled, rename } from './turn/title.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const now = { ...before, now: Math.max(before.now, event.at) };
@@ -48,7 +50,7 @@ export function apply(before: ConversationState, event: ConversationEvent): Conv
 function change(state: ConversationState, event: ConversationEvent): ConversationState {
   switch (event.kind) {
     case 'message-received':
-      return receiveMessage(state, event);
+      return acceptMessage(state, event);
     case 'reset-requested':
       return requestReset(state, event);
     case 'interrupt-requested':

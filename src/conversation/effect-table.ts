@@ -3,8 +3,9 @@
  * A new effect is one entry here, one in `Effects` (effect.ts), a function that makes its input and one that takes its result.
  */
 import { asCode, counted } from '../records/text.js';
-import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
-import { payOnce } from './turn/budget.js';
+import { acceptCompacted, failCompaction, nextMove, startCompaction } from './context/compaction.js';
+import { acceptUndone, failUndo } from './context/undo.js';
+import { payOnce } from './state/budget.js';
 import { failChildStart, noteChildStarted, startChild, failLook } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './effect.js';
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
@@ -14,14 +15,14 @@ import { acceptDelivering, DELIVER_RETRY, failDelivering } from './outbox/delive
 import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
-import type { CallSettings, ConfigureRequest } from './activity-io/settings.js';
-import type { ToolPlan } from './activity-io/tool-effects.js';
+import type { CallSettings, ConfigureRequest } from './state/settings.js';
+import type { ToolPlan } from './turn/tool-effects.js';
 import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-round.js';
 import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
-import { acceptEvicted, afterCompaction } from './context/session.js';
+import { acceptEvicted, afterCompaction } from './session.js';
 import { acceptAsked, failAsking, failEviction, startEviction } from './context/consolidation.js';
-import { askedWords } from './views/shown-words.js';
-import { acceptMadeTitle, startTitle, withoutBetterTitle } from './views/title.js';
+import { askedWords } from './turn/shown-words.js';
+import { acceptMadeTitle, startTitle, withoutBetterTitle } from './turn/title.js';
 
 /**
  * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` makes pending

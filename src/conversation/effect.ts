@@ -2,22 +2,14 @@
  * What every effect has in common: it starts, and completes or fails. `state.inFlight` is the only place that says what runs,
  * `state.retries` the only one that says what waits to be tried again.
  */
-import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './activity-io/compaction-effects.js';
-import type {
-  HealInput,
-  MadeTitle,
-  ModelStepInput,
-  ModelStepResult,
-  StepFailure,
-  StoreStepInput,
-  StoreStepResult,
-  TitleInput,
-} from './activity-io/effects.js';
-import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './activity-io/lineage-effects.js';
-import type { AskMemoryInput, Evicted, EvictInput } from './activity-io/memory-effects.js';
-import type { RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
-import type { DeliverInput } from './activity-io/webhook-effects.js';
+import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './context/compaction-effects.js';
+import type { HealInput, StoreStepInput, StoreStepResult, StepFailure } from './outbox/writes.js';
+import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput } from './turn/model-step-effects.js';
 import type { EndedTurn } from './state/turn-state.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage/lineage-effects.js';
+import type { AskMemoryInput, Evicted, EvictInput } from './context/memory-effects.js';
+import type { RunToolInput, ToolFinished } from './turn/tool-effects.js';
+import type { DeliverInput } from './outbox/webhook-effects.js';
 import type { ParentLink } from '../records/identity.js';
 import type { Delegation, StartOptions } from './protocol/contract.js';
 
@@ -102,4 +94,9 @@ export function running<N extends EffectName>(state: InFlight, name: N, id?: str
 
 export function isRunning(state: InFlight, ...names: readonly EffectName[]): boolean {
   return state.inFlight.some(({ effect }) => names.includes(effect));
+}
+
+/** What else would change the context waits. */
+export function isChangingContext(state: InFlight): boolean {
+  return isRunning(state, 'compact', 'truncate', 'uncompact');
 }

@@ -3,10 +3,9 @@ import type { Consolidation, Delivery, QueueEdit, AgentStatus } from './protocol
 import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './effect.js';
 import type { JsonValue, MessageContent, Usage } from '../records/message.js';
-import type { Reduced } from './inbox/reducers.js';
+import type { Reduced } from './context/reducers.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
-import type { ChosenChunks } from './state/compaction-state.js';
 import type { SentOrder } from './state/turn-state.js';
 import type { Approval, ChildReport, Decision } from './protocol/human-input.js';
 
@@ -37,7 +36,7 @@ export type ConversationEvent =
   | {
       readonly kind: 'chunks-chosen';
       readonly requestId: string;
-      readonly what: ChosenChunks['what'];
+      readonly what: 'truncate' | 'compact';
       readonly slots: readonly SlotRange[];
       readonly at: number;
     }

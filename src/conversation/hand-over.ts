@@ -2,7 +2,7 @@
  * When a run hands over to the next (continue-as-new): before its history is long. Whether it can at once is for next-step.ts
  * (conversation/nothing-in-flight), and workflows/conversation.ts does it (workflows/handlers-answered).
  */
-import type { AgentSettings } from './activity-io/settings.js';
+import type { AgentSettings } from './state/settings.js';
 import type { ConversationState } from './state.js';
 
 type RunLength = AgentSettings['handOver'];

@@ -10,29 +10,28 @@
  * @rule conversation/store-up-to-date-first: Before the context changes or a session ends, the store has every earlier decision. (test:
  *   test/conversation/context/compaction.test.ts)
  */
-import { eventToReduce } from './inbox/app-events.js';
-import { attributesDue, type SearchAttributes } from './views/attributes.js';
-import { titleDue, TITLE_ID, titleInput } from './views/title.js';
-import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
+import { eventToReduce } from './context/app-events.js';
+import { attributesDue, type SearchAttributes } from './attributes.js';
+import { titleDue, TITLE_ID, titleInput } from './turn/title.js';
+import { compactInput, compactionCause, truncationDue } from './context/compaction.js';
+import { uncompactInput } from './context/undo.js';
+import { isChangingContext, isRunning, type Effect, type EffectName, type Effects } from './effect.js';
 import type { ConversationOutcome } from './protocol/contract.js';
-import { isHeld, queuedId } from './stepping/control.js';
+import { isHeld, type ConversationState } from './state.js';
+import { queuedId, isStoreUpToDate } from './state/queue-state.js';
 import { ordersDue, type DueOrder } from './stepping/sub-agents.js';
 import { childToStart, newsForParent, runningChildren, lookDue, nextLook } from './turn/delegation.js';
 import { isFree } from './effect-table.js';
 import { type ParentLink, turnId } from '../records/identity.js';
-import { isRunning, type Effect, type EffectName, type Effects } from './effect.js';
 import { openingOf } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
 import { nextWait } from './turn/approvals.js';
-import { isStoreUpToDate } from './state/queue-state.js';
 import { areDeliveriesBegun, deliverInput } from './outbox/deliveries.js';
 import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
-import type { AppEvent, ReducerView } from './inbox/reducers.js';
+import type { AppEvent, ReducerView } from './context/reducers.js';
 import { isRewinding, rewindInput } from './lineage/rewinding.js';
-import type { ConversationState } from './state.js';
-import { nextChosen } from './context/requests.js';
-import { truncateInput } from './context/truncation.js';
-import { callsInFlight, isRunningTool, openToolCalls } from './turn/turn-access.js';
+import { isTruncationRequested, truncateInput } from './context/truncation.js';
+import { callsInFlight, isRunningTool, openToolCalls } from './state/turn-access.js';
 import type { ToolCall, Turn } from './state/turn-state.js';
 import { STOP_GRACE_MS } from './turn/turn.js';
 import { askMemoryInput, evictInput, areRequestsDelivered } from './context/consolidation.js';
@@ -255,7 +254,7 @@ function memoryStep(state: ConversationState): Step | undefined {
 function memoryEffect(state: ConversationState): Step | undefined {
   const undo = uncompactInput(state);
   if (undo) return effect(state, 'uncompact', freshId(state, 'uncompact'), undo);
-  if (truncationDue(state) && (!isHeld(state, 'truncation') || state.compaction.truncationAsked || nextChosen(state, 'truncate'))) {
+  if (truncationDue(state) && (!isHeld(state, 'truncation') || isTruncationRequested(state))) {
     const input = truncateInput(state);
     const truncation = input && effect(state, 'truncate', freshId(state, 'truncate'), input);
     if (truncation) return truncation;

@@ -2,23 +2,24 @@
  * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
-import type { AppEvents } from './inbox/reducers.js';
-import type { Delegation, RejectedInput, ResetResult, AgentStatus, TurnError } from './protocol/contract.js';
-import type { AgentSettings } from './activity-io/settings.js';
+import type { AppEvents } from './context/reducers.js';
+import type { Delegation, RejectedInput, AgentStatus, TurnError } from './protocol/contract.js';
+import type { AgentSettings } from './state/settings.js';
 import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
-import type { DueEvent } from './activity-io/webhook-effects.js';
-import type { AppContextRef } from './activity-io/tool-effects.js';
+import type { DueEvent } from './outbox/webhook-effects.js';
+import type { AppContextRef } from './turn/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
-import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild, StepResult } from './protocol/stepping.js';
+import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild } from './protocol/stepping.js';
 import type { Decision } from './protocol/human-input.js';
 import type { ConversationEvent } from './event.js';
-import type { Opened, Origin, RewindResult } from './protocol/lineage.js';
+import type { Opened, Origin } from './protocol/lineage.js';
+import { NO_REQUESTS, type Requests } from './requests.js';
 
 export interface ConversationState {
   readonly v: 1;
@@ -62,8 +63,6 @@ export interface ConversationState {
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application's own (app-events.ts). */
   readonly appEvents?: AppEvents;
-  /** Ids of the last such events, also of those that are reduced by now. */
-  readonly seenEvents?: readonly string[];
   /** Its start named no mode: what the agent or the worker says counts, once the first step has read it. */
   readonly isModeOpen?: true;
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
@@ -108,11 +107,9 @@ export interface ConversationState {
   readonly turnsEnded: number;
   /** Highest turn number begun. */
   readonly latestTurn: number;
-  /** Message ids of the last arrivals and the turn that each became (0: none yet). */
-  readonly seen: readonly (readonly [messageId: string, turn: number])[];
   readonly ended: readonly EndedTurn[];
-  /** `result` is null for one that was taken out of the queue. */
-  readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
+  /** What outside has requested under an id, and the answers (requests.ts). */
+  readonly requests: Requests;
   /** Pending writes: each leaves state only once a step says that it is written (pending-writes.ts). */
   readonly outbox: Outbox;
   /** Absent where no webhook was ever to get anything (outbox/deliveries.ts). */
@@ -126,8 +123,8 @@ export interface ConversationState {
   readonly heal: { readonly slots: readonly number[]; readonly tried: boolean } | null;
   /** Where this life comes from; absent in one of its own. */
   readonly lineage?: LineageState;
-  /** Absent where nothing was ever rewound. */
-  readonly rewinds?: RewindState;
+  /** Branches that rewinds have cut. Absent: none. */
+  readonly branches?: number;
   /** The last tool that was asked for, and how it ended, for people. */
   readonly lastTool: { readonly name: string; readonly target: string; readonly outcome?: ToolOutcome } | null;
   /** Whether this run may upsert search attributes, and what any run upserted last. */
@@ -185,9 +182,8 @@ export function openConversation(start: {
     usage: NO_USAGE,
     turnsEnded: 0,
     latestTurn: 0,
-    seen: [],
     ended: [],
-    resets: [],
+    requests: NO_REQUESTS,
     outbox: EMPTY_OUTBOX,
     rejected: { count: 0, last: [] },
     closing: 'no',
@@ -211,8 +207,6 @@ export interface AllowedCall {
 export interface Control {
   readonly mode: ControlMode;
   readonly lock: StepLock | null;
-  /** The last ones, for a client that asked before a hand-over. */
-  readonly results: readonly StepResult[];
   readonly breakpoints: Breakpoints;
   /** Why it stopped by itself. */
   readonly pausedBy: string | null;
@@ -240,7 +234,14 @@ export interface StepLock {
   readonly before: { readonly slots: readonly number[]; readonly count: number; readonly contextTokens: number };
 }
 
-export const AUTO: Control = { mode: 'auto', lock: null, results: [], breakpoints: {}, pausedBy: null, passed: null };
+export const AUTO: Control = { mode: 'auto', lock: null, breakpoints: {}, pausedBy: null, passed: null };
+
+/** Whether a step has to be requested before this is done. */
+export function isHeld({ control }: ConversationState, did: StepLock['did'], target?: string): boolean {
+  if (control?.mode !== 'stepping') return false;
+  const { lock } = control;
+  return lock?.did !== did || (target !== undefined && lock.target !== target);
+}
 
 /** What the parent has spent is spent here too. */
 export function breakpointsLeft({ breakpoints, spentUsd }: ControlOrder): Breakpoints {
@@ -254,7 +255,7 @@ export interface Deliveries {
   readonly due: readonly DueEvent[];
 }
 
-/** What is known of other lives, and of turns taken back (lineage/). */
+/** What is known of other lives (lineage/). */
 export interface LineageState {
   readonly origin: Origin;
   readonly isOpen: boolean;
@@ -264,23 +265,3 @@ export interface LineageState {
   readonly refused: TurnError | null;
   readonly opened: Opened | null;
 }
-
-export interface RewindState {
-  /** Branches cut so far. */
-  readonly branches: number;
-  readonly asked: readonly AskedRewind[];
-  readonly outcomes: readonly { readonly requestId: string; readonly outcome: RewindOutcome }[];
-}
-
-export interface AskedRewind {
-  readonly requestId: string;
-  readonly to: string;
-  /** True: that turn goes too. */
-  readonly before?: true;
-  /** Said in place of what goes: it is taken back where the rewind fails. */
-  readonly messageId?: string;
-}
-
-export type RewindOutcome =
-  | { readonly kind: 'rewound'; readonly result: RewindResult }
-  | { readonly kind: 'failed'; readonly type: string; readonly message: string };

@@ -13,12 +13,12 @@ import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING, type Write } from './fold.js';
 import { type ActivityHistory, readActivities } from './read-activities.js';
 import { restoreMemory, type RememberedWrite } from './restore-memory.js';
-import { userEntry } from '../conversation/activity-io/entries.js';
-import type { MessageToRecord } from '../conversation/activity-io/effects.js';
+import { userEntry } from '../records/entries.js';
+import type { MessageToRecord } from '../conversation/outbox/writes.js';
 import type { Entry, JsonObject, MessageContent } from '../records/message.js';
 import { bodiesOf, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
-import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/activity-io/tool-effects.js';
+import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/turn/tool-effects.js';
 import { errorMessage } from '../platform/errors.js';
 
 export interface Healed extends Omit<RestoredEntries, 'beginning'>, Pick<ActivityHistory, 'complete'> {

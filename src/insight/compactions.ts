@@ -1,6 +1,6 @@
 /** Each time that the prompt was made smaller, or larger again: what it stood on before and after, and whether that was taken back. */
 import { apply } from '../conversation/apply.js';
-import type { CompactInput } from '../conversation/activity-io/compaction-effects.js';
+import type { CompactInput } from '../conversation/context/compaction-effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Run } from '../conversation/replay/past.js';
 import type { ConversationState } from '../conversation/state.js';

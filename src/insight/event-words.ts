@@ -1,10 +1,11 @@
 /** What happened to a conversation, in a line. Whatever of it came from people, models or tools is shortened, and cleaned where it is drawn. */
-import type { ModelAnswer, ModelStepInput, ModelStepResult, Writes, Written } from '../conversation/activity-io/effects.js';
+import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../conversation/turn/model-step-effects.js';
+import type { Writes, Written } from '../conversation/outbox/writes.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { EffectEvent } from '../conversation/effect.js';
 import { eventName } from '../conversation/views/observation.js';
 import { countSlots } from '../records/slots.js';
-import type { ToolFinished } from '../conversation/activity-io/tool-effects.js';
+import type { ToolFinished } from '../conversation/turn/tool-effects.js';
 import { countOf, formatCount, formatDuration } from '../records/quantities.js';
 
 const MOST = 240;

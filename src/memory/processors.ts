@@ -5,7 +5,7 @@
  * A processor is a function of the text and its context alone: no clock, no chance, no memory of its own. When the store has lost
  * a message it is rebuilt from history, and the processors run again: what they removed must be removed again.
  */
-import type { MessageToRecord } from '../conversation/activity-io/effects.js';
+import type { MessageToRecord } from '../conversation/outbox/writes.js';
 import type { ConversationKey } from '../stores/store.js';
 import { errorMessage } from '../platform/errors.js';
 

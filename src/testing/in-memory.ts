@@ -13,6 +13,7 @@ import type { ConversationOutcome, Message, ResetResult, StartOptions, TurnResul
 import { readDecision, type Approval, type Decision } from '../conversation/protocol/human-input.js';
 import { readMessage } from '../conversation/protocol/message.js';
 import { readStart } from '../conversation/protocol/input.js';
+import { outcomeFor } from '../conversation/requests.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import type { ConversationState } from '../conversation/state.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
@@ -255,10 +256,10 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
         refuseWhenOver();
         const resetId = randomUUID();
         run.say(newSignal, { id: resetId });
-        const found = (): ResetResult | null | undefined => state().resets.find((one) => one.resetId === resetId)?.result;
+        const found = (): ResetResult | 'withdrawn' | undefined => outcomeFor(state(), 'reset', resetId);
         await settle(run, () => found() !== undefined);
         const result = found();
-        if (!result) throw new Error(`the reset of ${run.id} has not ended; ${waitsFor(run)}`);
+        if (!result || result === 'withdrawn') throw new Error(`the reset of ${run.id} has not ended; ${waitsFor(run)}`);
         return result;
       },
       async close() {

@@ -1,6 +1,6 @@
 /** What a test is handed of conversations in memory. in-memory.ts runs them. */
 import type { ConversationEvent } from '../conversation/event.js';
-import type { Reducers } from '../conversation/inbox/reducers.js';
+import type { Reducers } from '../conversation/context/reducers.js';
 import type { ConversationOutcome, Message, ResetResult, StartOptions, Status, TurnResult } from '../conversation/protocol/contract.js';
 import type { Approval } from '../conversation/protocol/human-input.js';
 import type { ConversationMessage, JsonObject, JsonValue, ToolOutcome } from '../records/message.js';

@@ -5,10 +5,10 @@
 import { ActivityCancellationType, type ActivityOptions } from '@temporalio/common';
 import type { Activities } from '../activities/index.js';
 import { policyOf, summaryOfEffect, type Policy } from '../conversation/effect-table.js';
-import type { HealInput, RecallInput } from '../conversation/activity-io/effects.js';
+import type { HealInput, RecallInput } from '../conversation/outbox/writes.js';
 import type { Effect } from '../conversation/effect.js';
 import type { Host } from './host.js';
-import type { ConsolidateInput, RememberInput } from '../conversation/activity-io/memory-effects.js';
+import type { ConsolidateInput, RememberInput } from '../conversation/context/memory-effects.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
 const HEARTBEAT = '10s';

@@ -31,7 +31,7 @@ import { scopeAndTenant } from '../records/scope.js';
 import { nextStep } from '../conversation/next-step.js';
 import { openCarried, openStarted } from '../conversation/opening.js';
 import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
-import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
+import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import type { ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';

@@ -1,6 +1,6 @@
 /** What an activity's failure means to the conversation. Compared by type, never by class. */
 import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/common';
-import type { StepFailure } from '../conversation/activity-io/effects.js';
+import type { StepFailure } from '../conversation/outbox/writes.js';
 import { isTransient } from '../records/failure-kinds.js';
 import { errorMessage } from '../platform/errors.js';
 

@@ -9,7 +9,7 @@ export type { ConversationArgument } from './conversation.js';
 export type { MemoryArgument } from './memory.js';
 export type { ConversationIdentity } from '../records/identity.js';
 export type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
-export type { WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
+export type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 export type {
   AppChunk,
   AppEvent,
@@ -19,4 +19,4 @@ export type {
   Reducer,
   Reducers,
   ReducerView,
-} from '../conversation/inbox/reducers.js';
+} from '../conversation/context/reducers.js';

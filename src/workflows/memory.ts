@@ -15,7 +15,7 @@ import { counted } from '../records/text.js';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
-import type { RememberInput } from '../conversation/activity-io/memory-effects.js';
+import type { RememberInput } from '../conversation/context/memory-effects.js';
 import {
   readCare,
   readConsolidationRequest,
@@ -51,7 +51,7 @@ import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.
 import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { failureOf } from './failure.js';
-import { accepted } from './handling.js';
+import { accepted } from './requests.js';
 import { refusedSeal } from './sealed.js';
 import type { Host } from './host.js';
 import { memoryActivities } from './activities.js';

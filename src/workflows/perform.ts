@@ -4,7 +4,7 @@ import { policyOf } from '../conversation/effect-table.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ChildStart, Effect, Effects } from '../conversation/effect.js';
 import type { Step } from '../conversation/next-step.js';
-import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
+import type { createReducerRegistry } from '../conversation/context/reducers.js';
 import { runActivity, type ActivityEffect } from './activities.js';
 import { failureOf } from './failure.js';
 import type { Handled } from './handlers.js';

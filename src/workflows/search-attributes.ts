@@ -1,6 +1,6 @@
 /** Our search attributes as Temporal types them; registered by `perdura up`, `perdura admin setup` and `npm start`. */
 import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
-import type { SearchAttributes } from '../conversation/views/attributes.js';
+import type { SearchAttributes } from '../conversation/attributes.js';
 
 export const SEARCH_ATTRIBUTES = {
   AgentName: defineSearchAttributeKey('AgentName', SearchAttributeType.KEYWORD),

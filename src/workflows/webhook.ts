@@ -3,7 +3,7 @@
  * goes on, hands over and ends without it; attempts cost no history.
  */
 import { ApplicationFailure, type ActivityOptions } from '@temporalio/common';
-import type { WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
+import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { failureOf } from './failure.js';
 import type { Host } from './host.js';
 

@@ -1,7 +1,7 @@
 /** The workflows, each on Temporal. */
-import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
+import { createReducerRegistry, type Reducers } from '../conversation/context/reducers.js';
 import type { ConversationOutcome } from '../conversation/protocol/contract.js';
-import type { WebhookDelivery, WebhookOutcome } from '../conversation/activity-io/webhook-effects.js';
+import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
 import { converse, type ConversationArgument } from './conversation.js';
 import type { MeasureHistory } from './measured-history.js';
 import { keepMemory, type MemoryArgument } from './memory.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { consolidatedSlots, summariesOf } from '../../src/activities/memory/summaries.js';
 import { trim } from '../../src/activities/memory/evict.js';
-import type { TrimInput, TrimmedTurns } from '../../src/conversation/activity-io/memory-effects.js';
+import type { TrimInput, TrimmedTurns } from '../../src/conversation/context/memory-effects.js';
 import type { Entry } from '../../src/records/message.js';
 import { turnId } from '../../src/records/identity.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { truncate } from '../../src/activities/context/truncate.js';
 import type { ConversationDependencies } from '../../src/activities/dependencies.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
-import type { TruncateInput } from '../../src/conversation/activity-io/compaction-effects.js';
+import type { TruncateInput } from '../../src/conversation/context/compaction-effects.js';
 import type { ConversationKey } from '../../src/stores/store.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createToolRegistry } from '../../src/tools/registry.js';

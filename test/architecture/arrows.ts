@@ -232,6 +232,19 @@ export const ARROWS: readonly Row[] = [
   },
 ];
 
+/**
+ * The order inside the pure core: a room takes values only from those before it. Types may come from any, since the state names them all;
+ * between files there is no cycle in any case.
+ */
+export const CORE: readonly string[] = [
+  ...['protocol/', 'rules.ts', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
+  ...['inbox/', 'outbox/', 'context/', 'stepping/', 'lineage/', 'turn/', 'session.ts', 'attributes.ts', 'views/'],
+  ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'opening.ts', 'next-step.ts', 'memory-workflow/', 'replay/'],
+].map((room) => `conversation/${room}`);
+
+/** Inside these, rooms take values from each other one way: no room stands on one that stands on it. */
+const ONE_WAY: readonly string[] = ['memory/', 'gateway/'];
+
 export interface Violation {
   readonly file: string;
   readonly line: number;
@@ -247,14 +260,16 @@ export function readTree(src: string): Tree {
   return new Map(paths.map((path) => [path.split(sep).join('/'), readFileSync(join(src, path), 'utf8')]));
 }
 
-export function checkTree(tree: Tree, rows: readonly Row[] = ARROWS): Violation[] {
+export function checkTree(tree: Tree, rows: readonly Row[] = ARROWS, core = CORE): Violation[] {
   const modules = new Map([...tree].map(([path, text]) => [path, readModule(path, text)]));
   return [
     ...[...modules].flatMap(([path, module]) => [
       ...checkArrows(path, module, tree, rows),
+      ...checkOrder(path, module, tree, core),
       ...checkEnvironment(path, module),
       ...checkPurity(path, module),
     ]),
+    ...checkOneWay(modules, tree),
     ...checkCycles(modules, tree),
   ];
 }
@@ -286,6 +301,39 @@ function brokenRule(file: string, { specifier, kind }: Import, row: Row, tree: T
     return kind === 'type' ? undefined : `${row.place} imports only types from ${row.mayTypes.join(', ')}`;
   }
   return arrowRule(row);
+}
+
+function checkOrder(file: string, module: Module, tree: Tree, order: readonly string[]): Violation[] {
+  const findRank = (path: string): number => order.findIndex((room) => isIn(path, room));
+  if (!isIn(file, 'conversation/')) return [];
+  if (findRank(file) < 0)
+    return [{ file, line: 1, what: 'a file in a new place', rule: 'every room of conversation/ has a place in CORE' }];
+  return module.imports.flatMap(({ specifier, kind, line }) => {
+    const target = kind === 'type' ? undefined : resolveImport(file, specifier, tree);
+    return target === undefined || findRank(target) <= findRank(file)
+      ? []
+      : [{ file, line, what: `imports "${specifier}"`, rule: `${order[findRank(file)]} comes before ${order[findRank(target)]}` }];
+  });
+}
+
+function checkOneWay(modules: ReadonlyMap<string, Module>, tree: Tree): Violation[] {
+  return ONE_WAY.flatMap((place) => {
+    const findRoom = (path = ''): string | undefined => (isIn(path, place) ? /^([^/]+)\//.exec(path.slice(place.length))?.[1] : undefined);
+    const arrows = [...modules].flatMap(([file, { imports }]) =>
+      imports.flatMap(({ specifier, kind, line }) => {
+        const [from, to] = [findRoom(file), kind === 'type' ? undefined : findRoom(resolveImport(file, specifier, tree))];
+        return from === undefined || to === undefined || from === to ? [] : [{ file, line, specifier, from, to }];
+      }),
+    );
+    const reaches = (from: string, to: string, seen: ReadonlySet<string> = new Set()): boolean =>
+      from === to || arrows.some((one) => one.from === from && !seen.has(one.to) && reaches(one.to, to, new Set([...seen, one.to])));
+    return arrows
+      .filter(({ from, to }) => reaches(to, from))
+      .map(({ file, line, specifier }) => ({
+        ...{ file, line, what: `imports "${specifier}"` },
+        rule: `rooms of ${place} take values from each other one way`,
+      }));
+  });
 }
 
 function arrowRule({ place, may, mayTypes = [] }: Row): string {

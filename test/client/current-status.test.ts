@@ -1,6 +1,6 @@
 import { withCurrentStatus } from '../../src/client/current-status.js';
 import type { Listed } from '../../src/client.js';
-import { type Status } from '../../src/conversation/protocol/contract.js';
+import type { Status } from '../../src/conversation/protocol/contract.js';
 
 function listed(id: string, more: Partial<Listed> = {}): Listed {
   const startedAt = new Date(0);

@@ -1,6 +1,6 @@
 /** Each time that the prompt became smaller, or larger again: from events alone, checked against the contexts that they made. */
 import { apply } from '../../src/conversation/apply.js';
-import type { Compacted, CompactInput } from '../../src/conversation/activity-io/compaction-effects.js';
+import type { Compacted, CompactInput } from '../../src/conversation/context/compaction-effects.js';
 import type { Effects } from '../../src/conversation/effect.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Run } from '../../src/conversation/replay/past.js';

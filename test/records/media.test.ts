@@ -1,6 +1,6 @@
 import { type JsonValue, mediaBytes, mediaOf } from '../../src/records/message.js';
 import { readMessage } from '../../src/conversation/protocol/message.js';
-import { userEntry } from '../../src/conversation/activity-io/entries.js';
+import { userEntry } from '../../src/records/entries.js';
 import { answered, applyAll, open, said, take } from '../conversation/drive.js';
 
 const sound = { mediaType: 'audio/mpeg', base64: 'aGVsbG8=' };

@@ -47,7 +47,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'never has a model make a title',
-    file: 'conversation/views/title.ts',
+    file: 'conversation/turn/title.ts',
     from: 'if (!betterTitle || betterTitle.isAsked ||',
     to: 'if (state.now > 0 || !betterTitle || betterTitle.isAsked ||',
     caughtBy: ['title-by-a-model'],
@@ -61,9 +61,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'does not do what a program has chosen',
-    file: 'conversation/context/requests.ts',
-    from: 'return first?.what === what ? first : undefined;',
-    to: 'return first?.what === what ? undefined : undefined;',
+    file: 'conversation/context/chosen-chunks.ts',
+    from: 'return first?.kind === what ? first : undefined;',
+    to: 'return first?.kind === what ? undefined : undefined;',
     caughtBy: ['chosen-chunks'],
   },
   {

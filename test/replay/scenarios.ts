@@ -5,7 +5,7 @@
 import { callTool, callTools, gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
 import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../support/provider-apis/faults.js';
 import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
-import type { DeferReason } from '../../src/conversation/activity-io/effects.js';
+import type { DeferReason } from '../../src/conversation/turn/model-step-effects.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import type { Exchange } from '../support/provider-apis/scripted-api.js';
 import { WEBHOOK_EVENTS } from '../../src/records/webhooks.js';

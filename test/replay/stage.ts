@@ -17,6 +17,7 @@ export async function startStage(scenario: Scenario, where: { address: string; b
   let redis = needsRedis ? await startRestartableRedis() : undefined;
   const world = await startWorld({
     tools: recordedTools,
+    engine: 'temporal',
     ...options(),
     address: where.address,
     worker: workers === 'here',

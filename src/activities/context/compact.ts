@@ -4,7 +4,7 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
+import type { CompactInput, Compacted, UncompactInput } from '../../conversation/context/compaction-effects.js';
 import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';

@@ -2,7 +2,7 @@
  * The `truncate` step: says what leaves the prompt, and writes the notice that replaces it. Long messages that can be read again
  * are cited first: these stay. Done again it says the same.
  */
-import type { TruncateInput, Truncated } from '../../conversation/activity-io/compaction-effects.js';
+import type { TruncateInput, Truncated } from '../../conversation/context/compaction-effects.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';
 import type { Entry } from '../../records/message.js';
 import { slotsOf, toRanges } from '../../records/slots.js';

@@ -3,7 +3,7 @@
  * are read where they lie. Every write counts once, so a second attempt changes nothing.
  */
 import { log } from '@temporalio/activity';
-import type { OpenedOrigin, OpenOriginInput, CarriedEpisode } from '../../conversation/activity-io/lineage-effects.js';
+import type { OpenedOrigin, OpenOriginInput, CarriedEpisode } from '../../conversation/lineage/lineage-effects.js';
 import type { Beginning, SharedSlots } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';

@@ -7,7 +7,7 @@ import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { turnId, turnNumber } from '../../records/identity.js';
-import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
+import type { Resumption } from '../../conversation/lineage/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
 import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';

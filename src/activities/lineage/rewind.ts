@@ -3,7 +3,7 @@
  * conversation sees changes only with the result.
  */
 import { log } from '@temporalio/activity';
-import type { CarriedEpisode, RewindInput, Rewound } from '../../conversation/activity-io/lineage-effects.js';
+import type { CarriedEpisode, RewindInput, Rewound } from '../../conversation/lineage/lineage-effects.js';
 import type { Cut } from '../../records/lives.js';
 import { turnNumber } from '../../records/identity.js';
 import { slotsOf } from '../../records/slots.js';

@@ -1,6 +1,6 @@
 /** `care`: duplicates are merged and what is stale is pruned while no conversation runs; by the rules of every consolidation. */
 import { Context } from '@temporalio/activity';
-import type { MemoryUpdate } from '../../conversation/activity-io/memory-effects.js';
+import type { MemoryUpdate } from '../../conversation/context/memory-effects.js';
 import type { Cared } from '../../conversation/protocol/memory-contract.js';
 import { nearDuplicateFacts, withoutDuplicateLines } from '../../memory/consolidation/care.js';
 import { tendMemory } from '../../memory/consolidation/consolidate.js';

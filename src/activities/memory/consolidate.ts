@@ -4,13 +4,14 @@
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
-import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
+import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/context/memory-effects.js';
 import { type Entry, addUsage } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
-import { consolidate as ask, consolidationId } from '../../memory/consolidation/consolidate.js';
+import { consolidate as ask } from '../../memory/consolidation/consolidate.js';
+import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
 import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';

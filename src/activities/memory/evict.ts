@@ -4,12 +4,12 @@
  * consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/activity-io/memory-effects.js';
+import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/context/memory-effects.js';
 import { toConversationEntries, countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rawFallback, withSources, withTask, recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type EpisodeRecord, type Store } from '../../stores/store.js';
-import { consolidationId } from '../../memory/consolidation/consolidate.js';
+import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';

@@ -7,7 +7,7 @@
  * - A decision counts for its line, whatever number that line has now.
  */
 import { log } from '@temporalio/activity';
-import type { RememberInput, WrittenMemory } from '../../conversation/activity-io/memory-effects.js';
+import type { RememberInput, WrittenMemory } from '../../conversation/context/memory-effects.js';
 import type { Reviewed } from '../../conversation/protocol/memory-contract.js';
 import type { RememberedWrite } from '../../heal/restore-memory.js';
 import type { ScopeKey, Store } from '../../stores/store.js';

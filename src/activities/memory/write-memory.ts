@@ -3,7 +3,7 @@
  * so that a second attempt changes nothing. A MEMORY.md that somebody has changed meanwhile is merged, not overwritten.
  */
 import { log } from '@temporalio/activity';
-import type { MemoryUpdate, Remembered, RememberInput } from '../../conversation/activity-io/memory-effects.js';
+import type { MemoryUpdate, Remembered, RememberInput } from '../../conversation/context/memory-effects.js';
 import { mergeMemory } from '../../memory/consolidation/merge.js';
 import type { Tombstone } from '../../records/memory/documents.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';

@@ -4,9 +4,9 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
-import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
-import { citationsUsage } from '../../conversation/turn/budget.js';
-import { assistantEntry } from '../../conversation/activity-io/entries.js';
+import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
+import { citationsUsage } from '../../conversation/state/budget.js';
+import { assistantEntry } from '../../records/entries.js';
 import {
   type AssistantBlock,
   type JsonValue,
@@ -43,7 +43,7 @@ import { beginningOf } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
 import { errorMessage } from '../../platform/errors.js';
-import type { ToolPlan, WorkflowAction } from '../../conversation/activity-io/tool-effects.js';
+import type { ToolPlan, WorkflowAction } from '../../conversation/turn/tool-effects.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import { callIdentity } from '../../tools/call-identity.js';

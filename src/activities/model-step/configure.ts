@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { log } from '@temporalio/activity';
 import { AgentConfigError, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
+import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/state/settings.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import { HAND_OVER } from '../../conversation/hand-over.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';

@@ -15,7 +15,7 @@
 import { randomUUID } from 'node:crypto';
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/call-gate.js';
+import { obstacleTo, type CallNumbers } from '../../conversation/context/call-gate.js';
 import { withResultCounted } from '../../conversation/context/citing.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import type {
@@ -25,17 +25,17 @@ import type {
   ModelStepInput,
   ModelStepResult,
   RidingTool,
-  StepFailure,
   ModelAnswer,
   ShownWords,
-} from '../../conversation/activity-io/effects.js';
-import { toolEntry } from '../../conversation/activity-io/entries.js';
-import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/views/shown-words.js';
+} from '../../conversation/turn/model-step-effects.js';
+import type { StepFailure } from '../../conversation/outbox/writes.js';
+import { toolEntry } from '../../records/entries.js';
+import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/turn/shown-words.js';
 import { isModelAway, isTransient } from '../../records/failure-kinds.js';
 import { countFallback } from '../../telemetry/metrics.js';
 import { addUsage } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { callModel, type CommittedCall } from './call-model.js';
@@ -50,7 +50,7 @@ import type { ConversationDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
-import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/activity-io/settings.js';
+import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/state/settings.js';
 import { usableConfig } from '../usable-config.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 

@@ -2,7 +2,7 @@
 import { answerTokens, type ContextWindow } from '../../models/context-window.js';
 import type { Model } from '../../models/model.js';
 import { safetyMarginOf, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
-import type { Thresholds } from '../../conversation/activity-io/settings.js';
+import type { Thresholds } from '../../conversation/state/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
 import type { Tool } from '../../tools/tool.js';

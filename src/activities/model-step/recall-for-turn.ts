@@ -3,7 +3,7 @@
  * by the words of its message. Nothing that only a tool said comes in this way, and nothing that the context has already.
  */
 import { log } from '@temporalio/activity';
-import type { ModelStepInput } from '../../conversation/activity-io/effects.js';
+import type { ModelStepInput } from '../../conversation/turn/model-step-effects.js';
 import { textOf } from '../../memory/bodies.js';
 import { recalledNotice } from '../../memory/recall/answer.js';
 import { lifeMark } from '../../memory/recall/lines.js';

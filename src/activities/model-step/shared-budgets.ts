@@ -3,8 +3,8 @@
  * committed. A conversation that shares none asks the store nothing.
  */
 import { log } from '@temporalio/activity';
-import { overSharedBudget } from '../../conversation/activity-io/call-gate.js';
-import type { StepFailure } from '../../conversation/activity-io/effects.js';
+import { overSharedBudget } from '../../conversation/context/call-gate.js';
+import type { StepFailure } from '../../conversation/outbox/writes.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import { costUsd } from '../../models/known-models.js';
 import type { Usage } from '../../records/message.js';

@@ -3,7 +3,7 @@
  * results of one answer together stay below BATCH_INLINE in history: the more there are, the less of each.
  */
 import { log } from '@temporalio/activity';
-import type { RunToolInput } from '../../conversation/activity-io/tool-effects.js';
+import type { RunToolInput } from '../../conversation/turn/tool-effects.js';
 import type { Body, ItemRef, JsonValue, ToolOutcome } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { MEMORY_TOOLS, type ItemPlace, type ItemRecord } from '../../records/memory/agent-memory.js';

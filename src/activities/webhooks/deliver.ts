@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import type { DeliverInput, DueEvent } from '../../conversation/activity-io/webhook-effects.js';
+import type { DeliverInput, DueEvent } from '../../conversation/outbox/webhook-effects.js';
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
 import { askedArguments, textOf } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';

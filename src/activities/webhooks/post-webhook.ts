@@ -1,7 +1,7 @@
 /** The `post-webhook` step: one attempt at one event. What fails is tried again by Temporal, under the same id and with the same bytes. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { WebhookDelivery, WebhookOutcome } from '../../conversation/activity-io/webhook-effects.js';
+import type { WebhookDelivery, WebhookOutcome } from '../../conversation/outbox/webhook-effects.js';
 import type { ActivityDependencies, PostOutcome } from '../dependencies.js';
 
 /** Another worker of the queue may have one. */

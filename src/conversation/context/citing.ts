@@ -10,8 +10,8 @@
  * @rule context/large-result-cited: A new result is cited at once, with its beginning and its end, if it takes more than WHOLE_SHARE of the
  *   prompt's budget, or more than TOGETHER_SHARE with the new ones before it. (test: test/memory/channel/citing.test.ts)
  */
-import type { CallNumbers } from '../activity-io/call-gate.js';
-import type { ToolFinished } from '../activity-io/tool-effects.js';
+import type { CallNumbers } from './call-gate.js';
+import type { ToolFinished } from '../turn/tool-effects.js';
 import type { ConversationMessage, ToolResultMessage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';

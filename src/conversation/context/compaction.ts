@@ -11,25 +11,25 @@
  *   automatic one waits until the context has grown by a part of the threshold. (test: test/conversation/context/compaction.test.ts)
  * @rule context/late-result-only-costs: A result of an earlier session or epoch changes nothing but the cost. (test:
  *   test/conversation/context/compaction.test.ts)
- * @rule context/undo-restores: An undo restores the context from before the compaction, with everything that came since. (test:
- *   test/conversation/context/compaction.test.ts)
  * @rule context/compaction-worth-it: An automatic compaction frees at least FREES of the threshold, or all that it may take. If that is
  *   less, it waits until the prompt is full: a summary of little is not worth its price, and would push better ones out. (test:
  *   test/conversation/context/thrash.test.ts)
  * @rule context/overflow-sets-size: A model that refuses a prompt as too long has shown its size; the size holds for the conversation from
  *   then on. (test: test/conversation/context/thrash.test.ts)
  */
-import { scaledTo, type AgentSettings } from '../activity-io/settings.js';
-import type { Chosen, CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
-import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
+import { scaledTo, type AgentSettings } from '../state/settings.js';
+import type { CompactInput, Compacted } from './compaction-effects.js';
+import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
-import { isRunning, type Completed, type Failed } from '../effect.js';
+import { isChangingContext, type Completed, type Failed } from '../effect.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
-import { NO_COMPACTION, type ChosenChunks, type CompactionState } from '../state/compaction-state.js';
+import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
+import { answer, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { citedMessageTokens, stayingTokens } from './citing.js';
-import { answer, answerGone, nextChosen } from './requests.js';
+import { answerGone, nextChosen, unspecificRequests } from './chosen-chunks.js';
+import { undoRequests } from './undo.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
@@ -73,17 +73,12 @@ function compactsFrom({ turn, compaction: { rest } }: ConversationState): number
   return rest.turn === undefined || rest.turn === turn.number ? rest.tokens : 0;
 }
 
-/** The context is being changed: what else would change it waits. */
-export function isChangingContext(state: ConversationState): boolean {
-  return isRunning(state, 'compact', 'truncate', 'uncompact');
-}
-
 export function truncationDue(state: ConversationState): boolean {
-  const { compaction, settings } = state;
+  const { settings } = state;
   if (!settings || isChangingContext(state)) return false;
   if (nextChosen(state, 'truncate')) return true;
   const numbers = numbersOf(state);
-  if (compaction.truncationAsked) return usageOf(numbers, settings).forceCompaction;
+  if (unspecificRequests(state, 'truncate').length > 0) return usageOf(numbers, settings).forceCompaction;
   return needsTruncation(numbers, settings);
 }
 
@@ -101,7 +96,7 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   const { compaction, settings } = state;
   if (!settings || isChangingContext(state)) return undefined;
   if (compaction.forced) return 'context-full';
-  if (compaction.asked.length > 0 || nextChosen(state, 'compact')) return 'asked';
+  if (isCompactionRequested(state)) return 'asked';
   const numbers = numbersOf(state);
   return contextPressure(numbers, settings) ?? (isLosing(state, numbers.compactsFrom, settings) ? 'hard' : undefined);
 }
@@ -112,13 +107,13 @@ function isLosing(state: ConversationState, compactsFrom: number | null, { thres
   return leftOut.length > 0 && compactsFrom !== null && stayingTokens(state) >= compactsFrom && thresholds.autoCompact;
 }
 
-function chosenIn({ requestId, slots }: ChosenChunks): Chosen {
-  return { requestId, slots };
+function isCompactionRequested(state: ConversationState): boolean {
+  return unspecificRequests(state, 'compact').length > 0 || nextChosen(state, 'compact') !== undefined;
 }
 
 /** Who waits for it: the one request that has named what it takes, or all who asked for one. */
-function askersOf({ compaction }: ConversationState, { chosen }: CompactInput): readonly string[] {
-  return chosen ? [chosen.requestId] : compaction.asked;
+function requestIds(state: ConversationState, { chosen }: CompactInput): readonly string[] {
+  return chosen ? [chosen.requestId] : unspecificRequests(state, 'compact');
 }
 
 /** How deep a compaction goes, in tokens (context/compaction-worth-it). A person's request below the line takes the older turns alone. */
@@ -155,7 +150,9 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     context,
     cited: compaction.cited ?? [],
     contextTokens: state.contextTokens,
-    ...(chosen ? { line, enough: 0, free: 0, atLeast: 0, chosen: chosenIn(chosen) } : depthOf(state, settings, cause)),
+    ...(chosen
+      ? { line, enough: 0, free: 0, atLeast: 0, chosen: { requestId: chosen.id, slots: chosen.input } }
+      : depthOf(state, settings, cause)),
     currentTurn: turn ? turnId(turn.number) : null,
     task: compaction.task,
     model: settings.model,
@@ -164,16 +161,9 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
   };
 }
 
-export function uncompactInput(state: ConversationState): UncompactInput | undefined {
-  const { before, undoAsked } = state.compaction;
-  if (!before || isChangingContext(state) || undoAsked.length === 0) return undefined;
-  const { epoch, episode, archived } = before;
-  return { identity: state.identity, move: state.counters.move + 1, epoch, episode, archived };
-}
-
-export function requestCompaction(state: ConversationState, { requestId }: EventOf<'compaction-requested'>): ConversationState {
-  if (!state.settings || state.context.length === 0) return answer(state, [requestId], { kind: 'nothing-to-compact' });
-  return withCompaction(state, ({ asked }) => (asked.includes(requestId) ? {} : { asked: [...asked, requestId] }));
+export function requestCompaction(state: ConversationState, { requestId: id }: EventOf<'compaction-requested'>): ConversationState {
+  if (!state.settings || state.context.length === 0) return answer(state, 'compact', [id], { kind: 'nothing-to-compact' });
+  return request(state, { kind: 'compact', id });
 }
 
 export function startCompaction(state: ConversationState): ConversationState {
@@ -189,7 +179,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
   if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // (context/late-result-only-costs)
   if (result.kind === 'nothing-to-compact')
-    return restedAfter(input, answer(paid, askersOf(paid, input), { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
+    return restedAfter(input, answer(paid, 'compact', requestIds(paid, input), { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
   if (result.kind === 'cited') return acceptCited(paid, input, result);
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, compaction } = paid;
@@ -199,7 +189,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
   const taken = new Set(slotsOf(archived));
   const cited = [...slotsOf(compaction.cited ?? []), ...slotsOf(result.cited ?? [])].filter((slot) => !taken.has(slot));
-  const answered = answer(paid, askersOf(paid, input), {
+  const answered = answer(paid, 'compact', requestIds(paid, input), {
     kind: 'compacted',
     epoch: result.epoch,
     turns: turns.length,
@@ -242,7 +232,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
 function acceptCited(state: ConversationState, input: CompactInput, { cited, tokensBefore, tokensAfter }: Cited): ConversationState {
   const { compaction, contextTokens } = state;
   const messages = countSlots(cited);
-  const answered = answer(state, askersOf(state, input), { kind: 'cited', messages, tokensBefore, tokensAfter });
+  const answered = answer(state, 'compact', requestIds(state, input), { kind: 'cited', messages, tokensBefore, tokensAfter });
   const shorter = { ...answered, contextTokens: Math.max(0, contextTokens - (tokensBefore - tokensAfter)) };
   const noted = withCompaction(shorter, () => ({ cited: [...(compaction.cited ?? []), ...cited], reported: null }));
   return restedAfter(input, noted, RESTS);
@@ -260,78 +250,30 @@ export function citeTurn(state: ConversationState, { firstSlot, messageIds, mess
 
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
   if (input.session !== state.session || state.epoch >= input.epoch) return state; // (context/late-result-only-costs)
-  const failed = answer(state, askersOf(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  const failed = answer(state, 'compact', requestIds(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
   return restedAfter(input, failed, RESTS_IN_VAIN);
 }
 
-export function requestUndo(state: ConversationState, { requestId }: EventOf<'undo-requested'>): ConversationState {
-  if (!state.compaction.before) return answer(state, [requestId], { kind: 'nothing-to-undo' });
-  return withCompaction(state, ({ undoAsked }) => (undoAsked.includes(requestId) ? {} : { undoAsked: [...undoAsked, requestId] }));
-}
-
-export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
-  const { before, undoAsked } = state.compaction;
-  if (before?.epoch !== input.epoch) return state; // (context/late-result-only-costs)
-  const there = new Set(slotsOf([...before.context, ...(before.leftOut ?? [])]));
-  const isSince = (slot: number): boolean => !there.has(slot);
-  const now = slotsOf(state.context);
-  // What stands before the oldest that stayed is the notice of a truncation since.
-  const notices = now.slice(
-    0,
-    Math.max(
-      0,
-      now.findIndex((slot) => !isSince(slot)),
-    ),
-  );
-  const since = now.slice(notices.length).filter(isSince);
-  const leftOut = [...slotsOf(before.leftOut ?? []), ...slotsOf(state.compaction.leftOut ?? []).filter(isSince)];
-  return withCompaction(
-    {
-      ...answer(state, undoAsked, { kind: 'undone', epoch: state.epoch + 1 }),
-      // The counter goes on (conversation/counters-never-back): it is a new epoch, with the context of the one before
-      // (context/undo-restores).
-      epoch: state.epoch + 1,
-      context: withAdded(toRanges([...notices, ...slotsOf(before.context)]), since),
-      contextTokens: before.contextTokens,
-    },
-    ({ cited }) => ({
-      base: before.base,
-      baseTokens: before.baseTokens,
-      ...(cited && { cited: before.cited ?? [] }),
-      ...(state.compaction.leftOut && { leftOut: toRanges(leftOut) }),
-      reported: null,
-      rest: null,
-      undoAsked: [],
-      before: null,
-    }),
-  );
-}
-
-export function failUndo(state: ConversationState, { failure }: Failed<'uncompact'>): ConversationState {
-  const failed = answer(state, state.compaction.undoAsked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
-  return withCompaction(failed, () => ({ undoAsked: [] }));
-}
-
-/** After every event: what somebody has asked for, and what has come since has made idle, is answered all the same. */
+/** After every event: requests that what has come since has made idle are answered all the same. */
 export function answerInVain(state: ConversationState): ConversationState {
+  if (state.requests.pending.length === 0 || isChangingContext(state)) return state;
   const { compaction, settings } = state;
-  const { undoAsked, truncationAsked = [], chosen = [] } = compaction;
-  if (undoAsked.length + truncationAsked.length + chosen.length === 0 || isChangingContext(state)) return state;
   const there = answerGone(state);
-  const undone = compaction.before ? there : answer(there, undoAsked, { kind: 'nothing-to-undo' });
+  const undone = compaction.before ? there : answer(there, 'undo', undoRequests(there), { kind: 'nothing-to-undo' });
   const isFull = settings !== null && usageOf(numbersOf(state), settings).forceCompaction;
-  return isFull ? undone : answer(undone, truncationAsked, { kind: 'nothing-to-truncate' });
+  return isFull ? undone : answer(undone, 'truncate', unspecificRequests(undone, 'truncate'), { kind: 'nothing-to-truncate' });
 }
 
 /** A new session begins with an empty context; nothing of the old one is undone into it, or becomes its memory. */
 export function forgetContext(state: ConversationState): ConversationState {
-  const { asked, undoAsked, truncationAsked = [], chosen = [] } = state.compaction;
-  const waiting = [...asked, ...undoAsked, ...truncationAsked, ...chosen.map(({ requestId }) => requestId)];
-  const ended = answer(state, waiting, { kind: 'failed', message: 'the session ended first' });
-  const { compactions, attempts, outcomes, prefix, learned, truncations } = ended.compaction;
+  const ended = pendingRequests(state, 'compact', 'undo', 'truncate').reduce(
+    (now, { kind, id }) => answer(now, kind, [id], { kind: 'failed', message: 'the session ended first' }),
+    state,
+  );
+  const { compactions, attempts, prefix, learned, truncations } = ended.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
-    ...{ compactions, attempts, outcomes, prefix },
+    ...{ compactions, attempts, prefix },
     ...(learned && { learned }),
     ...(truncations !== undefined && { truncations }),
   };

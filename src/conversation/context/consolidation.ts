@@ -10,15 +10,14 @@
  *   the covered turns, whether they have left the context or not. (test: test/conversation/context/trimming.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
-import { isHeld, queuedId } from '../stepping/control.js';
+import { isHeld, type ConversationState } from '../state.js';
+import { queuedId, isStoreUpToDate } from '../state/queue-state.js';
 import { nextMove } from './compaction.js';
 import { isRunning, type Completed, type Failed, type Started } from '../effect.js';
-import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
-import { isStoreUpToDate } from '../state/queue-state.js';
+import type { AskMemoryInput, EvictInput } from './memory-effects.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
-import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';
 import { openConsolidation, type AwaitedConsolidation, type ConsolidationState, type WindowTurn } from '../state/consolidation-state.js';
@@ -34,7 +33,7 @@ export function noteTurn(state: ConversationState, turn: Turn): ConversationStat
   const inContext = slotsOf(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
-  // Of another type they stay until a reducer removes them (inbox/chunk-is-entry).
+  // Of another type they stay until a reducer removes them (context/chunk-is-entry).
   const pinned = new Set(state.appEvents?.chunks.flatMap(({ type, slot }) => (type === 'WORKING_FLOW' ? [] : [slot])));
   const slots = inContext.slice(from).filter((slot) => !pinned.has(slot));
   const messages = turn.messageIds.length + (turn.answerSlot === null ? 0 : 1);

@@ -8,8 +8,8 @@
  * @rule context/useless-trim-rests: A trim that would not make the prompt smaller changes nothing, and waits until more is covered. (test:
  *   test/conversation/context/trimming.test.ts)
  */
-import { usageOf } from '../activity-io/call-gate.js';
-import type { Evicted, TrimInput } from '../activity-io/memory-effects.js';
+import { usageOf } from './call-gate.js';
+import type { Evicted, TrimInput } from './memory-effects.js';
 import { compactsAt, numbersOf } from './compaction.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';

@@ -9,11 +9,12 @@
  *   would again be nothing to leave out. The next turn tries anew. (test: test/conversation/context/compaction.test.ts)
  */
 import { stayingTokens } from './citing.js';
-import { answer, nextChosen } from './requests.js';
-import type { TruncateInput } from '../activity-io/compaction-effects.js';
+import { nextChosen, unspecificRequests } from './chosen-chunks.js';
+import type { TruncateInput } from './compaction-effects.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
+import { answer, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 
@@ -36,7 +37,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     cited: state.compaction.cited ?? [],
     ...(state.compaction.base !== null && { base: state.compaction.base }),
     excess: chosen ? 0 : stayingTokens(state) - settings.thresholds.hard,
-    ...(chosen && { chosen: { requestId: chosen.requestId, slots: chosen.slots } }),
+    ...(chosen && { chosen: { requestId: chosen.id, slots: chosen.input } }),
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     currentTurn: turn ? inTurn : null,
     notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MAX_SEQ) + 1, session },
@@ -51,10 +52,11 @@ export function truncatesFrom({ turn, settings, compaction }: ConversationState)
 }
 
 /** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
-export function requestTruncation(state: ConversationState, { requestId }: EventOf<'truncation-requested'>): ConversationState {
-  const { compaction, settings } = state;
-  if (!settings || stayingTokens(state) <= settings.thresholds.hard) return answer(state, [requestId], { kind: 'nothing-to-truncate' });
-  return { ...state, compaction: { ...compaction, truncationAsked: [...(compaction.truncationAsked ?? []), requestId] } };
+export function requestTruncation(state: ConversationState, { requestId: id }: EventOf<'truncation-requested'>): ConversationState {
+  const { settings } = state;
+  if (!settings || stayingTokens(state) <= settings.thresholds.hard)
+    return answer(state, 'truncate', [id], { kind: 'nothing-to-truncate' });
+  return request(state, { kind: 'truncate', id });
 }
 
 /** The notice's slot is given out with the start, so that nothing that arrives meanwhile gets the same. */
@@ -79,7 +81,8 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
   const tokensAfter = Math.max(0, contextTokens - result.tokens);
   const done = answer(
     { ...state, contextTokens: tokensAfter },
-    askersOf(state, input),
+    'truncate',
+    requestIds(state, input),
     gone.size + cited.length === 0
       ? { kind: 'nothing-to-truncate' }
       : { kind: 'truncated', tokensBefore: contextTokens, tokensAfter, entries: result.entries },
@@ -99,9 +102,13 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
   });
 }
 
+export function isTruncationRequested(state: ConversationState): boolean {
+  return unspecificRequests(state, 'truncate').length > 0 || nextChosen(state, 'truncate') !== undefined;
+}
+
 /** Who waits for it: the one request that has named what leaves, or all who asked for one. */
-function askersOf({ compaction }: ConversationState, { chosen }: TruncateInput): readonly string[] {
-  return chosen ? [chosen.requestId] : (compaction.truncationAsked ?? []);
+function requestIds(state: ConversationState, { chosen }: TruncateInput): readonly string[] {
+  return chosen ? [chosen.requestId] : unspecificRequests(state, 'truncate');
 }
 
 /** What a program has chosen says nothing of whether the next by itself is worth a try. */
@@ -112,7 +119,7 @@ function restedAfter({ chosen }: TruncateInput, state: ConversationState): Conve
 }
 
 export function failTruncation(state: ConversationState, { input, failure }: Failed<'truncate'>): ConversationState {
-  const failed = answer(state, askersOf(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  const failed = answer(state, 'truncate', requestIds(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
   const { compaction } = failed;
   // A step that waits for it is done.
   return restedAfter(input, { ...failed, compaction: { ...compaction, truncations: (compaction.truncations ?? 0) + 1 } });

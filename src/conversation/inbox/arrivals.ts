@@ -3,21 +3,17 @@
  *
  * A message gets its turn, slot and session on arrival. A steering message gets its turn when it joins a running one or becomes the next.
  * Adjacent resets are one, and a reset of an empty session is answered at once.
- *
- * @rule inbox/id-once: A message id is one message and a reset id one reset: the second arrival changes nothing. (test:
- *   test/conversation/lives/own.test.ts)
  */
 import type { EventOf } from '../event.js';
-import { LIMITS, type Consolidation } from '../protocol/contract.js';
+import type { Consolidation } from '../protocol/contract.js';
 import type { ReadMessage } from '../protocol/message.js';
 import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
+import { answer, isKnown, outcomeFor, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { mediaBytes, pickContent } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
-import { stopTurn } from '../turn/turn.js';
 
-const REMEMBERED_RESETS = 50;
 const REMEMBERED_REJECTIONS = 5;
 
 /** Of a message that was checked. */
@@ -26,7 +22,7 @@ export function messageReceived({ id: _id, ...said }: ReadMessage, messageId: st
 }
 
 export function receiveMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {
-  if (state.seen.some(([id]) => id === event.messageId)) return state;
+  if (isKnown(state, 'message', event.messageId)) return state; // (conversation/answered-once)
   if (state.closing !== 'no') {
     return rejectInput(state, { kind: 'input-rejected', name: 'message', reason: 'the conversation is closing', at: event.at });
   }
@@ -52,40 +48,31 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     ...state,
     counters: { ...state.counters, turn: steering ? state.counters.turn : turn, slot: item.slot, queued: item.number },
     queue: [...state.queue.slice(0, index), item, ...state.queue.slice(index)],
-    seen: remember(state.seen, event.messageId, turn),
   };
-  return event.delivery === 'interrupt' && state.turn ? stopTurn(queued, 'a newer message', event.at) : queued;
+  return steering ? request(queued, { kind: 'message', id: event.messageId }) : answer(queued, 'message', [event.messageId], turn);
 }
 
-export function requestReset(state: ConversationState, event: EventOf<'reset-requested'>): ConversationState {
-  if (isKnownReset(state, event.resetId)) return state;
+export function requestReset(state: ConversationState, { resetId: id, at }: EventOf<'reset-requested'>): ConversationState {
+  if (isKnown(state, 'reset', id)) return state;
   const last = state.queue[state.queue.length - 1];
-  if (last?.kind === 'reset') {
-    const joined: QueueItem = { ...last, resetIds: [...last.resetIds, event.resetId] };
-    return { ...state, queue: [...state.queue.slice(0, -1), joined] };
-  }
-  if (!last && !state.turn && state.context.length === 0) {
-    return answerResets(state, [event.resetId], 'nothing-to-do');
-  }
+  if (last?.kind === 'reset') return request(state, { kind: 'reset', id, input: last.number });
+  if (!last && !state.turn && state.context.length === 0) return answerResets(state, [id], 'nothing-to-do');
   const number = state.counters.queued + 1;
-  return {
+  const queued: ConversationState = {
     ...state,
     counters: { ...state.counters, queued: number },
-    queue: [...state.queue, { kind: 'reset', number, resetIds: [event.resetId], at: event.at }],
+    queue: [...state.queue, { kind: 'reset', number, at }],
   };
+  return request(queued, { kind: 'reset', id, input: number });
 }
 
-export function answerResets(state: ConversationState, resetIds: readonly string[], consolidation: Consolidation): ConversationState {
-  const result = { reply: 'Session cleared.', session: state.session, consolidation } as const;
-  const answered = resetIds.map((resetId) => ({ resetId, result }));
-  return { ...state, resets: [...state.resets, ...answered].slice(-Math.max(REMEMBERED_RESETS, answered.length)) };
+/** Who waits for the reset that has this number in the queue. */
+export function resetIds(state: ConversationState, number: number): readonly string[] {
+  return pendingRequests(state, 'reset').flatMap(({ id, input }) => (input === number ? [id] : []));
 }
 
-/** A person's stop. When the turn has not begun yet, it ends as it begins. */
-export function requestInterrupt(state: ConversationState, event: EventOf<'interrupt-requested'>): ConversationState {
-  if (state.turn) return stopTurn(state, event.reason, event.at);
-  const [head, ...rest] = state.queue;
-  return head?.kind === 'message' ? { ...state, queue: [{ ...head, stopped: true }, ...rest] } : state;
+export function answerResets(state: ConversationState, ids: readonly string[], consolidation: Consolidation): ConversationState {
+  return answer(state, 'reset', ids, { reply: 'Session cleared.', session: state.session, consolidation });
 }
 
 export function rejectInput(state: ConversationState, event: EventOf<'input-rejected'>): ConversationState {
@@ -98,22 +85,14 @@ export function rejectInput(state: ConversationState, event: EventOf<'input-reje
 
 /** The turn that a message became or joined; undefined while that is open, or when the message is not remembered. */
 export function turnOfMessage(state: ConversationState, messageId: string): string | undefined {
-  const turn = state.seen.find(([id]) => id === messageId)?.[1] ?? openTurnOf(state, messageId);
+  const turn = outcomeFor(state, 'message', messageId) ?? openTurnOf(state, messageId);
   return turn ? turnId(turn) : undefined;
 }
 
-/** More than `seen` remembers may arrive while a message waits. */
+/** More than are remembered may arrive while a message waits (conversation/answers-bounded). */
 function openTurnOf({ turn, queue }: ConversationState, messageId: string): number | undefined {
   if (turn?.messageIds.includes(messageId)) return turn.number;
   return queue.find((item): item is QueuedMessage => item.kind === 'message' && item.messageId === messageId)?.turn;
-}
-
-export function remember(seen: ConversationState['seen'], messageId: string, turn: number): ConversationState['seen'] {
-  return [...seen.filter(([id]) => id !== messageId), [messageId, turn] as const].slice(-LIMITS.rememberedIds);
-}
-
-function isKnownReset({ resets, queue }: ConversationState, id: string): boolean {
-  return resets.some(({ resetId }) => resetId === id) || queue.some((item) => item.kind === 'reset' && item.resetIds.includes(id));
 }
 
 function isInterrupting(item: QueueItem): boolean {

@@ -1,13 +1,11 @@
 /** The queue changed by hand (seed 004): one event dropped, moved, or all of them cleared. Each is an event of its own in history. */
 import { type QueueEdit, LIMITS } from '../protocol/contract.js';
-import { queuedId } from '../stepping/control.js';
+import { queuedId, type QueueItem, type QueuedMessage } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
-import type { QueueItem, QueuedMessage } from '../state/queue-state.js';
+import { answer, isKnown, isPending, assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
-import { remember } from './arrivals.js';
+import { resetIds } from './arrivals.js';
 import { NO_USAGE } from '../../records/message.js';
-
-const MAX_RESETS = 50;
 
 export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue-edited'>): ConversationState {
   if (editRefusal(state, edit) !== undefined) return state;
@@ -59,9 +57,9 @@ function drop(state: ConversationState, item: QueueItem | undefined, at: number)
   if (!item || editRefusal(state, { op: 'drop', id: queuedId(item) }) !== undefined) return state;
   if (item.kind === 'message') return withdraw(state, { kind: 'withdraw-requested', messageId: item.messageId, at });
   const without = { ...state, queue: state.queue.filter((other) => other !== item) };
+  if (item.kind === 'app' && isPending(without, 'dispatch', item.id)) return answer(without, 'dispatch', [item.id], { kind: 'not-known' });
   if (item.kind !== 'reset') return without;
-  const dropped = item.resetIds.map((resetId) => ({ resetId, result: null }));
-  return { ...without, queue: inSession(state, without.queue), resets: [...state.resets, ...dropped].slice(-MAX_RESETS) };
+  return answer({ ...without, queue: inSession(state, without.queue) }, 'reset', resetIds(state, item.number), 'withdrawn');
 }
 
 /** A message belongs to the session that it stands in; what is recorded already is there with its own. */
@@ -93,13 +91,13 @@ export function withdraw(state: ConversationState, { messageId }: EventOf<'withd
   if (!item) return state;
   const number = item.turn === 0 ? state.counters.turn + 1 : item.turn;
   const ended = { number, stopReason: 'withdrawn', usage: NO_USAGE, toolCalls: 0, answerSlot: null } as const;
-  return {
+  const withdrawn: ConversationState = {
     ...state,
     counters: { ...state.counters, turn: Math.max(state.counters.turn, number) },
     queue: state.queue.filter((other) => other !== item),
-    seen: remember(state.seen, messageId, number),
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),
   };
+  return assignTurn(withdrawn, messageId, number);
 }
 
 /** Why it cannot be taken back; undefined when it can. */
@@ -107,7 +105,7 @@ export function withdrawalRefusal(state: ConversationState, messageId: string): 
   if (withdrawable(state, messageId)) return undefined;
   if (state.queue.some((item) => item.kind === 'spilled'))
     return `message "${messageId}" is not among those at hand: it was taken already, is far back in a long queue, or never came`;
-  return state.seen.some(([id]) => id === messageId)
+  return isKnown(state, 'message', messageId)
     ? `message "${messageId}" was taken already: interrupt the turn instead`
     : `no message "${messageId}" waits here`;
 }

@@ -5,7 +5,7 @@
  * Spilling and reading back keep the order, and lose and double nothing. Only recorded messages spill; steering ones stay in the state,
  * since a running turn may want them.
  */
-import type { QueuedAgain } from '../activity-io/effects.js';
+import type { QueuedAgain } from '../outbox/writes.js';
 import { countSlots, slotsOf, withSlot } from '../../records/slots.js';
 import type { QueuedMessage, QueueItem, SpilledMessages } from '../state/queue-state.js';
 import { turnNumber } from '../../records/identity.js';

@@ -7,7 +7,7 @@
  *   test/conversation/lineage/lineage.test.ts)
  */
 import type { Origin } from '../protocol/lineage.js';
-import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects.js';
+import type { OpenOriginInput, Resumption } from './lineage-effects.js';
 import type { ConversationEvent } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
@@ -87,12 +87,10 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
  * of its size stays true.
  */
 export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens }: Resumption): ConversationState {
-  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked, chosen, learned } = state.compaction;
+  const { attempts, prefix, learned } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
-    ...{ attempts, outcomes, prefix, asked, undoAsked },
-    ...(truncationAsked && { truncationAsked }),
-    ...(chosen && { chosen }),
+    ...{ attempts, prefix },
     ...(learned && { learned }),
     base: base?.ref ?? null,
     baseTokens: estimateTokens(base?.text.length ?? 0),

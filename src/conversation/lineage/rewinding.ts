@@ -8,44 +8,40 @@
  * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
  *   test/conversation/lineage/lineage.test.ts)
  */
-import type { RewindInput } from '../activity-io/lineage-effects.js';
+import type { RewindInput } from './lineage-effects.js';
 import { compactsAt, nextMove } from '../context/compaction.js';
 import type { EventOf } from '../event.js';
 import { withdraw } from '../inbox/queue-editing.js';
 import type { Completed, Failed } from '../effect.js';
-import type { RewindOutcome, RewindState, ConversationState } from '../state.js';
+import { answer, pendingRequests, request } from '../requests.js';
+import type { ConversationState } from '../state.js';
 import { isWithin, resumeWith } from './lineage.js';
 import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 
-const REMEMBERED = 16;
-const NONE: RewindState = { branches: 0, asked: [], outcomes: [] };
-
 export function requestRewind(state: ConversationState, event: EventOf<'rewind-requested'>): ConversationState {
-  const { requestId, to, before, messageId } = event;
-  const { asked, outcomes } = state.rewinds ?? NONE;
-  if ([...asked, ...outcomes].some((one) => one.requestId === requestId)) return state;
-  const request = { requestId, to, ...(before && { before }), ...(messageId !== undefined && { messageId }) };
-  return withRewinds(state, () => ({ asked: [...asked, request] }));
+  const { requestId: id, to, before, messageId } = event;
+  return request(state, { kind: 'rewind', id, input: { to, ...(before && { before }), ...(messageId !== undefined && { messageId }) } });
 }
 
-/** From the asking on no turn begins. */
-export function isRewinding({ rewinds }: ConversationState): boolean {
-  return rewinds !== undefined && rewinds.asked.length > 0;
+/** From the request on no turn begins. */
+export function isRewinding(state: ConversationState): boolean {
+  return pendingRequests(state, 'rewind').length > 0;
 }
 
 /** The next one; undefined while there is none, or a turn is being stopped, or a session ended: these come first. */
 export function rewindInput(state: ConversationState): RewindInput | undefined {
-  const { rewinds, consolidation, compaction } = state;
-  const next = rewinds?.asked[0];
-  if (!rewinds || !next || state.turn || consolidation.ending) return undefined;
+  const { consolidation, compaction } = state;
+  const [next] = pendingRequests(state, 'rewind');
+  if (!next || state.turn || consolidation.ending) return undefined;
+  const { to, before } = next.input;
   return {
     identity: state.identity,
-    requestId: next.requestId,
+    requestId: next.id,
     move: state.counters.move + 1,
-    branch: rewinds.branches + 1,
-    to: next.to,
-    ...(next.before && { before: next.before }),
+    branch: (state.branches ?? 0) + 1,
+    to,
+    ...(before && { before }),
     slot: state.counters.slot,
     waiting: waitingSlots(state),
     session: state.session,
@@ -59,7 +55,7 @@ export function startRewind(state: ConversationState): ConversationState {
   return nextMove(state);
 }
 
-export function acceptRewound(state: ConversationState, { input: { requestId }, output: result }: Completed<'rewind'>): ConversationState {
+export function acceptRewound(state: ConversationState, { input, output: result }: Completed<'rewind'>): ConversationState {
   const epoch = state.epoch + 1;
   const session = Math.max(state.session, result.session);
   const inContext = new Set(slotsOf(result.context));
@@ -69,49 +65,27 @@ export function acceptRewound(state: ConversationState, { input: { requestId }, 
   // A summary that also has turns that were cut stands for none of them.
   const stillCovered = covered.filter((one) => one.turns.every(({ slots }) => isWithin(slots, inContext)));
   const rewound = { ...resumeWith(state, result), epoch, session };
-  return answer({ ...rewound, consolidation: { ...rewound.consolidation, turns: left, covered: stillCovered } }, requestId, {
+  const branch = result.cut?.branch ?? null;
+  const known: ConversationState = {
+    ...rewound,
+    consolidation: { ...rewound.consolidation, turns: left, covered: stillCovered },
+    ...(branch !== null && { branches: Math.max(state.branches ?? 0, branch) }),
+  };
+  return answer(known, 'rewind', [input.requestId], {
     kind: 'rewound',
-    result: {
-      to: result.cut ? turnId(result.cut.to) : toOf(state, requestId),
-      cut: result.turns,
-      branch: result.cut?.branch ?? null,
-      session,
-      epoch,
-    },
+    result: { to: turnId(result.cut?.to ?? turnNumber(input.to)), cut: result.turns, branch, session, epoch },
   });
 }
 
+/** (lineage/failed-rewind-changes-nothing) */
 export function failRewind(state: ConversationState, { input: { requestId }, failure }: Failed<'rewind'>): ConversationState {
-  const said = state.rewinds?.asked.find((one) => one.requestId === requestId)?.messageId;
-  const unsaid = said === undefined ? state : withdraw(state, { kind: 'withdraw-requested', messageId: said, at: state.now });
-  // (lineage/failed-rewind-changes-nothing)
-  return answer(unsaid, requestId, { kind: 'failed', type: failure.type, message: failure.message });
-}
-
-export function rewindOutcome({ rewinds }: ConversationState, requestId: string): RewindOutcome | undefined {
-  return rewinds?.outcomes.find((one) => one.requestId === requestId)?.outcome;
-}
-
-function answer(state: ConversationState, requestId: string, outcome: RewindOutcome): ConversationState {
-  return withRewinds(state, ({ asked, outcomes, branches }) => ({
-    asked: asked.filter((one) => one.requestId !== requestId),
-    branches: outcome.kind === 'rewound' && outcome.result.branch !== null ? Math.max(branches, outcome.result.branch) : branches,
-    outcomes: [...outcomes, { requestId, outcome }].slice(-REMEMBERED),
-  }));
-}
-
-function toOf({ rewinds }: ConversationState, requestId: string): string {
-  const to = rewinds?.asked.find((one) => one.requestId === requestId)?.to ?? '';
-  return turnId(turnNumber(to));
+  const messageId = pendingRequests(state, 'rewind').find(({ id }) => id === requestId)?.input.messageId;
+  const without = messageId === undefined ? state : withdraw(state, { kind: 'withdraw-requested', messageId, at: state.now });
+  return answer(without, 'rewind', [requestId], { kind: 'failed', type: failure.type, message: failure.message });
 }
 
 /** (lineage/rewind-between-turns) */
 function waitingSlots({ queue }: ConversationState): readonly SlotRange[] {
   const slots = queue.flatMap((item) => (item.kind === 'message' ? [item.slot] : item.kind === 'spilled' ? slotsOf(item.slots) : []));
   return slots.sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, []);
-}
-
-function withRewinds(state: ConversationState, change: (rewinds: RewindState) => Partial<RewindState>): ConversationState {
-  const rewinds = state.rewinds ?? NONE;
-  return { ...state, rewinds: { ...rewinds, ...change(rewinds) } };
 }

@@ -1,5 +1,5 @@
 /** What a consolidation has come to: for the conversation that asked, and for the memory. */
-import type { Consolidated, RememberInput } from '../activity-io/memory-effects.js';
+import type { Consolidated, RememberInput } from '../context/memory-effects.js';
 import type { Consolidation } from '../protocol/contract.js';
 import type { Usage } from '../../records/message.js';
 

@@ -7,12 +7,12 @@
  *   behind it go on. (test: test/conversation/memory-workflow/memory-queue.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
-import type { Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
-import type { StepFailure } from '../activity-io/effects.js';
+import type { Remembered, RememberInput, WrittenMemory } from '../context/memory-effects.js';
+import type { StepFailure } from '../outbox/writes.js';
+import type { Retry } from '../state/turn-state.js';
 import type { AskedConsolidation, DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
-import type { Retry } from '../state/turn-state.js';
 import { asCode, beginningOf, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
 

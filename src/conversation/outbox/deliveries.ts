@@ -11,7 +11,7 @@
  * @rule outbox/no-turn-of-sub-agent: A sub-agent's waits are events, its turns are not: its parent reports the turn. (test:
  *   test/conversation/outbox/deliveries.test.ts)
  */
-import type { DeliverInput, DueEvent } from '../activity-io/webhook-effects.js';
+import type { DeliverInput, DueEvent } from './webhook-effects.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { turnId } from '../../records/identity.js';
 import type { WebhookEventType } from '../../records/webhooks.js';

@@ -11,15 +11,16 @@
  * @rule outbox/large-message-in-parts: A message that is too large for one activity input is stored in parts, each by its own step. (test:
  *   test/conversation/outbox/pending-writes.test.ts)
  */
-import { rejectInput, remember } from '../inbox/arrivals.js';
-import { payOnce } from '../turn/budget.js';
-import type { MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
+import { rejectInput } from '../inbox/arrivals.js';
+import { payOnce } from '../state/budget.js';
+import type { MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from './writes.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { pickContent } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
+import { assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { steeringBecomesNext } from '../inbox/steering.js';
 import { utf8Length } from '../../records/text.js';
@@ -147,10 +148,9 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
   if (!item) return state;
   const { messageId } = item;
   const dropped: ConversationState = {
-    ...state,
+    ...assignTurn(state, messageId, turnNumber(turn)),
     queue: state.queue.filter((other) => other !== item),
     outbox: { ...state.outbox, messages: state.outbox.messages.filter((other) => other !== item) },
-    seen: remember(state.seen, messageId, turnNumber(turn)),
     context: toRanges(slotsOf(state.context).filter((other) => other !== slot)),
   };
   const running = dropped.turn;

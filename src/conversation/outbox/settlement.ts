@@ -6,37 +6,14 @@
  *   ran. (test: test/conversation/turn/turns.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
-import type { Settlement, StepFailure } from '../activity-io/effects.js';
+import type { Settlement } from './writes.js';
+import type { ToolCall, Turn } from '../state/turn-state.js';
 import type { Entry, ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
-import { isRunningTool, wasTried } from '../turn/turn-access.js';
 import { turnId } from '../../records/identity.js';
 import { withSlot } from '../../records/slots.js';
-import type { ToolCall, Turn } from '../state/turn-state.js';
 
 const MAX_FEED = 64;
-
-/** What the model reads of a call without a result of its own. */
-export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
-  const hasRun = failure !== null || mayHaveRun(state, turn, call);
-  const [outcome, text]: [ToolOutcome, string] =
-    call.status === 'delegated'
-      ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
-      : call.asked?.kind === 'client-tool' && call.status === 'asking'
-        ? ['unknown', 'Interrupted before the client had answered: whether it ran this is unknown.']
-        : !hasRun
-          ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
-          : failure && call.plan.repeatable
-            ? ['error', `The tool did not finish: ${failure.message}`]
-            : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
-  return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
-}
-
-/** It runs, or an attempt at the step that it rides on may have run it. */
-export function mayHaveRun(state: ConversationState, { phase }: Turn, { id }: ToolCall): boolean {
-  const hasRidden = wasTried(state) && phase.kind === 'model' && phase.riding.some((call) => call.id === id);
-  return isRunningTool(state, id) || hasRidden;
-}
 
 export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outcome: ToolOutcome, text: string): Entry {
   const { id: callId, name, slot, seq } = call;

@@ -1,7 +1,7 @@
 /** How turns ended that have no whole answer, as they go to the store: their announcements carry it. */
 import { beginningOf } from '../../records/text.js';
 import { MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-end.js';
-import type { Writes } from '../activity-io/effects.js';
+import type { Writes } from './writes.js';
 
 export function turnEndsIn(feed: Writes['feed']): TurnEnd[] {
   return feed.flatMap(({ event }): TurnEnd[] => {

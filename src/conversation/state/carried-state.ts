@@ -29,7 +29,10 @@ const outline = part({
   inFlight: list(json, 0),
   now: time,
   counters: numbers,
-  seen: list(v.tuple([text, number])),
+  requests: part({
+    pending: list(part({ kind: text, id: text, input: v.optional(v.union([number, slots, part({ to: text })], 'must be a number, ranges of slots or a turn')) })),
+    answered: list(part({ kind: text, id: text })),
+  }),
   queue: list(
     part({
       kind: text,
@@ -37,7 +40,6 @@ const outline = part({
       messageId: v.optional(text),
       turn: v.optional(number),
       text: v.optional(text),
-      resetIds: v.optional(list(text)),
       slots: v.optional(slots),
     }),
   ),
@@ -54,7 +56,6 @@ const outline = part({
     baseTokens: number,
     leftOut: v.optional(slots),
     cited: v.optional(slots),
-    chosen: v.optional(withSlots),
     before: v.nullable(part({ context: slots, cited: v.optional(slots), leftOut: v.optional(slots), archived: slots })),
   }),
   consolidation: part({

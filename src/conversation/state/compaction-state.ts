@@ -1,15 +1,8 @@
 /** Compaction, as state. */
 import type { Task } from '../../records/episodes.js';
-import type { CompactionOutcome, TurnError } from '../protocol/contract.js';
+import type { TurnError } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { LearnedBudget } from '../activity-io/settings.js';
-
-/** Chunks that a program has named, to be left out of the prompt or to become memory (requests.ts). */
-export interface ChosenChunks {
-  readonly requestId: string;
-  readonly what: 'truncate' | 'compact';
-  readonly slots: readonly SlotRange[];
-}
+import type { LearnedBudget } from './settings.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
 export interface CompactionState {
@@ -28,19 +21,12 @@ export interface CompactionState {
   readonly truncationRest?: { readonly turn: number; readonly tokens: number };
   /** Of this life (truncation.ts). */
   readonly truncations?: number;
-  /** Requests of people that wait for an answer. */
-  readonly truncationAsked?: readonly string[];
-  /** In their order. Absent: none waits. */
-  readonly chosen?: readonly ChosenChunks[];
   /** Left out of the prompt, for the next compaction to take up. */
   readonly leftOut?: readonly SlotRange[];
   /** The epoch in which the model has read that its context fills. */
   readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
   readonly attempts: number;
-  /** Requests of people that wait for an answer. */
-  readonly asked: readonly string[];
-  readonly undoAsked: readonly string[];
   /** The model has said that it was given too much: what the turn ends with when nothing helps. */
   readonly forced: TurnError | null;
   /** After one that was done, failed or found nothing: tokens that the context must keep before the next is tried; `turn`: in this one. */
@@ -62,7 +48,6 @@ export interface CompactionState {
     readonly episode: string;
     readonly archived: readonly SlotRange[];
   } | null;
-  readonly outcomes: readonly { readonly requestId: string; readonly outcome: CompactionOutcome }[];
   /** Hash of the bytes that each prompt begins with: a cache is lost when it changes. */
   readonly prefix: {
     readonly hash: string | null;
@@ -81,10 +66,7 @@ export const NO_COMPACTION: CompactionState = {
   reported: null,
   compactions: 0,
   attempts: 0,
-  asked: [],
-  undoAsked: [],
   forced: null,
   before: null,
-  outcomes: [],
   prefix: { hash: null, epoch: 0, changes: 0, cause: null },
 };

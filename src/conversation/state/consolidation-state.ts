@@ -1,6 +1,6 @@
 /** What long-term memory does not have yet, as state. */
 import type { Consolidation } from '../protocol/contract.js';
-import type { AskMemoryInput } from '../activity-io/memory-effects.js';
+import type { AskMemoryInput } from '../context/memory-effects.js';
 import type { SlotRange } from '../../records/slots.js';
 
 /** Which messages long-term memory does not have yet, and what is being done about it (consolidation.ts). */

@@ -3,7 +3,7 @@ import type { Turn } from './turn-state.js';
 import type { Delivery } from '../protocol/contract.js';
 import type { JsonValue, MessageContent } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { Writes } from '../activity-io/effects.js';
+import type { Writes } from '../outbox/writes.js';
 
 export type QueueItem =
   | ({
@@ -40,10 +40,9 @@ export type QueueItem =
       /** UTF-8 bytes of the payload. */
       readonly bytes: number;
       readonly at: number;
-      /** Somebody waits for what becomes of it. */
-      readonly isAwaited?: true;
     }
-  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
+  /** For all requests of kind `reset` that have its number. */
+  | { readonly kind: 'reset'; readonly number: number; readonly at: number }
   | SpilledMessages;
 
 /** Recorded messages that lie in the store alone; `turns` are the lowest and the highest of their numbers. */
@@ -72,7 +71,7 @@ export function isStoreUpToDate({ outbox }: { readonly outbox: Outbox }): boolea
 
 export type QueuedAppEvent = Extract<QueueItem, { kind: 'app' }>;
 
-/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (inbox/events-between-effects). */
+/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (context/events-between-effects). */
 export function nextAppEvent({
   turn,
   queue,
@@ -84,4 +83,9 @@ export function nextAppEvent({
   if (turn.stopping) return undefined;
   const first = queue.find(({ kind }) => kind === 'app' || kind === 'reset');
   return first?.kind === 'app' ? first : undefined;
+}
+
+/** As outside names an item of the queue. */
+export function queuedId({ number }: QueueItem): string {
+  return `qevt_${String(number).padStart(6, '0')}`;
 }

@@ -1,5 +1,5 @@
 /** When to try again what failed for a passing reason. */
-import type { StepFailure } from '../activity-io/effects.js';
+import type { StepFailure } from '../outbox/writes.js';
 import type { Retry } from './turn-state.js';
 import type { ConversationState } from '../state.js';
 

@@ -1,8 +1,9 @@
 /** A turn that runs, what is left of one that has ended, as state. */
 import type { Fallback, StopReason, TurnError, WaitKind } from '../protocol/contract.js';
-import type { DeferReason, StepFailure } from '../activity-io/effects.js';
+import type { StepFailure } from '../outbox/writes.js';
+import type { DeferReason } from '../turn/model-step-effects.js';
 import type { Usage } from '../../records/message.js';
-import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
+import type { ApprovedWith, ToolPlan } from '../turn/tool-effects.js';
 import type { Approval } from '../protocol/human-input.js';
 import type { ChildControl } from '../protocol/stepping.js';
 

@@ -2,7 +2,7 @@
  * Stepping (seed 004): in that mode each thing that the conversation does by itself is done when somebody asks for it, one at a time.
  *
  * A step does what auto would do next: the same `nextStep`, held back where a step begins. While a turn runs the conversation takes no
- * further message, but events of the application (inbox/events-between-effects); then comes truncation, then compaction, then the model or
+ * further message, but events of the application (context/events-between-effects); then comes truncation, then compaction, then the model or
  * a tool (design section 4). Between turns events come first, then truncation, then compaction.
  *
  * @rule stepping/one-step-at-a-time: A conversation does one step at a time: `lock` is set from the request until the one thing is done,
@@ -12,17 +12,19 @@
  */
 import type { ControlMode, StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
 import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';
-import { usageOf } from '../activity-io/call-gate.js';
-import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
+import { usageOf } from '../context/call-gate.js';
+import { compactionCause, numbersOf, truncationDue } from '../context/compaction.js';
+import { isChangingContext, isRunning } from '../effect.js';
 import type { ConversationEvent, EventOf } from '../event.js';
-import { isRunning } from '../effect.js';
+import { answer, isKnown, request } from '../requests.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
-import { modelOf } from '../turn/chosen-model.js';
-import { isRunningTool, openToolCalls } from '../turn/turn-access.js';
+import { modelOf } from '../state/chosen-model.js';
+import { isRunningTool, openToolCalls } from '../state/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
-import { nextAppEvent, type QueueItem } from '../state/queue-state.js';
+import { nextAppEvent, queuedId, type QueueItem } from '../state/queue-state.js';
+import { chunkId } from '../context/reducers.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { delegatedCalls, hasBegun, holdingChild, isOverDone, pausedChild } from './sub-agents.js';
@@ -35,15 +37,7 @@ export interface Planned {
 
 /** In place of the id of a call. */
 const BETWEEN_TURNS = 'between-turns';
-const REMEMBERED_RESULTS = 16;
 const MAX_CHUNKS = 200;
-
-/** Whether this has to wait until somebody asks for it. */
-export function isHeld({ control }: ConversationState, did: Planned['did'], target?: string): boolean {
-  if (control?.mode !== 'stepping') return false;
-  const { lock } = control;
-  return lock?.did !== did || (target !== undefined && lock.target !== target);
-}
 
 /** What the agent or the worker says, where neither the start nor a person has. */
 export function takeMode({ isModeOpen, ...state }: ConversationState, mode: ControlMode = 'auto'): ConversationState {
@@ -70,8 +64,7 @@ export function setBreakpoints(state: ConversationState, { breakpoints }: EventO
 /** Somebody asks for the next thing. With nothing to do the answer is there at once. */
 export function startStep(state: ConversationState, { id, scope }: EventOf<'step-requested'>): ConversationState {
   const { pausedIn: _, ...control } = state.control ?? AUTO;
-  const isKnown = control.lock?.id === id || control.results.some(({ stepId }) => stepId === id);
-  if (isKnown || stepRefusal(state, id) !== undefined) return state;
+  if (control.lock?.id === id || isKnown(state, 'step', id) || stepRefusal(state, id) !== undefined) return state;
   const own = (scope === 'into' ? plannedInChild(state) : undefined) ?? planned(state);
   if (!own) {
     const words = nothingInWords(state);
@@ -83,7 +76,9 @@ export function startStep(state: ConversationState, { id, scope }: EventOf<'step
   const changes = (control.changes ?? 0) + (isOver ? 1 : 0);
   const lock: StepLock = { id, ...next, before, ...(isOver && { over: true }) };
   const locked = { ...state, control: { ...control, ...(changes > 0 && { changes }), pausedBy: null, lock } };
-  return next.target === BETWEEN_TURNS ? askFor(locked, next.did, `step ${id}`) : locked;
+  // Between turns the context is changed only on request, and a step is one.
+  const isRequest = next.target === BETWEEN_TURNS;
+  return isRequest ? request(locked, { kind: next.did === 'truncation' ? 'truncate' : 'compact', id: `step ${id}` }) : locked;
 }
 
 function isDelegating({ turn }: ConversationState, { did, target }: Planned): boolean {
@@ -91,17 +86,10 @@ function isDelegating({ turn }: ConversationState, { did, target }: Planned): bo
   return turn.phase.calls.some(({ id, plan }) => id === target && plan.workflowAction?.kind === 'delegate');
 }
 
-/** Between turns the context is changed only on request, and a step is one. */
-function askFor(state: ConversationState, did: Planned['did'], requestId: string): ConversationState {
-  const { compaction } = state;
-  const { asked, truncationAsked = [] } = compaction;
-  const request = did === 'truncation' ? { truncationAsked: [...truncationAsked, requestId] } : { asked: [...asked, requestId] };
-  return { ...state, compaction: { ...compaction, ...request } };
-}
-
 /** Why a step cannot be asked for now; undefined when it can, or when its answer is known. */
-export function stepRefusal({ control }: ConversationState, id: string): string | undefined {
-  if (control?.results.some(({ stepId }) => stepId === id)) return undefined;
+export function stepRefusal(state: ConversationState, id: string): string | undefined {
+  const { control } = state;
+  if (isKnown(state, 'step', id)) return undefined;
   if (control?.mode !== 'stepping') return 'the conversation runs by itself (mode auto): set its mode to stepping first';
   return control.lock && control.lock.id !== id ? `step ${control.lock.id} is running: ${control.lock.words}` : undefined;
 }
@@ -201,10 +189,6 @@ function plannedUpkeep(state: ConversationState): Planned | undefined {
   return forceCompaction && tokens >= (compaction.rest?.tokens ?? 0)
     ? { did: 'compaction', target: BETWEEN_TURNS, words: 'make memory of the older turns (hard)' }
     : undefined;
-}
-
-export function queuedId({ number }: QueueItem): string {
-  return `qevt_${String(number).padStart(6, '0')}`;
 }
 
 function isDone(state: ConversationState, lock: StepLock): boolean {
@@ -316,11 +300,6 @@ function endingInWords(state: ConversationState, lock: StepLock): string {
   return did === 'model-call' && phase?.kind === 'tools' ? `; it asks for ${phase.calls.map(({ name }) => name).join(', ')}` : '';
 }
 
-/** Of the working flow: one entry of the conversation. */
-export function chunkId(slot: number): string {
-  return `chunk_${slot}`;
-}
-
 function emptyResult(state: ConversationState, stepId: string): StepResult {
   const next = planned(state);
   return {
@@ -339,12 +318,12 @@ function emptyResult(state: ConversationState, stepId: string): StepResult {
 
 function withResult(state: ConversationState, result: StepResult): ConversationState {
   const control = state.control ?? AUTO;
-  const results = [...control.results, result].slice(-REMEMBERED_RESULTS);
-  if (control.order?.step !== result.stepId) return { ...state, control: { ...control, results } };
+  const answered = answer({ ...state, control }, 'step', [result.stepId], result);
+  if (control.order?.step !== result.stepId) return answered;
   const { step: _, ...order } = control.order;
   const { stepId, did, words } = result;
   const ordered = { stepId, ...(result.child ?? { conversation: state.conversation, did, words }) };
-  return { ...state, control: { ...control, results, order, ordered } };
+  return { ...answered, control: { ...control, order, ordered } };
 }
 
 function nothingInWords({ turn }: ConversationState): string {

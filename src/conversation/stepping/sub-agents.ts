@@ -17,7 +17,7 @@ import type { EventOf } from '../event.js';
 import { running } from '../effect.js';
 import type { ConversationState } from '../state.js';
 import type { SentOrder, ToolCall } from '../state/turn-state.js';
-import { withToolCalls } from '../turn/turn-access.js';
+import { withToolCalls } from '../state/turn-access.js';
 
 type Delegated = ToolCall & { readonly child: NonNullable<ToolCall['child']> };
 

@@ -10,7 +10,7 @@
  */
 import { chosenOption } from './chosen-option.js';
 import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
-import { delegationLimits } from './budget.js';
+import { delegationLimits } from '../state/budget.js';
 import { resultText } from '../protocol/client-tools.js';
 import type { WaitKind } from '../protocol/contract.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
@@ -18,11 +18,12 @@ import type { EventOf } from '../event.js';
 import { NO_USAGE, type Body, type ToolOutcome } from '../../records/message.js';
 import { noteWait } from '../outbox/deliveries.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
+import { request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
-import { withTurn, withToolCalls } from './turn-access.js';
+import { withTurn, withToolCalls } from '../state/turn-access.js';
 import { isoTime } from '../../records/time.js';
 
 const MAX_REPEATS = 3;
@@ -267,8 +268,10 @@ function begin(state: ConversationState, call: ToolCall, together: readonly stri
   if (workflowAction?.kind === 'ask-person') return ask(state, call, 'question', workflowAction.expiresMs);
   if (workflowAction?.kind === 'ask-client') return ask(state, call, 'client-tool', workflowAction.expiresMs, together);
   if (workflowAction?.kind === 'compact') {
-    const asked = { ...state, compaction: { ...state.compaction, asked: [...state.compaction.asked, call.id] } };
-    return reply(asked, call, { outcome: 'ok', text: 'The older turns become memory before your next step; what was said last stays.' });
+    return reply(request(state, { kind: 'compact', id: call.id }), call, {
+      outcome: 'ok',
+      text: 'The older turns become memory before your next step; what was said last stays.',
+    });
   }
   if (workflowAction?.kind === 'wait-until') return sleep(state, call, workflowAction.until);
   if (workflowAction?.kind === 'wait-for') return sleep(state, call, state.now + workflowAction.ms);

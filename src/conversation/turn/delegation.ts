@@ -10,18 +10,17 @@
  * @rule turn/stop-reaches-sub-agents: A stop of this conversation stops its sub-agents; a person sees their waits here. (test:
  *   test/workflows/sub-agents.test.ts)
  */
-import { acceptChildUsage, budgetsForChildren, delegationLimits } from './budget.js';
-import { isHeld } from '../stepping/control.js';
+import { acceptChildUsage, budgetsForChildren, delegationLimits } from '../state/budget.js';
+import { isHeld, type ConversationState } from '../state.js';
 import { sentStanding, standingOf } from '../stepping/orders.js';
 import { keyOf, orderFor } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
-import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.js';
-import type { ConversationState } from '../state.js';
+import type { AppContextRef, WorkflowAction } from './tool-effects.js';
 import { turnId, type SharedMemory } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
-import { spend, withToolCalls } from './turn-access.js';
+import { spend, withToolCalls } from '../state/turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
 import { scopeParts } from '../../records/scope.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';

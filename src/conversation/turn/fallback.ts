@@ -14,17 +14,17 @@
  *   test/conversation/turn/fallback.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
-import type { StepFailure } from '../activity-io/effects.js';
+import type { StepFailure } from '../outbox/writes.js';
+import type { ModelCall, Turn } from '../state/turn-state.js';
 import { announce, settle } from '../outbox/settlement.js';
 import { isModelAway } from '../../records/failure-kinds.js';
 import { turnId } from '../../records/identity.js';
 import { beginningOf } from '../../records/text.js';
 import type { ConversationState } from '../state.js';
 import { retryAfter, withRetry } from '../state/retry.js';
-import type { ModelCall, Turn } from '../state/turn-state.js';
-import { abandon } from './budget.js';
+import { abandon } from '../state/budget.js';
 import { endWithOpenCalls, nextModelCall } from './turn.js';
-import { currentModelCall, openToolCalls, withTurn } from './turn-access.js';
+import { currentModelCall, openToolCalls, withTurn } from '../state/turn-access.js';
 
 const MAX_WORDS = 500;
 

@@ -4,26 +4,27 @@
  * @rule turn/results-before-next-call: Before the next model call, every tool call of an answer in the context has its result in the
  *   context. (test: test/conversation/turn/turns.test.ts)
  */
-import { abandon } from './budget.js';
-import { toolEntry } from '../activity-io/entries.js';
+import { abandon } from '../state/budget.js';
+import { toolEntry } from '../../records/entries.js';
+import { unspecificRequests } from '../context/chosen-chunks.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
-import type { AppContextRef, ToolFinished } from '../activity-io/tool-effects.js';
-import { obstacleTo } from '../activity-io/call-gate.js';
+import type { AppContextRef, ToolFinished } from './tool-effects.js';
+import { obstacleTo } from '../context/call-gate.js';
 import { numbersOf } from '../context/compaction.js';
-import type { ModelAnswer } from '../activity-io/effects.js';
-import { answerFor, resultEntry, settle } from '../outbox/settlement.js';
+import type { ModelAnswer } from './model-step-effects.js';
+import { resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { pinnedAgain } from '../../records/episodes.js';
 import { beginningOf, counted } from '../../records/text.js';
-import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
+import { answerFor, endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
 import { rejectInput } from '../inbox/arrivals.js';
-import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';
+import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
 import { isRecord } from '../../platform/json.js';
 
 /** Calls that ride on one step; the others of a larger round have activities of their own. */
@@ -149,7 +150,7 @@ function ridesWhole(state: ConversationState): boolean {
   if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides && !plan.approval && !plan.workflowAction)) return false;
   if (control && (control.mode === 'stepping' || control.breakpoints.onError || control.breakpoints.costUsd !== undefined)) return false;
   if (calls.some(({ name }) => control?.breakpoints.tools?.includes(name))) return false;
-  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && state.compaction.asked.length === 0;
+  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && unspecificRequests(state, 'compact').length === 0;
 }
 
 /** Their results are in the context from here on: the step that calls the model makes them, or the end of the turn does. */

@@ -7,35 +7,53 @@
  *   test/conversation/lives/own.test.ts)
  */
 import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
-import { budgetOf, abandon } from './budget.js';
-import { overBudget } from '../activity-io/call-gate.js';
+import type { EventOf } from '../event.js';
+import { receiveMessage } from '../inbox/arrivals.js';
+import { budgetOf, abandon } from '../state/budget.js';
+import { overBudget } from '../context/call-gate.js';
 import { runningChildren } from './delegation.js';
 import { withoutRetry } from '../state/retry.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
-import { addNotice, announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
+import { addNotice, announce, resultEntry, settle } from '../outbox/settlement.js';
+import type { Settlement, StepFailure } from '../outbox/writes.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
-import { NO_USAGE } from '../../records/message.js';
+import { NO_USAGE, type ToolOutcome } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import {
   callsInFlight,
   closeRound,
   currentModelCall,
   fallbackOf,
+  isRunningTool,
   openToolCalls,
   wasTried,
   withToolCalls,
   withTurn,
-} from './turn-access.js';
+} from '../state/turn-access.js';
 import { turnId } from '../../records/identity.js';
-import type { ToolCall } from '../state/turn-state.js';
+import type { ToolCall, Turn } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
-import type { AgentSettings } from '../activity-io/settings.js';
+import type { AgentSettings } from '../state/settings.js';
 
 /** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
 export const STOP_GRACE_MS = 1_500;
+
+/** One that interrupts stops the running turn; one that is not accepted stops nothing. */
+export function acceptMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {
+  const queued = receiveMessage(state, event);
+  const isInterrupting = event.delivery === 'interrupt' && queued.queue !== state.queue;
+  return isInterrupting && state.turn ? stopTurn(queued, 'a newer message', event.at) : queued;
+}
+
+/** A person's stop. When the turn has not begun yet, it ends as it begins. */
+export function requestInterrupt(state: ConversationState, event: EventOf<'interrupt-requested'>): ConversationState {
+  if (state.turn) return stopTurn(state, event.reason, event.at);
+  const [head, ...rest] = state.queue;
+  return head?.kind === 'message' ? { ...state, queue: [{ ...head, stopped: true }, ...rest] } : state;
+}
 
 /** The message at the head of the queue becomes a turn; the first step of it writes what the store does not have yet. */
 export function beginTurn(state: ConversationState): ConversationState {
@@ -201,4 +219,26 @@ function whatComes(settings: AgentSettings): string {
   const { thresholds } = settings;
   if (thresholds.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
   return `from ${compactsAt(settings)} on its older turns become memory by themselves`;
+}
+
+/** What the model reads of a call without a result of its own. */
+export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
+  const hasRun = failure !== null || mayHaveRun(state, turn, call);
+  const [outcome, text]: [ToolOutcome, string] =
+    call.status === 'delegated'
+      ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
+      : call.asked?.kind === 'client-tool' && call.status === 'asking'
+        ? ['unknown', 'Interrupted before the client had answered: whether it ran this is unknown.']
+        : !hasRun
+          ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
+          : failure && call.plan.repeatable
+            ? ['error', `The tool did not finish: ${failure.message}`]
+            : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
+  return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
+}
+
+/** It runs, or an attempt at the step that it rides on may have run it. */
+function mayHaveRun(state: ConversationState, { phase }: Turn, { id }: ToolCall): boolean {
+  const hasRidden = wasTried(state) && phase.kind === 'model' && phase.riding.some((call) => call.id === id);
+  return isRunningTool(state, id) || hasRidden;
 }

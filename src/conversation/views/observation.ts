@@ -7,7 +7,7 @@ import type { ConversationEvent } from '../event.js';
 import type { Usage } from '../../records/message.js';
 import { queuedCount } from '../inbox/spill.js';
 import type { ConversationState } from '../state.js';
-import type { ToolFinished } from '../activity-io/tool-effects.js';
+import type { ToolFinished } from '../turn/tool-effects.js';
 import { turnId } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { StepResult } from '../protocol/stepping.js';
@@ -87,7 +87,7 @@ export function summaryOf({ session, epoch, latestTurn, context, contextTokens, 
 export function changeOf(before: ConversationState, state: ConversationState, was: StateSummary): StateChange | undefined {
   const after = summaryOf(state);
   const context = before.context !== state.context || before.epoch !== state.epoch || before.compaction.base !== state.compaction.base;
-  const step = newest(before.control?.results, state.control?.results);
+  const step = newestStep(before, state);
   const turn = turnNews(before, state);
   const isSame = (Object.keys(after) as (keyof StateSummary)[]).every((name) => after[name] === was[name]);
   if (isSame && !context && !step && !turn) return undefined;
@@ -184,6 +184,14 @@ function turnNews(before: ConversationState, state: ConversationState): TurnNews
 
 function endOf({ stopReason, usage, toolCalls, error }: EndedTurn): NonNullable<TurnNews['ended']> {
   return { stopReason, usage, toolCalls, ...(error && { error: error.type }) };
+}
+
+function newestStep(before: ConversationState, state: ConversationState): StepResult | undefined {
+  const [had, has] = [before.requests.answered, state.requests.answered];
+  if (had === has) return undefined;
+  const steps = has.flatMap((one) => (one.kind === 'step' ? [one.outcome] : []));
+  const last = steps[steps.length - 1];
+  return had.some((one) => one.outcome === last) ? undefined : last;
 }
 
 function newest<T>(before: readonly T[] | undefined, after: readonly T[] | undefined): T | undefined {

@@ -1,21 +1,22 @@
 /** What a conversation shows of itself: pure projections of its state. */
-import { modelOf } from '../turn/chosen-model.js';
-import { planned, queuedId } from '../stepping/control.js';
+import { modelOf } from '../state/chosen-model.js';
+import { planned } from '../stepping/control.js';
+import { queuedId, type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import { subAgentsOf } from '../stepping/sub-agents.js';
-import { budgetOf } from '../turn/budget.js';
-import { compactsAt, isChangingContext } from '../context/compaction.js';
+import { budgetOf } from '../state/budget.js';
+import { compactsAt } from '../context/compaction.js';
+import { isChangingContext, isRunning } from '../effect.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import { scopeAndTenant } from '../../records/scope.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
-import { isRunning } from '../effect.js';
 import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
+import { resetIds } from '../inbox/arrivals.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
-import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
-import { fallbackOf, isRunningTool } from '../turn/turn-access.js';
+import { fallbackOf, isRunningTool } from '../state/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
@@ -129,7 +130,7 @@ export function controlViewOf(state: ConversationState): ControlView {
 }
 
 export function queueOf(state: ConversationState): QueuedEvent[] {
-  return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(item), queuedAt: item.at }));
+  return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(state, item), queuedAt: item.at }));
 }
 
 /** The query `context`: the system prompt, what the epoch stands on, and the messages, with what they take. */
@@ -262,10 +263,10 @@ function isQueuedAs(item: QueueItem, turn: number): boolean {
 /** UTF-16 units of a queued message's first words. */
 const PREVIEW = 120;
 
-function queuedEvent(item: QueueItem): QueuedEvent['event'] {
+function queuedEvent(state: ConversationState, item: QueueItem): QueuedEvent['event'] {
   if (item.kind === 'spilled') return { kind: 'more', count: countSlots(item.slots) };
   if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
-  if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
+  if (item.kind === 'reset') return { kind: 'reset', resetId: resetIds(state, item.number)[0] ?? '' };
   const { messageId, turn, bytes, delivery, text = '' } = item;
   const preview = beginningOf(oneLine(beginningOf(text, 4 * PREVIEW)), PREVIEW);
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery, ...(preview !== '' && { preview }) };

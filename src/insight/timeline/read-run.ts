@@ -4,8 +4,8 @@ import { turnNumber } from '../../records/identity.js';
 import { beginningOf } from '../../records/text.js';
 import { decode, failureInWords, timeOf, titleIn, words } from './payloads.js';
 import type { RunHistory, TimelineMark, UnderWay, Lane, TimelineBar } from './shape.js';
-import type { ModelStepInput, ModelStepResult } from '../../conversation/activity-io/effects.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
+import type { ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
 import type { Usage } from '../../records/message.js';
 
 /** Signals and updates that a conversation has besides those to itself. */

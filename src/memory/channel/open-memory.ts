@@ -3,7 +3,7 @@
  * and with it an empty memory; the old one's items stay in the store for the record.
  */
 import type { Cut } from '../../records/lives.js';
-import type { JsonValue } from '../../records/message.js';
+import { type JsonValue, isFromPerson } from '../../records/message.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { Ask } from '../long-record.js';
@@ -22,7 +22,6 @@ import {
   type MemoryTransform,
   type NewMemoryItem,
 } from '../../records/memory/agent-memory.js';
-import { isFromPerson } from '../../records/message.js';
 import { slotOfItem } from './cite-messages.js';
 import { transformed } from './transforms.js';
 

@@ -24,7 +24,6 @@ import {
 import { linesOf } from '../../records/memory/memory-lines.js';
 import { wordsSaid } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
-import type { ConversationKey } from '../../stores/store.js';
 
 export type Consolidated =
   /** At least one of the two. `memoryUpdate` is absent when memory stays as it is. */
@@ -239,9 +238,4 @@ function runAround(a: string, atA: number, b: string, atB: number, length: numbe
 
 function flat(text: string): string {
   return text.replace(/\s+/g, ' ').trim().toLowerCase();
-}
-
-/** The same for all that one request leads to: its entries in HISTORY, its write of MEMORY.md. */
-export function consolidationId({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, requestId: string): string {
-  return `${conversation}/${life}/${requestId}`;
 }

@@ -1,7 +1,7 @@
 /** Lines of HISTORY that are no summary but words of a conversation, as they stand where no model summarized in time. */
 import { linesOf } from '../../records/memory/memory-lines.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
-import { consolidationId } from '../consolidation/consolidate.js';
+import type { ConversationKey } from '../../stores/store.js';
 
 /** Of these lives alone: a line that another entry has too is that one's as well, and is not among them. */
 export async function rawFallbackLines(
@@ -16,4 +16,9 @@ export async function rawFallbackLines(
     for (const line of linesOf(text).slice(1)) (isOwn ? own : others).add(line);
   }
   return new Set([...own].filter((line) => line !== '' && !others.has(line)));
+}
+
+/** The same for all that one request leads to: its entries in HISTORY, its write of MEMORY.md. */
+export function consolidationId({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, requestId: string): string {
+  return `${conversation}/${life}/${requestId}`;
 }

@@ -1,6 +1,6 @@
 /** Perdura's workflows in memory, and a connection by which Temporal's client reaches them. */
 import type { ConnectionLike } from '@temporalio/client';
-import { createReducerRegistry, type Reducers } from '../../conversation/inbox/reducers.js';
+import { createReducerRegistry, type Reducers } from '../../conversation/context/reducers.js';
 import { converse } from '../../workflows/conversation.js';
 import { keepMemory } from '../../workflows/memory.js';
 import { deliverWebhook } from '../../workflows/webhook.js';

@@ -1,8 +1,9 @@
 import { apply } from '../../../src/conversation/apply.js';
-import type { CompactInput, Compacted } from '../../../src/conversation/activity-io/compaction-effects.js';
-import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
+import type { CompactInput, Compacted } from '../../../src/conversation/context/compaction-effects.js';
+import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf, toRanges } from '../../../src/records/slots.js';
+import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { contextOf, endedTurn, statusOf } from '../../../src/conversation/views/view.js';
 import {
@@ -148,13 +149,15 @@ test('(context/late-result-only-costs) a failure that comes after a reset answer
   );
   const late = apply(asked, failed(TOO_SLOW, 2003));
   expect(late.compaction).toEqual(asked.compaction);
-  expect(settle(late, { compact: (input) => compacted(input, 1) }).state.compaction.outcomes).toMatchObject([
-    { outcome: { kind: 'compacted' } },
-  ]);
+  const { state } = settle(late, { compact: (input) => compacted(input, 1) });
+  expect(outcomeFor(state, 'compact', 'x')).toMatchObject({ kind: 'compacted' });
 });
 
 describe('what is asked of the memory of a context', () => {
-  const outcomesOf = ({ compaction }: ConversationState) => compaction.outcomes.map(({ requestId, outcome }) => [requestId, outcome.kind]);
+  const outcomesOf = ({ requests }: ConversationState) =>
+    requests.answered.flatMap((one) =>
+      one.kind === 'compact' || one.kind === 'undo' || one.kind === 'truncate' ? [[one.id, one.outcome.kind]] : [],
+    );
 
   test('is answered too when it can be undone no more by the time that it is done', () => {
     const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
@@ -219,7 +222,7 @@ test('a compaction finds in the store all that it is about: tools that ride come
   const asked = applyAll(riding.state, riding.failed(STORE_AWAY), { kind: 'compaction-requested', requestId: 'c', at: 2000 });
   const { steps, state } = settle(apply(asked, { kind: 'time-passed', at: 60_000 }), { compact: (input) => compacted(input) });
   expect(kinds(steps).slice(0, 2)).toEqual(['model-step', 'compact']);
-  expect(state.compaction.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted' } }]);
+  expect(outcomeFor(state, 'compact', 'c')).toMatchObject({ kind: 'compacted' });
 });
 
 test('what tools that rode have made too much is compacted before the call: the step comes back once', () => {
@@ -250,7 +253,8 @@ test('(context/undo-restores) undone, the context is what it was, with what came
   expect(kinds(steps)).toEqual(['uncompact', 'wait']);
   expect(steps[0]).toMatchObject({ input: { epoch: compactedOnce.epoch, episode: 'ep_0001' } });
   expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
-  expect(undone.compaction).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
+  expect(undone.compaction).toMatchObject({ base: null, before: null });
+  expect(outcomeFor(undone, 'undo', 'u')).toMatchObject({ kind: 'undone' });
   expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);
 });
 
@@ -352,15 +356,15 @@ test.each([
 
 test('somebody who asks is told, also when there is nothing to do', () => {
   const fresh = settle(apply(open(), { kind: 'compaction-requested', requestId: 'a', at: 1 })).state;
-  expect(fresh.compaction.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);
+  expect(outcomeFor(fresh, 'compact', 'a')).toEqual({ kind: 'nothing-to-compact' });
   const nothing = settle(apply(talked(2, 100), { kind: 'compaction-requested', requestId: 'b', at: 1 })).state;
-  expect(nothing.compaction.outcomes).toEqual([{ requestId: 'b', outcome: { kind: 'nothing-to-compact' } }]);
+  expect(outcomeFor(nothing, 'compact', 'b')).toEqual({ kind: 'nothing-to-compact' });
   const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
     compact: (input) => compacted(input),
   });
-  expect(done.state.compaction.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted', epoch: 2, method: 'model' } }]);
+  expect(outcomeFor(done.state, 'compact', 'c')).toMatchObject({ kind: 'compacted', epoch: 2, method: 'model' });
   const undo = settle(apply(talked(2, 100), { kind: 'undo-requested', requestId: 'd', at: 1 })).state;
-  expect(undo.compaction.outcomes).toEqual([{ requestId: 'd', outcome: { kind: 'nothing-to-undo' } }]);
+  expect(outcomeFor(undo, 'undo', 'd')).toEqual({ kind: 'nothing-to-undo' });
 });
 
 test('one that found nothing does not stand for the next: each is an effect of its own', () => {

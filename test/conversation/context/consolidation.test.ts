@@ -3,6 +3,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { Consolidation } from '../../../src/conversation/protocol/contract.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
+import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { answered, applyAll, evicted, isEffect, namesOf as kinds, open, said, settle, take, type Script } from '../drive.js';
@@ -129,7 +130,8 @@ describe('/new', () => {
       waitingFor: expect.stringContaining('memory:default') as unknown,
     });
     const cleared = settle(news(waiting.state, 's1/1-6')).state;
-    expect(cleared).toMatchObject({ session: 2, context: [], resets: [{ resetId: 'r', result: { consolidation: 'model' } }] });
+    expect(cleared).toMatchObject({ session: 2, context: [] });
+    expect(outcomeFor(cleared, 'reset', 'r')).toMatchObject({ consolidation: 'model' });
   });
 
   test('is not waited for longer than thirty seconds; the fallback says so', () => {
@@ -138,29 +140,26 @@ describe('/new', () => {
     const step = nextStep(later(waiting, 30_000));
     expect(step).toMatchObject({ effect: 'evict', input: { what: { kind: 'session-end', unfinished: [{ requestId: 's1/1-6' }] } } });
     const cleared = settle(later(waiting, 30_000)).state;
-    expect(cleared.resets[0]?.result?.consolidation).toBe('raw-fallback');
+    expect(outcomeFor(cleared, 'reset', 'r')).toMatchObject({ consolidation: 'raw-fallback' });
     expect(news(cleared, 's1/1-6')).toEqual(cleared);
   });
 
   test('that came in the last moment is no fallback', () => {
     const late = take(later(settle(reset(talked(3)), SILENT).state, 30_000), 'evict');
     const cleared = apply(late.state, late.done({ ...evicted(late.input), finished: true }));
-    expect(cleared.resets[0]?.result?.consolidation).toBe('model');
+    expect(outcomeFor(cleared, 'reset', 'r')).toMatchObject({ consolidation: 'model' });
   });
 
   test('on an empty session there is nothing to do, and nothing is asked', () => {
     const { state, steps } = settle(reset(open()));
     expect(kinds(steps)).toEqual(['wait']);
-    expect(state.resets[0]?.result).toMatchObject({ consolidation: 'nothing-to-do', session: 1 });
+    expect(outcomeFor(state, 'reset', 'r')).toMatchObject({ consolidation: 'nothing-to-do', session: 1 });
   });
 
   test('twice at once is one', () => {
     const { state } = settle(reset(reset(talked(2)), 'r2'));
     expect(state.session).toBe(2);
-    expect(state.resets.map(({ resetId, result }) => [resetId, result?.session])).toEqual([
-      ['r', 2],
-      ['r2', 2],
-    ]);
+    for (const id of ['r', 'r2']) expect(outcomeFor(state, 'reset', id)).toMatchObject({ session: 2 });
   });
 
   test('during a consolidation of the window joins that one and asks for the rest', () => {

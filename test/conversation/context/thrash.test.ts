@@ -1,8 +1,8 @@
 /** How often a context is compacted, and what that is worth: many turns and long ones, with the window that a worker would choose. */
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
-import type { CompactInput, Compacted } from '../../../src/conversation/activity-io/compaction-effects.js';
-import type { ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
+import type { CompactInput, Compacted } from '../../../src/conversation/context/compaction-effects.js';
+import type { ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { compactsAt } from '../../../src/conversation/context/compaction.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { planCompaction } from '../../../src/memory/compaction/plan.js';

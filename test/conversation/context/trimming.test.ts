@@ -1,6 +1,6 @@
 /** When what long-term memory has leaves the prompt, as decisions: the rules of trimming.ts. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
+import type { AgentSettings } from '../../../src/conversation/state/settings.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';

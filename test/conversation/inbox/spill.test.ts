@@ -1,5 +1,5 @@
 import { apply } from '../../../src/conversation/apply.js';
-import type { StoreStepInput, StoreStepResult, Writes } from '../../../src/conversation/activity-io/effects.js';
+import type { StoreStepInput, StoreStepResult, Writes } from '../../../src/conversation/outbox/writes.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { isTurnOpen, queueOf, statusOf } from '../../../src/conversation/views/view.js';

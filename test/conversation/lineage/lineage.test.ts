@@ -1,12 +1,12 @@
 /** Lives that begin with turns of another one, and turns taken back: as a value, without a server. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { OpenedOrigin, Rewound } from '../../../src/conversation/activity-io/lineage-effects.js';
+import type { OpenedOrigin, Rewound } from '../../../src/conversation/lineage/lineage-effects.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { rewindOutcome } from '../../../src/conversation/lineage/rewinding.js';
+import { outcomeFor } from '../../../src/conversation/requests.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { attributesDue } from '../../../src/conversation/views/attributes.js';
+import { attributesDue } from '../../../src/conversation/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { readRewind, readStart } from '../../../src/conversation/protocol/input.js';
 import { applyAll, open, said, settle, take } from '../drive.js';
@@ -52,10 +52,7 @@ test('a fork does nothing before it is open, and then is numbered on from what i
   expect(opening.queue).toEqual([]);
   const { state } = settle(apply(opening, done(OPENED)));
   expect(state).toMatchObject({ session: 2, turnsEnded: 2, latestTurn: 9, compaction: { base: 'sha256:b', compactions: 3 } });
-  expect(state.seen).toEqual([
-    ['m1', 8],
-    ['m2', 9],
-  ]);
+  expect(['m1', 'm2'].map((id) => outcomeFor(state, 'message', id))).toEqual([8, 9]);
   expect(slotsOf(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
   expect(Math.min(...slotsOf(state.context).slice(7))).toBe(22);
 });
@@ -98,12 +95,12 @@ test('rewound, the context is replaced, counters and cost go on, and the next tu
   const done = apply(rewinding, end(rewound({ context: FIRST })));
   const { turn, slot, queued } = before.counters;
   expect(done).toMatchObject({ counters: { turn, slot, queued, move: 1 }, usage: before.usage, epoch: before.epoch + 1, context: FIRST });
-  expect(rewindOutcome(done, 'r1')).toEqual({
+  expect(outcomeFor(done, 'rewind', 'r1')).toEqual({
     kind: 'rewound',
     result: { to: 'turn_0001', cut: 2, branch: 1, session: 1, epoch: before.epoch + 1 },
   });
   const { state } = settle(apply(done, said('m4')));
-  expect(state.seen.at(-1)).toEqual(['m4', 4]);
+  expect(outcomeFor(state, 'message', 'm4')).toBe(4);
   const learned = { model: 'a/b', assumed: 9_000, tokens: 4_000 };
   const small = { ...rewinding, compaction: { ...rewinding.compaction, learned } };
   expect(apply(small, end(rewound({ context: FIRST }))).compaction.learned).toEqual(learned);
@@ -118,12 +115,13 @@ test('a rewind that fails changes nothing, and one that is asked twice is one', 
   const failure = { type: 'unknown-turn', message: 'no turn_0009', transient: false };
   const { state: rewinding, failed } = take(applyAll(before, request, request), 'rewind');
   const after = applyAll(rewinding, failed(failure), request);
-  const { rewinds, now: _, counters, ...rest } = after;
-  const { now: __, counters: had, ...was } = before;
+  const { requests, now: _, counters, ...rest } = after;
+  const { requests: known, now: __, counters: had, ...was } = before;
   expect(rest).toEqual(was);
   // A late attempt at it is told from the next one.
   expect(counters).toEqual({ ...had, effect: had.effect + 1, move: had.move + 1 });
-  expect(rewinds).toMatchObject({ asked: [], branches: 0, outcomes: [{ outcome: { kind: 'failed', type: 'unknown-turn' } }] });
+  const answer = { kind: 'rewind', id: 'r1', outcome: { kind: 'failed', type: 'unknown-turn', message: 'no turn_0009' } };
+  expect(requests).toEqual({ pending: [], answered: [...known.answered, answer] });
 });
 
 test('what is said in place of a turn is answered first once that is cut, and taken back when it cannot be', () => {
@@ -134,7 +132,7 @@ test('what is said in place of a turn is answered first once that is cut, and ta
   expect(input).toMatchObject({ to: 'turn_0002', before: true });
   const cut = { ...rewound().cut!, to: 0 };
   const after = settle(apply(stopped, done(rewound({ cut })))).state;
-  expect(rewindOutcome(after, 'r1')).toMatchObject({ kind: 'rewound', result: { to: 'turn_0000', branch: 1 } });
+  expect(outcomeFor(after, 'rewind', 'r1')).toMatchObject({ kind: 'rewound', result: { to: 'turn_0000', branch: 1 } });
   expect(after.ended.map(({ number, stopReason }) => [number, stopReason]).slice(-2)).toEqual([[4, 'end'], [3, 'end']]); // prettier-ignore
   const failure = { type: 'unknown-turn', message: 'no turn_0002', transient: false };
   const unsaid = settle(apply(stopped, failed(failure))).state;

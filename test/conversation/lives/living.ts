@@ -2,9 +2,10 @@
 import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
-import type { Reduced } from '../../../src/conversation/inbox/reducers.js';
+import type { Reduced } from '../../../src/conversation/context/reducers.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import type { ChildNews } from '../../../src/conversation/protocol/human-input.js';
+import { outcomeFor, type RequestKind } from '../../../src/conversation/requests.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
@@ -74,15 +75,16 @@ function end(world: World): string[] {
   expect(world.endsDelivered.join() === world.ends.join(), `turns ${world.ends.join()} ended, ${world.endsDelivered.join()} went out`);
   expect(state.usage.inputTokens === toldTokens(world), `${toldTokens(world)} tokens were told, ${state.usage.inputTokens} are counted`);
   expect(!state.parent || world.reports > 0, 'the parent is never told how it ended');
-  const { outcomes } = state.compaction;
-  const unanswered = world.requests.slice(-16).filter((id) => !outcomes.some(({ requestId }) => requestId === id));
+  const isAnswered = (id: string, ...kinds: readonly RequestKind[]): boolean =>
+    kinds.some((kind) => outcomeFor(state, kind, id) !== undefined);
+  const unanswered = world.requests.slice(-16).filter((id) => !isAnswered(id, 'compact', 'truncate', 'undo'));
   expect(unanswered.length === 0, `the requests ${unanswered.join()} are not answered`);
   const rewound = Array.from({ length: Math.min(16, world.rewinds) }, (_, i) => `w${world.rewinds - i}`);
-  const isRewound = (id: string): boolean => state.rewinds?.outcomes.some(({ requestId }) => requestId === id) === true;
-  expect(rewound.every(isRewound), `of the rewinds ${rewound.join()} one is not answered`);
-  const resets = Array.from({ length: world.resets }, (_, i) => `r${i + 1}`).filter(
-    (id) => !state.resets.some(({ resetId }) => resetId === id),
+  expect(
+    rewound.every((id) => isAnswered(id, 'rewind')),
+    `of the rewinds ${rewound.join()} one is not answered`,
   );
+  const resets = Array.from({ length: world.resets }, (_, i) => `r${i + 1}`).filter((id) => !isAnswered(id, 'reset'));
   expect(world.resets > 20 || resets.length === 0, `the resets ${resets.join()} are not answered`);
   const retries = Object.keys(state.retries).filter((of) => !['store', 'evict', 'deliver'].includes(of));
   expect(retries.length === 0, `${retries.join()} are tried again, and there is nothing to do`);
@@ -435,15 +437,13 @@ function saidInItsPlace({ rewinds, state, droppable }: World): { readonly before
   if (item?.kind === 'message') droppable.add(item.messageId);
   return { before: true, ...(item?.kind === 'message' && { messageId: item.messageId }) };
 }
-function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inFlight, deliveries }: ConversationState): boolean {
+function isAtRest({ turn, queue, consolidation, requests, outbox, inFlight, deliveries }: ConversationState): boolean {
   const ends = (deliveries?.due ?? []).filter(({ kind }) => kind === 'turn-ended').length;
   const owed =
     outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length + consolidation.pendingRequests.length;
-  const asked =
-    compaction.asked.length + compaction.undoAsked.length + (compaction.truncationAsked?.length ?? 0) + (rewinds?.asked.length ?? 0);
   return (
     turn === null &&
-    queue.length + owed + asked + ends + inFlight.length === 0 &&
+    queue.length + owed + requests.pending.length + ends + inFlight.length === 0 &&
     consolidation.ending === null &&
     consolidation.pending === null
   );

@@ -13,8 +13,8 @@ export const mutants: readonly Mutant[] = [
   lost('the turn', 'turn: null'),
   lost('when to try again', 'retries: {}'),
   lost('what is still to be paid', 'abandoned: []'),
-  lost('which messages it has seen', 'seen: []'),
-  lost('who waits for a rewind', 'rewinds: { branches: 0, asked: [], outcomes: [] }'),
+  lost('which messages it has seen', 'requests: { ...state.requests, answered: [] }'),
+  lost('who waits for a rewind', 'requests: { ...state.requests, pending: [] }'),
   lost('which events are to go out', 'deliveries: { count: 1, due: [] }'),
   {
     name: 'starts a tool twice',
@@ -37,8 +37,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'answers no request of a session that ends',
     file: 'context/compaction.ts',
-    from: 'const ended = answer(state, waiting, {',
-    to: 'const ended = answer(state, waiting.slice(waiting.length), {',
+    from: "pendingRequests(state, 'compact', 'undo', 'truncate').reduce(",
+    to: 'pendingRequests(state).reduce(',
   },
   {
     name: 'runs a tool again that has failed',
@@ -54,20 +54,20 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'ignores an interrupt',
-    file: 'inbox/arrivals.ts',
+    file: 'turn/turn.ts',
     from: 'if (state.turn) return stopTurn(state, event.reason, event.at);',
     to: 'if (state.turn) return state;',
   },
   {
     name: 'ignores an interrupt before the turn has begun',
-    file: 'inbox/arrivals.ts',
+    file: 'turn/turn.ts',
     from: '{ ...head, stopped: true }',
     to: '{ ...head }',
   },
   {
     name: 'accepts a message twice',
     file: 'inbox/arrivals.ts',
-    from: 'if (state.seen.some(([id]) => id === event.messageId)) return state;',
+    from: "if (isKnown(state, 'message', event.messageId)) return state;",
     to: '',
   },
   {
@@ -85,14 +85,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'answers one of two resets',
     file: 'inbox/arrivals.ts',
-    from: 'resetIds: [...last.resetIds, event.resetId]',
-    to: 'resetIds: last.resetIds',
+    from: "if (last?.kind === 'reset') return request(state, { kind: 'reset', id, input: last.number });",
+    to: "if (last?.kind === 'reset') return state;",
   },
   {
     name: 'forgets that a message was withdrawn',
     file: 'inbox/queue-editing.ts',
-    from: '    queue: state.queue.filter((other) => other !== item),\n    seen:',
-    to: '    seen:',
+    from: '    queue: state.queue.filter((other) => other !== item),\n    ended:',
+    to: '    ended:',
   },
   {
     name: 'lets a steering message wait for the next turn',
@@ -144,13 +144,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'calls a model without the results that it has asked for',
-    file: 'turn/turn-access.ts',
+    file: 'state/turn-access.ts',
     from: 'missing.reduce((ranges, call) => withSlot(ranges, call.slot), state.context)',
     to: 'missing.slice(1).reduce((ranges, call) => withSlot(ranges, call.slot), state.context)',
   },
   {
     name: 'asks the old model',
-    file: 'turn/chosen-model.ts',
+    file: 'state/chosen-model.ts',
     from: 'turn }) => ({ ...turn, isConfigured: false })',
     to: 'turn }) => turn',
   },
@@ -162,13 +162,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'pays twice for a call that was given up',
-    file: 'turn/budget.ts',
+    file: 'state/budget.ts',
     from: 'abandoned: state.abandoned.filter((id) => id !== effect), usage',
     to: 'usage',
   },
   {
     name: 'forgets its budget',
-    file: 'activity-io/call-gate.ts',
+    file: 'context/call-gate.ts',
     from: 'if (maxTokens !== undefined && tokens >= maxTokens)',
     to: 'if (maxTokens !== undefined && tokens < 0)',
   },
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'begins a session with what was said in the last',
-    file: 'context/session.ts',
+    file: 'session.ts',
     from: 'freshConsolidation(forgetContext(forgetAllowed(silent)))',
     to: 'freshConsolidation(forgetAllowed(silent))',
   },
@@ -211,14 +211,14 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'rewinds inside a turn',
     file: 'lineage/rewinding.ts',
-    from: '|| !next || state.turn || consolidation.ending) return undefined;',
-    to: '|| !next || consolidation.ending) return undefined;',
+    from: 'if (!next || state.turn || consolidation.ending) return undefined;',
+    to: 'if (!next || consolidation.ending) return undefined;',
   },
   {
     name: 'keeps what was said with a rewind that failed',
     file: 'lineage/rewinding.ts',
-    from: 'said === undefined ? state : withdraw(',
-    to: "said === undefined || said !== '' ? state : withdraw(",
+    from: 'messageId === undefined ? state : withdraw(',
+    to: "messageId === undefined || messageId !== '' ? state : withdraw(",
   },
   {
     name: 'sends an event of a turn twice',

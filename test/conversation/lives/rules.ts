@@ -1,12 +1,13 @@
 /** What must hold in every life, beside a small model of what was said, decided and started. What does not is noted in `problems`. */
 import type { Approval, Decision } from '../../../src/conversation/protocol/human-input.js';
 import { EFFECTS } from '../../../src/conversation/effect-table.js';
-import type { ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
-import type { EvictInput } from '../../../src/conversation/activity-io/memory-effects.js';
-import type { DueEvent } from '../../../src/conversation/activity-io/webhook-effects.js';
+import type { ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
+import type { EvictInput } from '../../../src/conversation/context/memory-effects.js';
+import type { DueEvent } from '../../../src/conversation/outbox/webhook-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectName } from '../../../src/conversation/effect.js';
 import { carriedText } from '../../../src/conversation/outbox/pending-writes.js';
+import { pendingRequests } from '../../../src/conversation/requests.js';
 import { isStoreUpToDate } from '../../../src/conversation/state/queue-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
@@ -47,7 +48,7 @@ export function checkChange(world: World, before: ConversationState, event: Conv
     if (kind !== 'approval' && plans.has(callId) && !isAllowed(world, callId)) problems.push(`${callId} waits for its ${kind} unapproved`);
   }
   if (event.kind === 'effect-failed' && event.effect === 'rewind' && isAwaited(before, event)) {
-    const said = before.rewinds?.asked.find(({ requestId }) => requestId === event.id)?.messageId;
+    const said = pendingRequests(before, 'rewind').find(({ id }) => id === event.id)?.input.messageId;
     // (lineage/failed-rewind-changes-nothing)
     if (said !== undefined && before.queue.some((item) => item.kind === 'message' && item.messageId === said)) world.withdrawn.add(said);
   }
@@ -72,7 +73,7 @@ function checkDecided({ state, problems }: World, before: ConversationState, { c
   }
 }
 
-/** (inbox/id-once), and the order of arrival. */
+/** (conversation/answered-once), and the order of arrival. */
 function checkMessages(world: World, before: ConversationState): void {
   const { state, problems, taken, withdrawn, said, moved } = world;
   const { turn } = state;

@@ -1,7 +1,7 @@
 /** What the store is owed, as decisions: the rules of pending-writes.ts. */
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
-import type { StoreStepInput, Writes } from '../../../src/conversation/activity-io/effects.js';
+import type { StoreStepInput, Writes } from '../../../src/conversation/outbox/writes.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { pendingWrites } from '../../../src/conversation/outbox/pending-writes.js';
 import type { ConversationState } from '../../../src/conversation/state.js';

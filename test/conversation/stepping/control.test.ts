@@ -1,9 +1,11 @@
 /** Stepping, breakpoints, the queue by hand, and events of the application's own (seed 004). */
-import { appEventRefusal } from '../../../src/conversation/inbox/app-events.js';
+import { appEventRefusal } from '../../../src/conversation/context/app-events.js';
 import { apply } from '../../../src/conversation/apply.js';
-import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/inbox/reducers.js';
+import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/context/reducers.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
+import type { StepResult } from '../../../src/conversation/protocol/stepping.js';
 import { slotsOf } from '../../../src/records/slots.js';
+import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { queueOf, statusOf } from '../../../src/conversation/views/view.js';
 import { stepRefusal } from '../../../src/conversation/stepping/control.js';
@@ -32,13 +34,10 @@ const stepping = (state: ConversationState): ConversationState => apply(state, {
 let steps = 0;
 
 /** One `step`, performed until it is done. */
-function step(
-  state: ConversationState,
-  script: Script = {},
-): { state: ConversationState; result: NonNullable<ConversationState['control']>['results'][number]; did: string[] } {
+function step(state: ConversationState, script: Script = {}): { state: ConversationState; result: StepResult; did: string[] } {
   const id = `step-${++steps}`;
   const { state: after, steps: did } = settle(apply(state, { kind: 'step-requested', id, at: AT }), script);
-  const result = after.control?.results.find(({ stepId }) => stepId === id);
+  const result = outcomeFor(after, 'step', id);
   if (!result) throw new Error(`step ${id} has no result`);
   return { state: after, result, did: namesOf(did).filter((name) => name !== 'wait' && name !== 'begin-turn') };
 }
@@ -178,17 +177,16 @@ test('a model that fails ends its step; another one tries again', () => {
   const asked = apply(begun, { kind: 'step-requested', id: 'x', at: AT });
   const { state, input, done } = take(asked, 'model-step');
   const failed = apply(state, done(notAnswered(input, { type: 'overloaded', message: 'busy', transient: true })));
-  expect(failed.control).toMatchObject({ lock: null, results: [{}, { did: 'model-call', words: expect.stringContaining('overloaded') }] });
+  expect(failed.control).toMatchObject({ lock: null });
+  expect(outcomeFor(failed, 'step', 'x')).toMatchObject({ did: 'model-call', words: expect.stringContaining('overloaded') });
 });
 
 test('a step in which what was found is in the way says so, and another one does what is due', () => {
   const begun = step(settle(stepping(apply(open(), said('a')))).state).state;
   const { state, input, done } = take(apply(begun, { kind: 'step-requested', id: 'x', at: AT }), 'model-step');
   const back = apply(state, done(deferred(input, 'compaction')));
-  expect(back.control).toMatchObject({
-    lock: null,
-    results: [{}, { words: expect.stringContaining('it came back before the call (compaction)') }],
-  });
+  expect(back.control).toMatchObject({ lock: null });
+  expect(outcomeFor(back, 'step', 'x')).toMatchObject({ words: expect.stringContaining('it came back before the call (compaction)') });
 });
 
 test('tools that ride when somebody begins to step are run and said with the call', () => {
@@ -263,7 +261,7 @@ describe('the queue by hand', () => {
       { kind: 'queue-edited', edit: { op: 'drop', id: b }, at: AT },
       { kind: 'queue-edited', edit: { op: 'drop', id: reset }, at: AT },
     );
-    expect(without.resets).toEqual([{ resetId: 'r', result: null }]);
+    expect(outcomeFor(without, 'reset', 'r')).toBe('withdrawn');
   });
 });
 
@@ -305,8 +303,8 @@ describe('an event of the application’s own', () => {
 
   test('without operations leaves the state as it was', () => {
     const before = dispatch(open(), 'note');
-    const { counters: _c, now: _n, seenEvents: _s, ...left } = dispatch(before, 'nothing');
-    const { counters: _c2, now: _n2, seenEvents: _s2, ...was } = before;
+    const { counters: _c, now: _n, requests: _s, ...left } = dispatch(before, 'nothing');
+    const { counters: _c2, now: _n2, requests: _s2, ...was } = before;
     expect(left).toEqual(was);
   });
 

@@ -21,12 +21,17 @@ function setBreakpoints(tree: Tree, breakpoints: Breakpoints): void {
   tell(tree, ROOT, { kind: 'breakpoints-set', breakpoints, at: tree.at });
 }
 
+/** Answers of the root's steps, or of this one. */
+function stepResults(tree: Tree, id?: string): StepResult[] {
+  return rootOf(tree).requests.answered.flatMap((one) => (one.kind === 'step' && (id === undefined || one.id === id) ? [one.outcome] : []));
+}
+
 /** One step of the whole tree, until all is at rest. */
 function step(tree: Tree, scope?: StepScope, seed = 1): StepResult {
   const id = `step-${++steps}`;
   tell(tree, ROOT, { kind: 'step-requested', id, ...(scope && { scope }), at: tree.at });
   rest(tree, seed);
-  const results = rootOf(tree).control?.results.filter(({ stepId }) => stepId === id) ?? [];
+  const results = stepResults(tree, id);
   if (results.length !== 1 || !results[0]) throw new Error(`${id} has ${results.length} results`);
   return results[0];
 }
@@ -220,8 +225,7 @@ test('a step that is asked for again while it runs is one step, over a hand-over
   rest(tree);
   ask();
   rest(tree);
-  const results = rootOf(tree).control?.results.filter(({ stepId }) => stepId === 'twice');
-  expect(results).toMatchObject([{ did: 'sub-agent', child: { conversation: CHILD, did: 'model-call' } }]);
+  expect(stepResults(tree, 'twice')).toMatchObject([{ did: 'sub-agent', child: { conversation: CHILD, did: 'model-call' } }]);
 });
 
 test('a call of the model that is asked for again while it runs is one step', () => {
@@ -229,7 +233,7 @@ test('a call of the model that is asked for again while it runs is one step', ()
   step(tree);
   for (let i = 0; i < 2; i++) tell(tree, ROOT, { kind: 'step-requested', id: 'call', at: ++tree.at });
   rest(tree);
-  expect(rootOf(tree).control?.results.filter(({ stepId }) => stepId === 'call')).toMatchObject([{ did: 'model-call' }]);
+  expect(stepResults(tree, 'call')).toMatchObject([{ did: 'model-call' }]);
 });
 
 test('a step into a sub-agent that a person lets go meanwhile is answered all the same', () => {
@@ -238,7 +242,7 @@ test('a step into a sub-agent that a person lets go meanwhile is answered all th
   tell(tree, ROOT, { kind: 'step-requested', id: 'late', at: tree.at });
   setMode(tree, 'auto', CHILD);
   while (tree.signals.length > 0) deliver(tree, 0);
-  expect(rootOf(tree).control?.results.find(({ stepId }) => stepId === 'late')).toMatchObject({
+  expect(stepResults(tree, 'late')[0]).toMatchObject({
     child: { conversation: CHILD, did: 'nothing', words: 'nothing: it was set to go on by itself' },
   });
 });
@@ -351,8 +355,8 @@ function check(tree: Tree, asked: ReadonlySet<string>): void {
   const { control } = rootOf(tree);
   if (control?.lock) tree.problems.push(`${control.lock.id} is never done: ${control.lock.words}`);
   for (const id of asked) {
-    const count = control?.results.filter(({ stepId }) => stepId === id).length ?? 0;
-    if (count > 1 || (count === 0 && (control?.results.length ?? 0) < 16)) tree.problems.push(`${id} has ${count} results`);
+    const count = stepResults(tree, id).length;
+    if (count > 1 || (count === 0 && stepResults(tree).length < 16)) tree.problems.push(`${id} has ${count} results`);
   }
 }
 

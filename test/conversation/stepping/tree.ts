@@ -5,7 +5,7 @@
 import type { TurnError } from '../../../src/conversation/protocol/contract.js';
 import type { Origin } from '../../../src/conversation/protocol/lineage.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
-import { leftOf } from '../../../src/conversation/turn/budget.js';
+import { leftOf } from '../../../src/conversation/state/budget.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
@@ -17,8 +17,8 @@ import { readCarriedState } from '../../../src/conversation/state/carried-state.
 import { readParentOrder } from '../../../src/conversation/protocol/stepping.js';
 import { read } from '../../../src/conversation/protocol/schema.js';
 import { delegationSchema, readChildNews } from '../../../src/conversation/protocol/human-input.js';
-import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
-import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
+import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { answer, deferred, open, ORDINARY, outputOf, said } from '../drive.js';
 
 export const ROOT = 'chat';

@@ -1,7 +1,7 @@
 /** Another model while the conversation runs: when it answers, and what is said of it meanwhile. */
 import { apply } from '../../../src/conversation/apply.js';
 import { readModelChoice } from '../../../src/conversation/protocol/input.js';
-import { attributesDue } from '../../../src/conversation/views/attributes.js';
+import { attributesDue } from '../../../src/conversation/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { answered, asking, finished, notAnswered, open, said, settle, SETTINGS, take } from '../drive.js';

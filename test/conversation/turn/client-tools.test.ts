@@ -1,6 +1,6 @@
 /** Tools that a message brings: its sender runs them, and the conversation waits for what they answer. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { readClientTools } from '../../../src/conversation/protocol/client-tools.js';
 import type { FeedEvent } from '../../../src/conversation/protocol/contract.js';

@@ -2,10 +2,11 @@
 import { apply } from '../../../src/conversation/apply.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
-import { attributesDue } from '../../../src/conversation/views/attributes.js';
+import { attributesDue } from '../../../src/conversation/attributes.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import type { ModelStepInput, ModelStepResult, StepFailure } from '../../../src/conversation/activity-io/effects.js';
-import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
+import type { ModelStepInput, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type { StepFailure } from '../../../src/conversation/outbox/writes.js';
+import type { AgentSettings } from '../../../src/conversation/state/settings.js';
 import {
   answered,
   asking,

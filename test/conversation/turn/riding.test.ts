@@ -1,16 +1,17 @@
 /** Which quick tools ride on the model step that needs their results, and when that step comes back without a call. */
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
-import { obstacleTo, type CallNumbers, type GateSettings } from '../../../src/conversation/activity-io/call-gate.js';
+import { obstacleTo, type CallNumbers, type GateSettings } from '../../../src/conversation/context/call-gate.js';
 import { withResultCounted } from '../../../src/conversation/context/citing.js';
 import { numbersOf } from '../../../src/conversation/context/compaction.js';
-import type { DeferReason, ModelStepResult, Settlement } from '../../../src/conversation/activity-io/effects.js';
+import type { DeferReason, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type { Settlement } from '../../../src/conversation/outbox/writes.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import {
   answered,
   applyAll,
@@ -32,7 +33,7 @@ import {
   USAGE,
   written,
 } from '../drive.js';
-import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
+import type { AgentSettings } from '../../../src/conversation/state/settings.js';
 
 const AT = 1000;
 const asks: ToolPlan = { ...QUICK, approval: { policy: 'ask', expiresMs: 60_000 } };

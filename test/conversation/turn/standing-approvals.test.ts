@@ -1,6 +1,6 @@
 /** What a person has allowed for good in a conversation: for which calls it counts, for how long, and what it is never more than. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { readDecision, readChildNews } from '../../../src/conversation/protocol/human-input.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';

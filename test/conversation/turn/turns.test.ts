@@ -1,8 +1,9 @@
 import { apply } from '../../../src/conversation/apply.js';
-import { turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
-import type { StepFailure } from '../../../src/conversation/activity-io/effects.js';
+import { resetIds, turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
+import type { StepFailure } from '../../../src/conversation/outbox/writes.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
+import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { endedTurn, statusOf } from '../../../src/conversation/views/view.js';
 import {
@@ -233,17 +234,20 @@ test('a reset stops the running turn when it is next, and what comes after it is
   const stopped = applyAll(asked, { kind: 'stop-sent', at: 2000 }, done(answered(input, { stop: 'interrupted' }), 2001));
   const { state: after } = settle(stopped);
   expect(after.session).toBe(2);
-  expect(after.resets).toMatchObject([{ resetId: 'r', result: { session: 2, reply: 'Session cleared.', consolidation: 'model' } }]);
+  expect(outcomeFor(after, 'reset', 'r')).toEqual({ session: 2, reply: 'Session cleared.', consolidation: 'model' });
   expect(slotsOf(after.context)).toEqual([3, 4]);
   expect(after.ended.map((turn) => turn.stopReason)).toEqual(['interrupted', 'end']);
 });
 
 test('adjacent resets are one, and a reset of an empty session changes nothing', () => {
   const empty = apply(open(), { kind: 'reset-requested', resetId: 'r0', at: 1 });
-  expect(empty).toMatchObject({ session: 1, queue: [], resets: [{ resetId: 'r0', result: { session: 1 } }] });
+  expect(empty).toMatchObject({ session: 1, queue: [] });
+  expect(outcomeFor(empty, 'reset', 'r0')).toMatchObject({ session: 1 });
   const { state } = thinking();
   const twice = applyAll(state, { kind: 'reset-requested', resetId: 'r1', at: 2 }, { kind: 'reset-requested', resetId: 'r2', at: 3 });
-  expect(twice.queue).toMatchObject([{ resetIds: ['r1', 'r2'] }]);
+  const [item, ...others] = twice.queue;
+  expect(others).toEqual([]);
+  expect(resetIds(twice, item?.number ?? 0)).toEqual(['r1', 'r2']);
 });
 
 test('a steering message joins the running turn between tool calls and is answered by its end', () => {
@@ -358,7 +362,7 @@ test('a message that waits behind hundreds of others is still known by its id', 
   const { state } = thinking('first');
   const many = Array.from({ length: 300 }, (_, i) => said(`other-${i}`));
   const crowded = applyAll(state, said('mine'), said('steering', { delivery: 'steer' }), ...many);
-  expect(crowded.seen.some(([id]) => id === 'mine')).toBe(false);
+  expect(outcomeFor(crowded, 'message', 'mine')).toBeUndefined();
   expect(turnOfMessage(crowded, 'first')).toBe('turn_0001');
   expect(turnOfMessage(crowded, 'mine')).toBe('turn_0002');
 });

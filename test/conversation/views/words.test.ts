@@ -1,7 +1,7 @@
 /** What Temporal's own page says of what people and models have said: first words, as code, and nothing where they are not wanted. */
 import { apply } from '../../../src/conversation/apply.js';
 import { summaryOfEffect } from '../../../src/conversation/effect-table.js';
-import type { ShownWords } from '../../../src/conversation/activity-io/effects.js';
+import type { ShownWords } from '../../../src/conversation/turn/model-step-effects.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { detailsOf } from '../../../src/conversation/views/view.js';

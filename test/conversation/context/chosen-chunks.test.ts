@@ -1,7 +1,8 @@
 /** Chunks that a program names: truncated or compacted, one request at a time (seed 004, executeTruncation and triggerCompaction). */
 import { apply } from '../../../src/conversation/apply.js';
-import type { CompactInput, Compacted, Truncated, TruncateInput } from '../../../src/conversation/activity-io/compaction-effects.js';
-import { choiceRefusal, compactionOutcome, tokenUsageOf } from '../../../src/conversation/context/requests.js';
+import type { CompactInput, Compacted, Truncated, TruncateInput } from '../../../src/conversation/context/compaction-effects.js';
+import { choiceRefusal, tokenUsageOf } from '../../../src/conversation/context/chosen-chunks.js';
+import { outcomeFor } from '../../../src/conversation/requests.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { readChosenChunks } from '../../../src/conversation/protocol/stepping.js';
 import { LIMITS } from '../../../src/conversation/protocol/limits.js';
@@ -56,8 +57,8 @@ test('what is chosen leaves the prompt below every threshold, and waits as left 
   expect(slotsOf(after.context)).not.toContain(3);
   expect(slotsOf(after.context)).toEqual(expect.arrayContaining([1, 2, 4, 5, 6]));
   expect(after.compaction.leftOut).toEqual([[3, 3]]);
-  expect(compactionOutcome(after, 'truncate')).toMatchObject({ kind: 'truncated', entries: 1 });
-  expect(after.compaction.chosen).toBeUndefined();
+  expect(outcomeFor(after, 'truncate', 'truncate')).toMatchObject({ kind: 'truncated', entries: 1 });
+  expect(after.requests.pending).toEqual([]);
 });
 
 test('a compaction takes what was chosen and nothing else, and answers its request alone', () => {
@@ -65,8 +66,8 @@ test('a compaction takes what was chosen and nothing else, and answers its reque
   const { input, state, done } = take(asked, 'compact');
   expect(input).toMatchObject({ cause: 'asked', chosen: { requestId: 'compact', slots: [[1, 2]] }, enough: 0, free: 0 });
   const after = apply(state, done(nothing(input)));
-  expect(compactionOutcome(after, 'compact')).toEqual({ kind: 'nothing-to-compact' });
-  expect(compactionOutcome(after, 'all')).toBeUndefined();
+  expect(outcomeFor(after, 'compact', 'compact')).toEqual({ kind: 'nothing-to-compact' });
+  expect(outcomeFor(after, 'compact', 'all')).toBeUndefined();
   expect(take(after, 'compact').input).not.toHaveProperty('chosen');
 });
 
@@ -75,7 +76,7 @@ test('one is done at a time, in their order, and one that fails is answered', ()
   const first = take(asked, 'truncate');
   expect(first.input.chosen?.requestId).toBe('a');
   const second = take(apply(first.state, first.failed({ type: 'timeout', message: 'slow', transient: true })), 'compact');
-  expect(compactionOutcome(second.state, 'a')).toMatchObject({ kind: 'failed' });
+  expect(outcomeFor(second.state, 'truncate', 'a')).toMatchObject({ kind: 'failed' });
   const third = take(apply(second.state, second.done(nothing(second.input))), 'truncate');
   expect(third.input.chosen?.requestId).toBe('c');
 });
@@ -86,11 +87,11 @@ test('where a compaction has taken all of it meanwhile, and where the session en
   const waiting = apply(running.state, choosing('truncate', [1, 2]));
   expect(nextStep(waiting).kind).toBe('wait');
   const taken = apply(waiting, running.done(takenAway(running.input)));
-  expect(compactionOutcome(taken, 'truncate')).toEqual({ kind: 'nothing-to-truncate' });
-  expect(taken.compaction.chosen).toBeUndefined();
+  expect(outcomeFor(taken, 'truncate', 'truncate')).toEqual({ kind: 'nothing-to-truncate' });
+  expect(taken.requests.pending).toEqual([]);
 
   const cleared = settle(apply(waiting, { kind: 'reset-requested', resetId: 'r', at: 5_001 })).state;
-  expect(compactionOutcome(cleared, 'truncate')).toEqual({ kind: 'failed', message: 'the session ended first' });
+  expect(outcomeFor(cleared, 'truncate', 'truncate')).toEqual({ kind: 'failed', message: 'the session ended first' });
 });
 
 test('only what is in the context and of the working flow can be chosen, and so many requests wait', () => {

@@ -3,7 +3,7 @@
  * it found (settings, what tools that rode brought and spent): one function, so that both decide alike.
  */
 import type { TurnError } from '../protocol/contract.js';
-import type { AgentSettings } from './settings.js';
+import type { AgentSettings } from '../state/settings.js';
 import type { Usage } from '../../records/message.js';
 import { checkThresholds } from '../../records/token-usage.js';
 import type { Budget } from '../../records/identity.js';

@@ -3,11 +3,11 @@
  *
  * The next step that calls a model reads the settings again, with the limits of that model. A call in flight goes on with the old one.
  */
-import type { ConfigureRequest } from '../activity-io/settings.js';
+import type { ConfigureRequest } from './settings.js';
 import type { EventOf } from '../event.js';
 import { isRunning } from '../effect.js';
 import type { ConversationState } from '../state.js';
-import { withoutRetry } from '../state/retry.js';
+import { withoutRetry } from './retry.js';
 import { currentModelCall, fallbackModel, withTurn } from './turn-access.js';
 
 export function setModel(state: ConversationState, { model }: EventOf<'model-set'>): ConversationState {

@@ -6,7 +6,7 @@ import { readCarriedState } from '../../../src/conversation/state/carried-state.
 import { readStart } from '../../../src/conversation/protocol/input.js';
 import { detailsOf, statusOf } from '../../../src/conversation/views/view.js';
 import { running } from '../../../src/conversation/effect.js';
-import type { ModelAnswer } from '../../../src/conversation/activity-io/effects.js';
+import type { ModelAnswer } from '../../../src/conversation/turn/model-step-effects.js';
 import { answered, notAnswered, open, said, SETTINGS, stored, take, USAGE } from '../drive.js';
 
 type Start = Parameters<typeof openConversation>[0];

@@ -3,7 +3,7 @@ import type { Budget } from '../../records/identity.js';
 import { amountOf, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import { type Usage, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
-import type { ModelAnswer, ModelStepResult } from '../activity-io/effects.js';
+import type { ModelAnswer, ModelStepResult } from '../turn/model-step-effects.js';
 
 export function budgetOf({ budget, settings }: ConversationState): Budget {
   return budget ?? settings?.budget ?? {};

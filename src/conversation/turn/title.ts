@@ -5,15 +5,15 @@
  * Where the agent says `"titles": "model"`, a model makes a better one of the first exchange, once and beside everything else: what it finds
  * takes the place of the first words, and when it finds nothing they stay.
  */
-import { overBudget } from '../activity-io/call-gate.js';
-import type { TitleInput } from '../activity-io/effects.js';
+import { overBudget } from '../context/call-gate.js';
+import type { TitleInput } from './model-step-effects.js';
 import { isRunning, type Completed } from '../effect.js';
 import type { EventOf } from '../event.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
-import { budgetOf } from '../turn/budget.js';
+import { budgetOf } from '../state/budget.js';
 
 /** The effect's id: there is one in a life. */
 export const TITLE_ID = 'title';

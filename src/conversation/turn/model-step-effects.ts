@@ -1,103 +1,13 @@
-/** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
-import type { Fallback, FeedEvent, TurnError } from '../protocol/contract.js';
-import type { AssistantBlock, Entry, JsonObject, JsonValue, MessageContent, ModelStop, Usage, Answer } from '../../records/message.js';
+/** What a model step and a title bring an activity, and what they answer: plain JSON, small, without what history has already. */
+import type { Fallback, TurnError } from '../protocol/contract.js';
+import type { AssistantBlock, ModelStop, Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { CallNumbers } from './call-gate.js';
+import type { CallNumbers } from '../context/call-gate.js';
+import type { Writes, Written, StepFailure } from '../outbox/writes.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
 import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
-import type { Limit, Shares } from '../../records/shared-budget.js';
-import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from './settings.js';
-
-export interface MessageToRecord extends MessageContent {
-  readonly messageId: string;
-  readonly slot: number;
-  readonly turn: string;
-  readonly seq: number;
-  readonly session: number;
-  readonly ts: number;
-  /** Bodies whose texts, joined, are the JSON of its text, media, output and context: it was too large for one input. */
-  readonly parts?: readonly string[];
-}
-
-/**
- * What the state holds that the store does not have yet; a model step takes it along before it calls, a store step takes it where no call follows. All of
- * it may be done again. History has it before anything is written: healing reads it there.
- */
-export interface Writes {
-  readonly messages: readonly MessageToRecord[];
-  readonly settle: readonly Settlement[];
-  /** Of results that the store did not take when they were made. */
-  readonly entries: readonly Entry[];
-  readonly feed: readonly PendingFeedEvent[];
-  /** Values for tools that the start has brought. */
-  readonly startContext?: JsonObject;
-  /** A new limit of the budget that sub-agents share. */
-  readonly limit?: Limit;
-}
-
-/** For watchers. The number is its identity: an attempt that publishes it again changes nothing. */
-export interface PendingFeedEvent {
-  readonly number: number;
-  readonly event: FeedEvent;
-}
-
-/** What of `Writes` is in the store now. */
-export interface Written {
-  /** By slot; `bytes` are of what was written, after input processors. */
-  readonly messages: readonly {
-    readonly slot: number;
-    readonly bytes: number;
-    /** Where the schema of its answer is stored, the values for tools, and the tools that it brings. */
-    readonly output?: string;
-    readonly context?: string;
-    readonly tools?: string;
-    /** Turn of an earlier message of that id: this one is the same message again, and its slot stays empty. */
-    readonly duplicate?: string;
-  }[];
-  /** Effects that had committed before they could be fenced, with their results. */
-  readonly committed?: readonly { readonly effect: string; readonly result: JsonValue }[];
-  /** Where the start's values are stored. */
-  readonly startContext?: string;
-  /** Are our search attributes registered? Asked once in each run. */
-  readonly attributes?: 'registered' | 'missing';
-}
-
-/** `store-step`: for what no model call follows. */
-export interface StoreStepInput {
-  readonly identity: ConversationIdentity;
-  readonly session: number;
-  readonly write: Writes;
-  /** Slots of queued messages to read again (spill.ts). */
-  readonly rehydrate: readonly number[];
-  readonly asksAttributes?: true;
-  /** A piece of a message that is too large for one input (outbox/large-message-in-parts). */
-  readonly part?: { readonly slot: number; readonly text: string };
-}
-
-export interface StoreStepResult {
-  readonly life: string;
-  readonly written: Written;
-  readonly rehydrated?: readonly QueuedAgain[];
-  /** Where the part is stored. */
-  readonly part?: string;
-}
-
-/** A queued message as the store has it; `lost` when it has not. */
-export interface QueuedAgain {
-  readonly slot: number;
-  readonly messageId: string;
-  readonly turn: string;
-  readonly session: number;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  readonly bytes: number;
-  readonly lost?: boolean;
-}
-
-export interface Settlement {
-  readonly effect: string;
-  readonly entry: Entry | null;
-}
+import type { Shares } from '../../records/shared-budget.js';
+import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '../state/settings.js';
 
 /**
  * `model-step`: writes what must be written, runs the quick tools whose results the model needs, and calls the model; each part under
@@ -200,7 +110,7 @@ export type ModelStepResult = {
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
   /** Made of the first message that this step has written; absent where that has no words. */
   readonly title?: string;
-  /** First words for Temporal's page that are not those of the message and the answer in history (views/shown-words.ts). */
+  /** First words for Temporal's page that are not those of the message and the answer in history (turn/shown-words.ts). */
   readonly words?: ShownWords;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
@@ -215,12 +125,6 @@ export type ModelStepResult = {
   /** `usedUp`: a budget that it shares has nothing left. `recalled`: what a notice is to say. */
   | { readonly kind: 'deferred'; readonly reason: DeferReason; readonly usedUp?: TurnError; readonly recalled?: string }
 );
-
-/** `heal`: queued messages that the store has lost, to be rebuilt from history. */
-export interface HealInput {
-  readonly identity: ConversationIdentity;
-  readonly slots: readonly number[];
-}
 
 /** `title`: a title of the first exchange, whose messages are in these slots. */
 export interface TitleInput {
@@ -240,15 +144,6 @@ export interface MadeTitle {
   readonly title?: string;
   readonly usage: Usage;
 }
-
-/** `recall`: the text that an ended turn answered with, when the workflow no longer has it at hand. */
-export interface RecallInput {
-  readonly identity: ConversationIdentity;
-  readonly slot: number;
-}
-
-/** Null when the store has lost it. */
-export type Recalled = Answer | null;
 
 export interface ModelAnswer {
   readonly life: string;
@@ -273,13 +168,4 @@ export interface ModelAnswer {
   readonly persisted: boolean;
   /** True: it was settled before it could commit, and counts for its cost only. */
   readonly fenced?: boolean;
-}
-
-/** Why a step did not succeed, in the classifier's words. */
-export interface StepFailure {
-  readonly type: string;
-  readonly message: string;
-  /** True: trying again later may help. */
-  readonly transient: boolean;
-  readonly retryAfterMs?: number;
 }

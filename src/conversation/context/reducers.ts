@@ -2,7 +2,6 @@
  * Reducers of the application's own events (seed 004): pure functions from an event to operations on chunks. They run inside the
  * workflow, so they must be deterministic: no clock, no randomness, no I/O.
  */
-import type { AppEventOutcome } from '../protocol/stepping.js';
 import { CHUNK_TYPE, type JsonValue } from '../../records/message.js';
 
 /** A piece of context that a reducer has added; `id` is `chunk_<slot>`. */
@@ -135,6 +134,9 @@ export interface AppEvents {
   /** The last ones whose reducer failed. */
   readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
   readonly parkedCount: number;
-  /** Of the last ones that somebody waited for. */
-  readonly outcomes?: readonly { readonly id: string; readonly outcome: AppEventOutcome }[];
+}
+
+/** Of the working flow: one entry of the conversation. */
+export function chunkId(slot: number): string {
+  return `chunk_${slot}`;
 }

@@ -1,7 +1,8 @@
 /** Chunks of the application's own (seed 004): what they take of the context is counted exactly, whatever is done to them. */
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
-import type { ChunkOperation } from '../../../src/conversation/inbox/reducers.js';
+import type { ChunkOperation } from '../../../src/conversation/context/reducers.js';
+import { isPending } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import { compactionWindow } from '../../../src/memory/compaction/window.js';
@@ -11,7 +12,7 @@ import { conversation, answer, user } from '../../memory/builders.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect } from '../../../src/conversation/effect.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { outcomeOfEvent } from '../../../src/conversation/inbox/app-events.js';
+import { outcomeOfEvent } from '../../../src/conversation/context/app-events.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import { answer as modelAnswer, applyAll, asking, open, ORDINARY, outputOf, said, settle, type Script } from '../drive.js';
 
@@ -162,7 +163,7 @@ test('in a running turn too: what the context grows by is what chunks, answers a
       const chunks = state.appEvents?.chunks ?? [];
       expect(state.queue).toEqual([]);
       expect(state.contextTokens - begin - others).toBe(chunks.reduce((sum, { tokens }) => sum + tokens, 0));
-      // A chunk of another type belongs to no turn that long-term memory takes over (inbox/chunk-is-entry).
+      // A chunk of another type belongs to no turn that long-term memory takes over (context/chunk-is-entry).
       const taken = state.consolidation.turns.flatMap(({ slots }) => slotsOf(slots));
       expect(chunks.filter(({ type, slot }) => type !== 'WORKING_FLOW' && taken.includes(slot))).toEqual([]);
     }),
@@ -191,6 +192,16 @@ test('an event that comes while a person is waited for is reduced at once, and i
   expect(chunk).toMatchObject({ type: 'STATE', text: 'x'.repeat(400) });
   expect(state.turn?.phase).toMatchObject({ kind: 'tools', calls: [{ status: 'asking' }] });
   expect(outcomeOfEvent(state, 'never')).toEqual({ kind: 'not-known' });
+});
+
+test('an event that is taken out of the queue by hand is waited for no longer', () => {
+  const asks = { ...ORDINARY, approval: { policy: 'ask', expiresMs: 1e9 } } as const;
+  let state = settle(applyAll(open(), said('a')), { model: (input) => asking(input, 1, asks) }).state;
+  state = apply(state, { kind: 'mode-set', mode: 'stepping', at: state.now });
+  state = apply(state, { kind: 'app-event-received', id: 'e', type: 'any', payload: 1, isAwaited: true, at: state.now });
+  expect([outcomeOfEvent(state, 'e'), isPending(state, 'dispatch', 'e')]).toEqual([undefined, true]);
+  state = apply(state, { kind: 'queue-edited', edit: { op: 'clear' }, at: state.now });
+  expect([outcomeOfEvent(state, 'e'), isPending(state, 'dispatch', 'e')]).toEqual([{ kind: 'not-known' }, false]);
 });
 
 test('an event behind a reset waits for the next session, also while a turn runs', () => {

@@ -1,7 +1,7 @@
-import { apply } from '../../../src/conversation/apply.js';
-import type { ConversationState } from '../../../src/conversation/state.js';
-import { attributesDue, type SearchAttributes } from '../../../src/conversation/views/attributes.js';
-import { answered, deferred, open, said, SETTINGS, take } from '../drive.js';
+import { apply } from '../../src/conversation/apply.js';
+import type { ConversationState } from '../../src/conversation/state.js';
+import { attributesDue, type SearchAttributes } from '../../src/conversation/attributes.js';
+import { answered, deferred, open, said, SETTINGS, take } from './drive.js';
 
 const unusable = { kind: 'unusable', type: 'unknown-agent', message: 'no agent x' } as const;
 const usable = { kind: 'settings', settings: SETTINGS } as const;

@@ -4,31 +4,40 @@
  *
  * A removed chunk gives back exactly the tokens that it took.
  *
- * @rule inbox/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted and
+ * @rule context/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted and
  *   named, and the conversation goes on. (test: test/conversation/stepping/control.test.ts)
- * @rule inbox/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is reported,
+ * @rule context/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is reported,
  *   never dropped silently. (test: test/conversation/stepping/control.test.ts)
- * @rule inbox/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
+ * @rule context/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
  *   WORKING_FLOW chunk is compacted and truncated too; a chunk of another type stays until a reducer removes it or the session ends. (test:
- *   test/conversation/inbox/app-events.test.ts)
- * @rule inbox/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
+ *   test/conversation/context/app-events.test.ts)
+ * @rule context/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
  *   Within a turn an event passes messages that wait for their own turn, but no reset, since each session has its own events. (test:
- *   test/conversation/inbox/app-events.test.ts)
+ *   test/conversation/context/app-events.test.ts)
  */
-import { rejectInput } from './arrivals.js';
-import { isChangingContext } from '../context/compaction.js';
+import { rejectInput } from '../inbox/arrivals.js';
+import { isChangingContext, isRunning } from '../effect.js';
 import { LIMITS } from '../protocol/contract.js';
-import { chunkId, isHeld, queuedId } from '../stepping/control.js';
+import {
+  chunkId,
+  type AppChunk,
+  type AppEvent,
+  type AppEvents,
+  type BuiltInChunk,
+  type ChunkOperation,
+  type NewChunk,
+  type Reduced,
+  type ReducerView,
+} from './reducers.js';
+import { isHeld, type ConversationState } from '../state.js';
+import { queuedId, nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import type { AppEventOutcome } from '../protocol/stepping.js';
-import type { AppChunk, AppEvent, AppEvents, BuiltInChunk, ChunkOperation, NewChunk, Reduced, ReducerView } from './reducers.js';
 import { settle } from '../outbox/settlement.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
-import { nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
-import { isRunning } from '../effect.js';
-import type { ConversationState } from '../state.js';
+import { answer, isKnown, isPending, outcomeFor, request } from '../requests.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 
@@ -42,33 +51,29 @@ const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
 const FIRST_SEQ = 2_000_000;
 
 /**
- * The same id twice is one event (inbox/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
- * (inbox/events-bounded).
+ * The same id twice is one event (context/event-once). A signal cannot be refused: excess events are listed among the rejected inputs
+ * (context/events-bounded).
  */
 export function receiveAppEvent(
   state: ConversationState,
   { id, type, payload, isAwaited, at }: EventOf<'app-event-received'>,
 ): ConversationState {
-  if (isKnownEvent(state, id)) return isAwaited ? awaitEvent(state, id) : state;
+  if (isKnownEvent(state, id)) return isAwaited && isQueued(state, id) ? request(state, { kind: 'dispatch', id }) : state;
   const reason = appEventRefusal(state, payload);
   if (reason !== undefined) return rejectInput(state, { kind: 'input-rejected', name: `event ${type}`, reason, at });
   const number = state.counters.queued + 1;
-  return {
+  const queued: ConversationState = {
     ...state,
     counters: { ...state.counters, queued: number },
-    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at, ...(isAwaited && { isAwaited }) }],
-    seenEvents: [...(state.seenEvents ?? []), id].slice(-LIMITS.rememberedEvents),
+    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at }],
   };
-}
-
-function awaitEvent(state: ConversationState, id: string): ConversationState {
-  return { ...state, queue: state.queue.map((item) => (item.kind === 'app' && item.id === id ? { ...item, isAwaited: true } : item)) };
+  const accepted = answer(queued, 'event', [id], null);
+  return isAwaited ? request(accepted, { kind: 'dispatch', id }) : accepted;
 }
 
 /** What became of an event that somebody waits for; undefined while it waits. One that was reduced long ago has no result any more. */
-export function outcomeOfEvent({ queue, appEvents }: ConversationState, id: string): AppEventOutcome | undefined {
-  if (queue.some((item) => item.kind === 'app' && item.id === id)) return undefined;
-  return appEvents?.outcomes?.find((one) => one.id === id)?.outcome ?? { kind: 'not-known' };
+export function outcomeOfEvent(state: ConversationState, id: string): AppEventOutcome | undefined {
+  return isQueued(state, id) ? undefined : (outcomeFor(state, 'dispatch', id) ?? { kind: 'not-known' });
 }
 
 /** Why no further event is taken now; undefined when it is. */
@@ -86,15 +91,20 @@ export function appEventRefusal(state: ConversationState, payload: JsonValue): s
   return undefined;
 }
 
-export function isKnownEvent({ queue, seenEvents = [] }: ConversationState, id: string): boolean {
-  return seenEvents.includes(id) || queue.some((item) => item.kind === 'app' && item.id === id);
+/** More may wait than are remembered (conversation/answers-bounded). */
+export function isKnownEvent(state: ConversationState, id: string): boolean {
+  return isKnown(state, 'event', id) || isQueued(state, id);
+}
+
+function isQueued({ queue }: ConversationState, id: string): boolean {
+  return queue.some((item) => item.kind === 'app' && item.id === id);
 }
 
 function payloadBytes(payload: JsonValue): number {
   return utf8Length(JSON.stringify(payload) ?? '');
 }
 
-/** Undefined while what it may change is looked at (inbox/events-between-effects). */
+/** Undefined while what it may change is looked at (context/events-between-effects). */
 export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
   const next = nextAppEvent(state);
   if (!next || isRunning(state, 'model-step') || isChangingContext(state) || isHeld(state, 'event', queuedId(next))) return undefined;
@@ -125,10 +135,7 @@ export function acceptReduced(state: ConversationState, { id, reduced, at }: Eve
   if (!item) return state;
   const taken: ConversationState = { ...state, queue: state.queue.filter((other) => other !== item) };
   const after = applyReduced(taken, item, reduced, at);
-  if (!item.isAwaited) return after;
-  const events = after.appEvents ?? NONE;
-  const outcomes = [...(events.outcomes ?? []), { id, outcome: outcomeOf(taken, after, reduced) }].slice(-REMEMBERED);
-  return { ...after, appEvents: { ...events, outcomes } };
+  return isPending(after, 'dispatch', id) ? answer(after, 'dispatch', [id], outcomeOf(taken, after, reduced)) : after;
 }
 
 function outcomeOf(before: ConversationState, after: ConversationState, reduced: Reduced): AppEventOutcome {

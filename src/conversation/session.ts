@@ -1,16 +1,16 @@
 /** Where a session ends and the next begins, and what a compaction means to the turn that waited for it. */
-import { answerResets } from '../inbox/arrivals.js';
-import { forgetContext } from './compaction.js';
-import type { Consolidation } from '../protocol/contract.js';
-import type { Completed } from '../effect.js';
-import { announce } from '../outbox/settlement.js';
-import type { ConversationState } from '../state.js';
-import { forgetAllowed } from '../turn/standing-approvals.js';
-import { endTurn } from '../turn/turn.js';
-import { turnId } from '../../records/identity.js';
-import type { EventOf } from '../event.js';
-import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory } from './consolidation.js';
-import { acceptTrim } from './trimming.js';
+import { answerResets, resetIds } from './inbox/arrivals.js';
+import { forgetContext } from './context/compaction.js';
+import type { Consolidation } from './protocol/contract.js';
+import type { Completed } from './effect.js';
+import { announce } from './outbox/settlement.js';
+import type { ConversationState } from './state.js';
+import { forgetAllowed } from './turn/standing-approvals.js';
+import { endTurn } from './turn/turn.js';
+import { turnId } from '../records/identity.js';
+import type { EventOf } from './event.js';
+import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory } from './context/consolidation.js';
+import { acceptTrim } from './context/trimming.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
   const { what } = completed.input;
@@ -42,7 +42,7 @@ export function endSession(state: ConversationState, consolidation: Consolidatio
     session,
     epoch: state.epoch + 1,
   };
-  return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
+  return announce(answerResets(fresh, resetIds(fresh, head.number), consolidation), { kind: 'session', session });
 }
 
 /** A turn that was too much for the model cannot go on when that did not help, unless the next prompt is shorter all the same. */

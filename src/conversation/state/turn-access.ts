@@ -2,7 +2,7 @@
 import type { Fallback } from '../protocol/contract.js';
 import { running } from '../effect.js';
 import type { ConversationState } from '../state.js';
-import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
+import type { ModelCall, ToolCall, Turn } from './turn-state.js';
 import { addUsage } from '../../records/message.js';
 import { slotsOf, withSlot } from '../../records/slots.js';
 

@@ -3,14 +3,14 @@
  * the kind of state changes (a failed turn, the end), and every tenth turn. An unregistered one would stall the workflow for
  * ever (measured): nothing is upserted before the worker has said that they are there.
  */
-import { planned } from '../stepping/control.js';
-import type { EventOf } from '../event.js';
-import { parentOf } from '../lineage/lineage.js';
-import type { ConversationState } from '../state.js';
-import { ownModel } from '../turn/chosen-model.js';
-import { approvalsOf } from '../turn/approvals.js';
-import { tenantOf } from '../../records/scope.js';
-import type { AgentStatus } from '../protocol/contract.js';
+import { planned } from './stepping/control.js';
+import type { EventOf } from './event.js';
+import { parentOf } from './lineage/lineage.js';
+import type { ConversationState } from './state.js';
+import { ownModel } from './state/chosen-model.js';
+import { approvalsOf } from './turn/approvals.js';
+import { tenantOf } from '../records/scope.js';
+import type { AgentStatus } from './protocol/contract.js';
 
 export interface SearchAttributes {
   readonly AgentName: string;

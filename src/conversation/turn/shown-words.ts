@@ -3,7 +3,7 @@
  * only what it would show otherwise: what an input processor has made, and what is left without the secrets that it knows.
  */
 import { firstWords } from '../../records/first-words.js';
-import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../activity-io/effects.js';
+import type { ModelAnswer, ModelStepInput, ModelStepResult } from './model-step-effects.js';
 import type { ConversationState } from '../state.js';
 
 export const MAX_ANSWER_WORDS = 120;
