@@ -38,7 +38,7 @@ export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: Per
   const activities = createActivities({
     store,
     askMemory: createAskMemory({ connection: temporal.connection, namespace: 'default', taskQueue }),
-    models: createModels({ own: { anthropic: model } }),
+    models: createModels({ custom: { anthropic: model } }),
     agents: createAgentLoader(join(dir, 'agents')),
     tools: createToolRegistry([...builtinTools, ...tools]),
     workspace: dir,

@@ -183,11 +183,11 @@ async function runUntil(
           writeCircuits(config.cwd, open);
         },
       }),
-      statusOf: createStatusOf(connection, namespace),
+      workflowStatus: createStatusOf(connection, namespace),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
       startDelivery: createStartDelivery({ connection, namespace, taskQueue: config.taskQueue }),
       isWaiting: createIsWaiting({ connection, namespace }),
-      publicIdOf: createPublicIdOf(connection, namespace),
+      readPublicId: createPublicIdOf(connection, namespace),
       webhooks: createWebhooks(endpoints),
       heal: (key, run) => heal({ service, store, processors: own.processors?.input, rememberedBy }, key, run),
     });
@@ -248,8 +248,11 @@ async function activitiesOf(
     trust,
     answering,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
-    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'publicIdOf' | 'webhooks' | 'recall' | 'embedding'> &
+  }: Pick<
+    ActivityDependencies,
+    'askMemory' | 'workflowStatus' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'
+  > &
+    Pick<ActivityDependencies, 'startDelivery' | 'isWaiting' | 'readPublicId' | 'webhooks' | 'recall' | 'embedding'> &
     Pick<CreateWorkerOptions, 'trust'> & { readonly answering?: Model },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
@@ -258,7 +261,7 @@ async function activitiesOf(
     store,
     models:
       answering === undefined
-        ? createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
+        ? createModels({ ...providerSettings(config), custom: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
         : modelsAnsweredBy(answering, own.models),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),

@@ -43,8 +43,8 @@ export interface Done<Result> {
   readonly publish?: readonly LiveEvent[];
 }
 
-/** Of work for a conversation, now; nothing where no model was asked. */
-export function spendingOf(
+/** Of work for a conversation, now; nothing where no model was called. */
+export function toSpending(
   { key, identity }: { readonly key: ConversationKey; readonly identity: Pick<ConversationIdentity, 'agent'> },
   { kind, model, usage }: Pick<Spending, 'kind' | 'model' | 'usage'>,
 ): { readonly spent?: Spending } {
@@ -58,7 +58,7 @@ export function noteFailedSpending(where: TraceStore, attempt: string, spent: Sp
   return noteSpending(where, attempt, spent && { ...spent, failed: true });
 }
 
-/** Of what has no commit of its own. A store that is away loses it: what it was paid for matters more than its price. */
+/** Of what has no commit. A store that is away loses it: what it was paid for matters more than its price. */
 export async function noteSpending({ store, key }: TraceStore, id: string, spent: Spending | undefined): Promise<void> {
   if (!spent) return;
   await store.effects.spend(key, id, spent).catch((error: unknown) => {

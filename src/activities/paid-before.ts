@@ -22,7 +22,7 @@ export interface PaidBefore {
   readonly spent: () => Usage;
   /** For heartbeats. */
   readonly details: () => Paid;
-  /** The same questions, counted; `keeps`: one that was answered before is not asked again. */
+  /** The same questions, counted; `keeps`: one that was answered before is not sent again. */
   readonly counted: (asker: Asker, options?: { readonly keeps?: boolean }) => Ask;
 }
 

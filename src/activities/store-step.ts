@@ -15,7 +15,7 @@ import type { ActivityDependencies, ConversationDependencies, TraceStore } from 
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import { userEntry } from '../conversation/activity-io/entries.js';
 import { type Entry, type JsonValue, answerIn, mediaBytes } from '../records/message.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
@@ -93,10 +93,10 @@ export async function writePending(
     insist(() =>
       store.writes.apply(key, {
         ...(messages.length > 0 && { record: messages.map(({ entry }) => entry) }),
-        // Fence first, then answer in the effect's place: an effect that has committed keeps its own entry.
+        // Fence first, then answer in the effect's place: an effect that has committed keeps its entry.
         ...(write.settle.length > 0 && { fence: write.settle.map(({ effect }) => effect) }),
         ...(settled.length + write.entries.length > 0 && { append: [...write.entries, ...settled] }),
-        ...(write.messages.length + write.feed.length > 0 && { publish: eventsOf(messages, write) }),
+        ...(write.messages.length + write.feed.length > 0 && { publish: toLiveEvents(messages, write) }),
         ...(reserve && { reserve }),
       }),
     ),
@@ -155,7 +155,7 @@ async function prepareMessage(
     entry,
     bytes: Buffer.byteLength(text) + mediaBytes(message),
     given: Buffer.byteLength(message.text) + mediaBytes(message),
-    preview: beginningOf(message.text, 200),
+    preview: truncate(message.text, 200),
     text,
     refs: {
       ...(output === undefined ? {} : { output }),
@@ -188,7 +188,7 @@ async function withTextStored({ store, key }: TraceStore, entry: Entry): Promise
 }
 
 /** Each with an id, so that another attempt publishes none twice. `ts` is the time of arrival. */
-function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
+function toLiveEvents(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
   const arrived = messages.map(({ message: { slot, turn, messageId, ts }, preview }): LiveEvent => {
     const event: FeedEvent = { kind: 'message', turn, messageId, preview, ts };
     return { id: `message/${slot}`, event: event as unknown as JsonValue };
@@ -196,7 +196,7 @@ function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveE
   return [...arrived, ...feed.map(({ number, event }) => ({ id: `event/${number}`, event: event as unknown as JsonValue }))];
 }
 
-/** What the assistant said in one entry. */
+/** The assistant's text in one entry. */
 export async function recall({ store, key }: TraceStore, { slot }: RecallInput): Promise<Recalled> {
   const [entry] = await store.entries.read(key, [slot]);
   if (!entry) return null;

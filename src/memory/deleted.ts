@@ -7,6 +7,6 @@ export async function refuseDeleted({ lives }: Pick<Store, 'lives'>, key: Conver
   if (tombstone) throw new LifeDeleted(attempt, { conversation: key.conversation, at: tombstone.at });
 }
 
-export function deletedInWords(attempt: string, of: { readonly conversation: string; readonly at: number }): string {
+export function describeDeleted(attempt: string, of: { readonly conversation: string; readonly at: number }): string {
   return new LifeDeleted(attempt, of).message;
 }

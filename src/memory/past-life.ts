@@ -1,4 +1,4 @@
-/** Everything that was said in one life of a conversation, with long texts at hand: to be taken elsewhere, and to be put there. */
+/** All messages of one life of a conversation, with long texts at hand: to be exported, and to be imported. */
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';

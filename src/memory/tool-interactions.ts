@@ -8,7 +8,7 @@ export interface ToolInteraction {
   /** Of the call; a result that arrives in a later turn changes nothing. */
   readonly turn_id: string;
   readonly tool_name: string;
-  /** null when the call's own trace is lost. */
+  /** null when the call's trace is lost. */
   readonly arguments: JsonValue;
   readonly result: JsonValue;
   readonly error: string | null;

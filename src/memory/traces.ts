@@ -1,5 +1,5 @@
 /**
- * Raw traces: what was said and done, in the seed's format (seed 000, RAW_TRACE), derived from entries. Every entry leaves at
+ * Raw traces: messages and calls, in the seed's format (seed 000, RAW_TRACE), derived from entries. Every entry leaves at
  * least one, so that a gap in the slots is a loss and never an answer without words.
  */
 import {
@@ -52,7 +52,7 @@ export interface RawTrace {
 type TraceBody = Omit<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq' | 'conversation_id' | 'slot'>;
 
 export function toTraces(entry: Entry, conversationId: string): RawTrace[] {
-  return bodiesOf(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
+  return toTraceBodies(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
     id: traceId(entry.slot, i),
     ts: entry.ts,
     turn_id: entry.turn,
@@ -71,7 +71,7 @@ function traceId(slot: number, i: number): string {
   return i === 0 ? id : `${id}_${i}`;
 }
 
-function bodiesOf({ message }: Entry): TraceBody[] {
+function toTraceBodies({ message }: Entry): TraceBody[] {
   switch (message.role) {
     case 'user':
       return [traceOfUser(message)];
@@ -88,7 +88,7 @@ function traceOfUser(message: UserMessage): TraceBody {
   return {
     trace_type: 'user',
     content: shownText(message.text),
-    ...contentRefOf([message.text]),
+    ...toContentRef([message.text]),
     source_event: 'LLMUserMessageReadyEvent',
     ...(sourcesIn(message).length > 0 && { media: toAddresses(message) }),
     tags: ['processed'],
@@ -115,14 +115,14 @@ function tracesOfAssistant({ blocks, stop }: AssistantMessage): TraceBody[] {
   );
   if (text === '' && calls.length > 0) return calls;
   const tags = stop === 'interrupted' ? ['interrupted'] : calls.length === 0 ? ['final'] : [];
-  const said: TraceBody = {
+  const answer: TraceBody = {
     trace_type: 'assistant',
     content: text,
-    ...contentRefOf(texts),
+    ...toContentRef(texts),
     source_event: 'LLMCompleteResponseReceivedEvent',
     ...(tags.length > 0 && { tags }),
   };
-  return [said, ...calls];
+  return [answer, ...calls];
 }
 
 function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): TraceBody {
@@ -134,18 +134,18 @@ function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): Trac
     tool_call_id: callId,
     correlation_id: callId,
     ...(outcome === 'ok' ? { tool_result: shownText(text) } : { tool_error: shownText(text) }),
-    ...refOf(text),
+    ...toResultRef(text),
     // The seed knows results and errors; the three other ends differ by their tag.
     ...(outcome !== 'ok' && outcome !== 'error' && { tags: [outcome] }),
   };
 }
 
-function contentRefOf(texts: readonly Body[]): Pick<RawTrace, 'content_ref'> {
+function toContentRef(texts: readonly Body[]): Pick<RawTrace, 'content_ref'> {
   const refs = texts.flatMap((text) => (isBodyRef(text) ? [text.ref] : []));
   return refs.length === 0 ? {} : { content_ref: refs.join(' ') };
 }
 
-function refOf(text: Body): { readonly tool_result_ref?: string } {
+function toResultRef(text: Body): { readonly tool_result_ref?: string } {
   return isBodyRef(text) ? { tool_result_ref: text.ref } : {};
 }
 

@@ -1,4 +1,4 @@
-/** What becomes of the events of a stream. Each provider has its own way of putting an answer together; this is what they share. */
+/** What becomes of the events of a stream. Each provider assembles an answer differently; this is what they share. */
 import type { AssistantBlock, ModelStop } from '../records/message.js';
 import type { ModelResponse, ModelUsage } from './model.js';
 import { brokenStream } from './tool-input.js';
@@ -9,7 +9,7 @@ export interface Answer<Event> {
   take(event: Event): void;
   /** The stream has ended by itself, as it should. */
   end(): void;
-  /** Whether all of it has been said. */
+  /** Whether the answer is complete. */
   isWhole(): boolean;
   /** Throws ModelFailure `broken-stream` unless it is whole. */
   response(): ModelResponse;
@@ -20,7 +20,7 @@ export interface Answer<Event> {
 export const NO_USAGE: ModelUsage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
 
 /**
- * A word for stopping that we do not know ends an answer that said something, and breaks one that said nothing.
+ * An unknown stop reason ends an answer that has content, and breaks an empty one.
  * A stop for tools without one is an end.
  */
 export function settledStop(known: ModelStop | undefined, word: string, blocks: readonly AssistantBlock[]): ModelStop {

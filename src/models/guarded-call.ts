@@ -4,7 +4,7 @@
  * - One call is one request: Temporal is the only layer that retries.
  * - No call hangs: silence, a drip and a flood of bytes all end it.
  * - It throws only ModelFailure or ModelInterrupted, and never shows a key.
- * - An HTTP response is judged here, before the SDK words it in its own way: its status, its headers, and whether anything came at all.
+ * - An HTTP response is judged here, before the SDK rewords it: its status, its headers, and whether anything came at all.
  */
 import type { Answer } from './answer.js';
 import { type Provider, toModelFailure } from './failure.js';
@@ -133,10 +133,10 @@ async function read<Event>(events: AsyncIterable<Event>, answer: Answer<Event>, 
     // What happens to the connection after the last word does not matter.
     if (!answer.isWhole()) throw (taken === 0 && noStream(line.contentType(), error)) || error;
   }
-  if (!answer.isWhole() && taken === 0) throw noStream(line.contentType()) ?? new ModelFailure('broken-stream', 'nothing was said');
+  if (!answer.isWhole() && taken === 0) throw noStream(line.contentType()) ?? new ModelFailure('broken-stream', 'the answer is empty');
 }
 
-/** A captive portal answers everything with a page of its own. */
+/** A captive portal answers everything with its login page. */
 function noStream(contentType: string | undefined, cause?: unknown): ModelFailure | undefined {
   if (contentType === undefined || /event-stream|ndjson/.test(contentType)) return undefined;
   return new ModelFailure('broken-stream', `the answer is no event stream but ${contentType || 'nothing'}`, { cause });
@@ -200,7 +200,7 @@ function interrupted<Event>(answer: Answer<Event>): ModelInterrupted {
 }
 
 /**
- * Ends a call that hangs. An SDK's own timeout covers the wait for headers only, so that a stream which falls silent
+ * Ends a call that hangs. An SDK's timeout covers the wait for headers only, so that a stream which falls silent
  * would hang for ever, and one that drips pings too.
  */
 interface Watchdog {
@@ -210,7 +210,7 @@ interface Watchdog {
   expired(): 'idle' | 'total' | 'bytes' | undefined;
   /** Bytes came: the idle limit begins anew, the total one does not. */
   sawBytes(count: number): void;
-  /** All has been said: what is left of the body gets this long, so that its connection can be used again. */
+  /** The answer is complete: what is left of the body gets this long, so that its connection can be used again. */
   allow(ms: number): void;
   stop(): void;
 }

@@ -31,7 +31,7 @@ import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } fr
 import { isRecord } from '../platform/json.js';
 
 export interface NormalizeOptions {
-  /** The provider asked next. */
+  /** The provider that gets the request. */
   readonly provider: string;
 }
 
@@ -99,7 +99,7 @@ function matchAnswers(messages: readonly ConversationMessage[]): Answers {
   return answers;
 }
 
-/** Gives each occurrence of a call an id of its own: the first keeps it. */
+/** Gives each occurrence of a call a unique id: the first keeps it. */
 function createIdGiver(messages: readonly ConversationMessage[]): (callId: string) => string {
   const reserved = new Set(
     messages.flatMap((message) => (message.role === 'assistant' ? toolCalls(message).map((call) => call.callId) : [])),
@@ -127,10 +127,10 @@ function soundAssistant(
     results.push(soundResult(answers[results.length] ?? missingResult(message, call), callId));
     return [call];
   });
-  // Thinking that leads to nothing said is refused at the end of a message.
-  const said = blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
+  // Providers refuse thinking at the end of a message, with no text or call after it.
+  const trimmed = blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
   return [
-    ...(said.length === 0 ? [] : [sameBlocks(said, message.blocks) ? message : { ...message, blocks: said }]),
+    ...(trimmed.length === 0 ? [] : [sameBlocks(trimmed, message.blocks) ? message : { ...message, blocks: trimmed }]),
     ...results,
     ...(message.stop === 'interrupted' ? [INTERRUPTED] : []),
   ];
@@ -147,7 +147,7 @@ function soundBlock(block: Exclude<AssistantBlock, ToolCall>, provider: string):
       // Unsigned thinking is for people to read; no provider takes it back.
       return block.provider === provider && block.signature && isWellFormed(block.text) ? [block] : [];
     case 'opaque':
-      return block.provider === provider && typeOf(block.value) !== undefined && isWellFormedJson(block.value) ? [block] : [];
+      return block.provider === provider && blockType(block.value) !== undefined && isWellFormedJson(block.value) ? [block] : [];
     default:
       throw new Error(`unknown block ${JSON.stringify(block satisfies never)}`);
   }
@@ -199,11 +199,11 @@ function isBlankUser(message: UserMessage): boolean {
 }
 
 function isThinking(block: AssistantBlock): boolean {
-  return block.kind === 'thinking' || (block.kind === 'opaque' && OPAQUE_THINKING.includes(typeOf(block.value)));
+  return block.kind === 'thinking' || (block.kind === 'opaque' && OPAQUE_THINKING.includes(blockType(block.value)));
 }
 
 /** Whatever a provider sends as a block is an object that names its type; anything else is damage. */
-function typeOf(value: unknown): string | undefined {
+function blockType(value: unknown): string | undefined {
   if (!isRecord(value)) return undefined;
   const type = (value as { type?: unknown }).type;
   return typeof type === 'string' ? type : undefined;

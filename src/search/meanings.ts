@@ -53,13 +53,13 @@ export class Meanings {
   async likeness(question: Float32Array): Promise<Likeness> {
     const { dimensions } = this;
     const ofRows = new Float32Array(this.size);
-    const asked = Float32Array.from(question);
+    const vector = Float32Array.from(question);
     let [total, squares] = [0, 0];
     for (let row = 0; row < ofRows.length; row += 1) {
       if (row % AT_ONCE === AT_ONCE - 1) await nextTick();
       const begin = row * dimensions;
       let sum = 0;
-      for (let i = 0; i < dimensions; i += 1) sum += (asked[i] ?? 0) * (this.#values[begin + i] ?? 0);
+      for (let i = 0; i < dimensions; i += 1) sum += (vector[i] ?? 0) * (this.#values[begin + i] ?? 0);
       const like = sum * (this.#scales[row] ?? 0);
       ofRows[row] = like;
       total += like;

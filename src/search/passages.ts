@@ -8,7 +8,7 @@ export interface Passage {
 }
 
 /** They follow on each other without a gap. Of a very long text those of its beginning, BOUNDS.text of it. */
-export function passagesOf(text: string): Passage[] {
+export function splitPassages(text: string): Passage[] {
   const length = Math.min(text.length, BOUNDS.text);
   const passages: Passage[] = [];
   for (let start = 0; start < length || passages.length === 0;) {

@@ -51,7 +51,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   };
 }
 
-/** A tool without `verify` cannot be asked: the call is then of unknown outcome. */
+/** A tool without `verify` cannot tell: the call is then of unknown outcome. */
 function verifier<Schema extends z.ZodObject>(
   schema: Schema,
   verify: NonNullable<ToolDefinition<Schema>['verify']>,

@@ -1,4 +1,4 @@
-import { type JsonValue, mediaBytes, mediaOf } from '../../src/records/message.js';
+import { type JsonValue, mediaBytes, pickMedia } from '../../src/records/message.js';
 import { readMessage } from '../../src/conversation/protocol/input.js';
 import { userEntry } from '../../src/conversation/activity-io/entries.js';
 import { answered, applyAll, open, said, take } from '../conversation/drive.js';
@@ -59,5 +59,5 @@ test('without audio and video all is stored as it was before there were any', ()
       '"images":[{"mediaType":"image/png","ref":"sha256:ab"}],"recorded":false}',
   );
   const message = { messageId: 'm1', slot: 1, turn: 'turn_0001', seq: 1, session: 1, ts: 1, text: 'hi' };
-  expect(JSON.stringify(userEntry(message, 'hi', mediaOf({ images: [] })).message)).toBe('{"role":"user","text":"hi"}');
+  expect(JSON.stringify(userEntry(message, 'hi', pickMedia({ images: [] })).message)).toBe('{"role":"user","text":"hi"}');
 });

@@ -143,7 +143,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       ...(embedding && { embedding }),
       serverTools,
       rememberedBy,
-      statusOf: createStatusOf(native, 'default'),
+      workflowStatus: createStatusOf(native, 'default'),
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
       heal: (key, run) => heal({ service: native.workflowService, store, processors: options.processors?.input, rememberedBy }, key, run),
       ...(options.circuits && { circuits: options.circuits }),
@@ -154,7 +154,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       webhooks: createWebhooks(options.webhooks?.endpoints ?? [], { ...(memory && { now: memory.clock.now }), ...options.webhooks }),
       startDelivery: createStartDelivery({ connection: native, namespace: 'default', taskQueue }),
       isWaiting: createIsWaiting({ connection: native, namespace: 'default' }),
-      publicIdOf: createPublicIdOf(native, 'default'),
+      readPublicId: createPublicIdOf(native, 'default'),
       store,
       models: createModels({
         anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },

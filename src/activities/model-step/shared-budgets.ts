@@ -8,7 +8,7 @@ import type { StepFailure } from '../../conversation/activity-io/effects.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import { costUsd } from '../../models/known-models.js';
 import type { Usage } from '../../records/message.js';
-import { amountOf, type Amount, type Room, type SharedBudget, type Shares } from '../../records/shared-budget.js';
+import { toAmount, type Amount, type Room, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { insist } from '../effect.js';
@@ -67,7 +67,7 @@ export function sharedBudgets(
   return {
     async reserve({ model, promptTokens }, signal) {
       const usage = { inputTokens: promptTokens, cachedTokens: 0, outputTokens: EXPECTED_ANSWER };
-      const estimate = amountOf({ ...usage, costUsd: costUsd(models.limits(model), usage) });
+      const estimate = toAmount({ ...usage, costUsd: costUsd(models.limits(model), usage) });
       const until = Date.now() + WAITS_MS;
       for (let pause = FIRST_PAUSE_MS; budgets.length > 0; pause = Math.min(LAST_PAUSE_MS, pause * 2)) {
         if (signal.aborted) return { kind: 'stopped' };
@@ -82,10 +82,10 @@ export function sharedBudgets(
       return { kind: 'taken' };
     },
 
-    settle: (usage) => everywhere('settled', (where) => store.budgets.settle(where, id, amountOf(usage), key.life)),
+    settle: (usage) => everywhere('settled', (where) => store.budgets.settle(where, id, toAmount(usage), key.life)),
 
     // Of no member: its conversation does not know of it, and will not say it again.
-    settleFailed: (attempt, usage) => everywhere('settled', (where) => store.budgets.settle(where, `${id}/${attempt}`, amountOf(usage))),
+    settleFailed: (attempt, usage) => everywhere('settled', (where) => store.budgets.settle(where, `${id}/${attempt}`, toAmount(usage))),
 
     release: () => everywhere('released', (where) => store.budgets.release(where, id)),
   };

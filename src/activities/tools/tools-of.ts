@@ -25,7 +25,7 @@ export interface ToolsWanted {
 }
 
 /** Throws UnknownTools for names in `agent.json` that are nowhere. A server that is away makes no name unknown. */
-export async function toolsOf(
+export async function findTools(
   { tools, serverTools, key: { namespace, life } }: Pick<ConversationDependencies, 'tools' | 'serverTools' | 'key'>,
   { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
   { patienceMs, turn }: ToolsWanted,

@@ -5,7 +5,7 @@ import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderChunks, renderMeter } from '../views/context-meter.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { chunksOf } from '../../insight/scene.js';
 import { knownTurns } from '../../insight/known-turns.js';
@@ -61,7 +61,7 @@ function chunksAsked(chunks: ContextOptions['chunks'], changes: boolean): readon
 async function listChunks({ client, output, globals, withSlowNotice }: CommandSession, id: string): Promise<number> {
   const read = Promise.all([client.context(id), client.control(id)]);
   const [index, control] = await withSlowNotice(`asking ${id} for its context`, read);
-  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
+  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await withSlowNotice(`reading ${id}`, client.entries(id, slots));
   const { count } = await tokenCounterBy(index.tokenizer);
   const all = chunksOf(index, new Map(entries.map((entry) => [entry.slot, entry])), control, count);

@@ -4,7 +4,7 @@ import { canAsk, confirm } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { countOf, formatUsage, budgetInWords, usedInWords } from '../views/quantities.js';
+import { formatQuantity, formatUsage, budgetInWords, usedInWords } from '../views/quantities.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import { withEndingProgress } from '../session/with-progress.js';
 import type { Status } from '../../conversation/protocol/contract.js';
@@ -72,7 +72,7 @@ export function close(context: CliContext, given: string, { wait, memory }: Clos
     const { scope } = await desk.client.describe(id);
     const ended = withEndingProgress({ ...desk, id, scope }, desk.client.outcome(id, { signal: desk.signal }));
     const outcome = await desk.withSlowNotice(`waiting for the end of ${id}`, ended);
-    const text = `${id} has ended after ${countOf(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`;
+    const text = `${id} has ended after ${formatQuantity(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`;
     return done(desk, { id, outcome }, text, words);
   });
 }

@@ -2,7 +2,7 @@
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import { parseMoment } from '../../records/memory/moment.js';
-import { MAX_QUERY, MAX_MATCHES, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
+import { MAX_QUERY, MAX_MATCHES, searchHistory, queryTerms } from '../../memory/documents/search-history.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { renderHistory, renderMatches } from '../views/memory-document.js';
@@ -39,7 +39,7 @@ export interface GrepWanted extends HistoryWanted {
 }
 
 export function grepHistory(context: CliContext, query: string, wanted: GrepWanted): Promise<number> {
-  const words = wordsOf(query);
+  const words = queryTerms(query);
   if (words.length === 0) throw new CliError('there is no word to look for', EXIT.usage);
   if (query.length > MAX_QUERY) throw new CliError(`that is too long: at most ${MAX_QUERY} characters are looked for`, EXIT.usage);
   if (wanted.limit > MAX_MATCHES) throw new CliError(`--limit is at most ${MAX_MATCHES} here`, EXIT.usage);

@@ -2,7 +2,7 @@
 import type { Begun, Deleted } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
-import { tenantOf } from '../../records/scope.js';
+import { readTenant } from '../../records/scope.js';
 import { namedByTenant, newName, partsOfName } from '../gateway/tenant-names.js';
 import { canAsk, confirm } from '../terminal/ask.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -10,7 +10,7 @@ import { refuseUnusableAgent } from '../services/known-agent.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { turnName } from '../args/values.js';
-import { countOf, formatCount } from '../views/quantities.js';
+import { formatQuantity, formatCount } from '../views/quantities.js';
 import { startBudget, type BudgetWanted } from './new.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
@@ -38,7 +38,7 @@ export function fork(
     await refuseUnusableAgent(desk.config, more.agent);
     const from = await findRemembered(desk, given);
     const tenant = await desk.client.key(from).then(
-      ({ scope }) => tenantOf(scope),
+      ({ scope }) => readTenant(scope),
       () => partsOfName(given)?.tenant,
     );
     const { id, publicId } = await newName(desk.config, tenant, wanted);
@@ -87,8 +87,10 @@ export function remove(context: CliContext, given: string, { yes }: { readonly y
     if (yes !== true) await confirmDeletion(desk, id);
     const done = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
     const { lives, runs, subAgents } = done;
-    const withThem = subAgents === 0 ? '' : ` with ${countOf(subAgents, 'sub-agent')}`;
-    const said = [`${id} is deleted${withThem}: ${countOf(lives, 'life', 'lives')} from the store, ${countOf(runs, 'run')} from Temporal`];
+    const withThem = subAgents === 0 ? '' : ` with ${formatQuantity(subAgents, 'sub-agent')}`;
+    const said = [
+      `${id} is deleted${withThem}: ${formatQuantity(lives, 'life', 'lives')} from the store, ${formatQuantity(runs, 'run')} from Temporal`,
+    ];
     return report(desk, { id, ...done }, said, [TEMPORAL_LATER, MEMORY_STAYS, ...keptOf(done)], ['workflow', 'delete', '-w', id]);
   });
 }
@@ -101,7 +103,7 @@ const MEMORY_STAYS = 'MEMORY.md, HISTORY and the facts of its scope stay: `perdu
 function keptOf({ scopes, retentionDays }: Deleted): string[] {
   if (scopes.length === 0) return [];
   const writers = scopes.map((scope) => `memory:${scope}`).join(', ');
-  const until = retentionDays === null ? 'until its retention' : `for ${countOf(retentionDays, 'day')} after each run`;
+  const until = retentionDays === null ? 'until its retention' : `for ${formatQuantity(retentionDays, 'day')} after each run`;
   return [
     `what ${writers} got from a model about it is in ${scopes.length === 1 ? 'its' : 'their'} own history too, which Temporal keeps ${until}`,
   ];

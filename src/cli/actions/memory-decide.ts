@@ -8,7 +8,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { originOf, renderProposals } from '../views/memory-document.js';
 import { drawText, type MemoryLook } from '../views/memory.js';
-import { countOf } from '../views/quantities.js';
+import { formatQuantity } from '../views/quantities.js';
 import { print, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export interface ReviewWanted extends ScopeWanted {
@@ -116,10 +116,10 @@ export function forgetInMemory(context: CliContext, text: string, wanted: Forget
     if (wanted.yes !== true) await confirmForgetting(desk, doomed);
     const gone = await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.forget(text));
     const counts = [
-      countOf(gone.lines.length, 'line'),
-      countOf(gone.facts.length, 'fact'),
-      countOf(gone.proposals.length, 'proposal'),
-      `${countOf(doomed.historyLines, 'line')} of HISTORY`,
+      formatQuantity(gone.lines.length, 'line'),
+      formatQuantity(gone.facts.length, 'fact'),
+      formatQuantity(gone.proposals.length, 'proposal'),
+      `${formatQuantity(doomed.historyLines, 'line')} of HISTORY`,
     ];
     if (globals.output === 'text')
       output.say(`gone from the memory of ${scope}: ${counts.join(', ')}; earlier versions were rewritten too`);
@@ -146,7 +146,7 @@ function renderDoomed({ lines, facts, proposals, historyLines }: ToForget, look:
     ...lines.map((line) => ['MEMORY.md', line] as const),
     ...facts.map(({ id, fact }) => [`fact ${id}`, fact] as const),
     ...proposals.map(({ id, line }) => [`proposal ${id}`, line] as const),
-    ...(historyLines === 0 ? [] : [['HISTORY', `${countOf(historyLines, 'line')}`] as const]),
+    ...(historyLines === 0 ? [] : [['HISTORY', `${formatQuantity(historyLines, 'line')}`] as const]),
   ];
   if (found.length === 0) return [[{ text: 'nothing says this now; forgotten, it cannot come in later', style: 'dim' }]];
   return found.flatMap(([where, text]) => [...drawText(where, 0, look, 'dim'), ...drawText(text, 4, look, 'red')]);

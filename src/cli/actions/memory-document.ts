@@ -17,7 +17,7 @@ import { plain, type StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { renderBlame, renderDiff, renderLog, shortVersion } from '../views/memory-document.js';
-import { countOf, formatCount, formatTime, formatUsage } from '../views/quantities.js';
+import { formatQuantity, formatCount, formatTime, formatUsage } from '../views/quantities.js';
 import { print, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<number> {
@@ -122,7 +122,7 @@ export function logOfMemory(context: CliContext, wanted: ScopeWanted, { limit }:
     const { changes } = await readWhole(desk);
     const newest = changes.slice(-limit).reverse();
     const counted = await withSlowNotice(
-      `counting the lines of ${countOf(newest.length, 'change')}`,
+      `counting the lines of ${formatQuantity(newest.length, 'change')}`,
       Promise.all(newest.map((one) => countedChange(memory, one))),
     );
     print(desk, {
@@ -200,7 +200,8 @@ function statusInWords(scope: string, status: MemoryStatus | undefined | null): 
   if (status === null) return `no worker answers for ${id}`;
   const { phase, waitingFor, queued, consolidated, fallbacks, usage } = status;
   const [first, ...others] = queued;
-  const doing = first === undefined ? phase : `${phase}: ${countOf(first.messages, 'message')} of ${first.conversation} (${first.why})`;
+  const doing =
+    first === undefined ? phase : `${phase}: ${formatQuantity(first.messages, 'message')} of ${first.conversation} (${first.why})`;
   return [
     `${id} is ${doing}${others.length === 0 ? '' : `, ${others.length} more wait`}`,
     ...(waitingFor === undefined ? [] : [waitingFor]),

@@ -6,7 +6,7 @@ import { toTerminalJson, toTerminalText } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { withoutSuperseded } from '../../records/memory/items.js';
 import { renderEpisodes, renderFacts, renderItems } from '../views/memory.js';
-import { countOf, formatCount } from '../views/quantities.js';
+import { formatQuantity, formatCount } from '../views/quantities.js';
 import { printFound } from '../session/print-found.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
@@ -51,7 +51,7 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
         for (const line of lines) output.draw(line);
       },
     });
-    if (skipped > 0) output.problem(`not read and left out: ${countOf(skipped, 'record')} of the store`);
+    if (skipped > 0) output.problem(`not read and left out: ${formatQuantity(skipped, 'record')} of the store`);
     if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
     return EXIT.ok;
   });
@@ -81,7 +81,7 @@ export function memoryItems(context: CliContext, given: string, { show }: Memory
         if (items.length > 0) output.note(`perdura memory items ${id} --show ${items[0]?.id ?? ''} prints one`);
       },
     });
-    if (skipped > 0) output.problem(`not read and left out: ${countOf(skipped, 'record')} of the store`);
+    if (skipped > 0) output.problem(`not read and left out: ${formatQuantity(skipped, 'record')} of the store`);
     return EXIT.ok;
   });
 }
@@ -96,7 +96,7 @@ export function careForMemory(context: CliContext, wanted: CareWanted): Promise<
     const { scope } = memory;
     const cared = await withSlowNotice(`taking care of the memory of ${scope}`, memory.care(wanted.agent));
     const { kind, bytesBefore, bytesAfter, facts } = cared;
-    const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${countOf(facts.length, 'fact')}`;
+    const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${formatQuantity(facts.length, 'fact')}`;
     const done = `the memory of ${scope} is in order: ${formatCount(bytesBefore)} → ${formatCount(bytesAfter)} bytes${merged}`;
     const input = wanted.agent === undefined ? {} : { agent: wanted.agent };
     print(desk, {

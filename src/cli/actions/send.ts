@@ -15,8 +15,8 @@ import { wholeAnswer } from '../../client/whole-answer.js';
 import { formatDuration } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 import { readAppEvent } from '../../conversation/protocol/control-input.js';
-import { mediaOf, type JsonValue, type Media, type MediaSource } from '../../records/message.js';
-import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
+import { pickMedia, type JsonValue, type Media, type MediaSource } from '../../records/message.js';
+import { detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { findRunning } from '../args/find-conversation.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -114,7 +114,7 @@ async function readFiles(cwd: string, files: readonly string[]): Promise<readonl
       try {
         if ((await stat(path)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
         const bytes = await readFile(path);
-        const type = fileTypeOf(bytes);
+        const type = detectFileType(bytes);
         if (type === undefined) throw new Error(bytes.length === 0 ? 'it is empty' : `by its content it is no ${TAKEN_FILES}`);
         return { name: basename(file), type, bytes };
       } catch (error) {
@@ -126,7 +126,7 @@ async function readFiles(cwd: string, files: readonly string[]): Promise<readonl
 
 function mediaIn(sources: readonly MediaSource[]): Media {
   const isPicture = ({ mediaType }: MediaSource): boolean => mediaType.startsWith('image/');
-  return mediaOf({ images: sources.filter(isPicture), documents: sources.filter((one) => !isPicture(one)) });
+  return pickMedia({ images: sources.filter(isPicture), documents: sources.filter((one) => !isPicture(one)) });
 }
 
 /** What goes with the text. */

@@ -5,7 +5,7 @@ import type { QueuedEvent, Status } from '../../conversation/protocol/contract.j
 import type { SubAgent } from '../../conversation/protocol/stepping.js';
 import type { Entry } from '../../records/message.js';
 import { turnNumber } from '../../records/identity.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import type { CliContext } from '../session/context.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -57,7 +57,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     if (turn !== undefined && entries.length === 0 && options.follow !== true) {
       throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
     }
-    const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
+    const hidden = options.raw === true && options.archived !== true ? new Set(listSlots(await client.archived(id))) : new Set();
     const shown = entries.filter(({ slot }) => !hidden.has(slot));
     print(desk, id, { entries: shown, ends }, options, undefined);
     if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);

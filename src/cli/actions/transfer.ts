@@ -23,7 +23,7 @@ import { openStore } from '../../stores/open.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, writeFile } from 'node:fs/promises';
-import { countOf } from '../views/quantities.js';
+import { formatQuantity } from '../views/quantities.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 
 type ExportFormat = 'md' | 'jsonl' | 'json' | 'history' | 'seed';
@@ -72,7 +72,11 @@ function heldInWords({
   readonly episodes: number;
   readonly facts: number;
 }): string {
-  return [countOf(entries, 'entry', 'entries'), countOf(episodes, 'summary', 'summaries'), countOf(facts, 'fact')].join(', ');
+  return [
+    formatQuantity(entries, 'entry', 'entries'),
+    formatQuantity(episodes, 'summary', 'summaries'),
+    formatQuantity(facts, 'fact'),
+  ].join(', ');
 }
 
 /** The seed's files. Summaries that came with an import are written as they came: also those that it did not begin with. */
@@ -93,7 +97,7 @@ async function exportLayout({ client, output, globals, withSlowNotice }: Command
   const counts = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, skipped: life.skipped };
   if (globals.output !== 'text') output.line(toTerminalJson({ id, dir, ...counts }));
   else output.line(`${dir}: ${heldInWords(counts)}`);
-  if (life.skipped > 0) output.problem(`not read and left out: ${countOf(life.skipped, 'record')} of the store`);
+  if (life.skipped > 0) output.problem(`not read and left out: ${formatQuantity(life.skipped, 'record')} of the store`);
 }
 
 /** Every run as Temporal's own tools write it, oldest first: each element can be given to a replay. */
@@ -155,7 +159,7 @@ export function importConversation(context: CliContext, given: string, options: 
     const key = { namespace: client.namespace, scope: checked.value.scope, conversation: id, life: importedLifeName(randomUUID()) };
     let isWritten = false;
     try {
-      await withSlowNotice(`writing ${countOf(life.entries.length, 'entry', 'entries')}`, writeLife(store, key, life));
+      await withSlowNotice(`writing ${formatQuantity(life.entries.length, 'entry', 'entries')}`, writeLife(store, key, life));
       await learn(store, key, facts);
       isWritten = true;
       await withSlowNotice('starting a conversation', begin(client, key, life, start));

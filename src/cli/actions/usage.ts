@@ -5,7 +5,7 @@ import type { CliContext } from '../session/context.js';
 import { printFound } from '../session/print-found.js';
 import { withClient } from '../session/with-client.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { countOf } from '../views/quantities.js';
+import { formatQuantity } from '../views/quantities.js';
 import { loadMeasure } from '../views/table.js';
 import { renderUsage } from '../views/usage.js';
 
@@ -28,7 +28,7 @@ export function usage(
         for (const line of renderUsage(report, { width: output.width(), measure: await loadMeasure() })) output.draw(line);
         if (total.unpriced > 0) {
           output.note(
-            `the price of ${countOf(total.unpriced, 'call')} is not known (?): \`perdura usage --by model\` shows of which models`,
+            `the price of ${formatQuantity(total.unpriced, 'call')} is not known (?): \`perdura usage --by model\` shows of which models`,
           );
         }
       },

@@ -1,7 +1,7 @@
 /** The memory channel in the debugger (seed 003): what is in it, and one of its items whole. Live and in the past the same: as of now. */
 import type { PerduraClient } from '../../client.js';
 import { toTerminalText } from '../terminal/terminal-text.js';
-import { countOf, formatBytes } from '../views/quantities.js';
+import { formatQuantity, formatBytes } from '../views/quantities.js';
 import { ask, type Cursor } from './debug-cursor.js';
 import { errorMessage } from '../../platform/errors.js';
 
@@ -32,10 +32,11 @@ async function listItems(client: Pick<PerduraClient, 'items'>, id: string): Prom
     .map(({ id: item, type, source, session, content, tags }) =>
       [item, type, source, formatBytes(content.bytes), `session ${session}`, ...tags.map((tag) => `#${tag}`)].join(' · '),
     );
-  const more = items.length > MAX_LISTED ? [`… ${countOf(items.length - MAX_LISTED, 'older item')}: perdura memory items ${id}`] : [];
-  const lost = skipped > 0 ? [`${countOf(skipped, 'record')} of the store cannot be read`] : [];
+  const more =
+    items.length > MAX_LISTED ? [`… ${formatQuantity(items.length - MAX_LISTED, 'older item')}: perdura memory items ${id}`] : [];
+  const lost = skipped > 0 ? [`${formatQuantity(skipped, 'record')} of the store cannot be read`] : [];
   return {
-    title: `memory channel · ${countOf(items.length, 'item')} (any other key goes back)`,
+    title: `memory channel · ${formatQuantity(items.length, 'item')} (any other key goes back)`,
     text: toTerminalText([...lines, ...more, ...lost].join('\n')),
   };
 }

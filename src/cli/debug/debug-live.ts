@@ -19,7 +19,7 @@ import { errorMessage } from '../../platform/errors.js';
 import type { PerduraClient } from '../../client.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import type { Entry } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 
 const KEYS =
   's step  i into  o over  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  m memory items  q quit';
@@ -280,7 +280,7 @@ async function liveScene(client: PerduraClient, id: string, read: ReturnType<typ
     client.control(id).catch(() => null),
     client.approvals(id).catch(() => []),
   ]);
-  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
+  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await read(slots).catch(() => new Map<number, Entry>());
   const { count } = await tokenCounterBy(index.tokenizer);
   return { id, status, queue, index, control, approvals, chunks: chunksOf(index, entries, control, count) };

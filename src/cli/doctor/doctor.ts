@@ -9,7 +9,7 @@ import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
-import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
+import { installCommand, isInstalled, describeNeeds, OIDC_PACKAGES } from '../../platform/optional-package.js';
 import { errorMessage } from '../../platform/errors.js';
 
 export interface DoctorOptions {
@@ -80,7 +80,7 @@ export async function checkAuth(
           ]),
       ...(missing.length === 0
         ? []
-        : [broken('Gateway', `tokens of its identity provider cannot be checked: ${needsInWords(missing)}`, installCommand(missing))]),
+        : [broken('Gateway', `tokens of its identity provider cannot be checked: ${describeNeeds(missing)}`, installCommand(missing))]),
     ];
   } catch (error) {
     return [broken('Gateway', errorMessage(error), 'correct that file, or unset PERDURA_AUTH')];

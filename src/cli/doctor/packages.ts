@@ -2,12 +2,12 @@
 import type { Config } from '../../config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import { splitModel } from '../../models/known-models.js';
-import { tokenizerOf } from '../../models/token-counter.js';
+import { findTokenizer } from '../../models/token-counter.js';
 import {
   installCommand,
   isInstalled,
   MCP_PACKAGE,
-  needsInWords,
+  describeNeeds,
   OTEL_PACKAGE,
   PAGE_PACKAGES,
   PROVIDER_PACKAGES,
@@ -25,7 +25,7 @@ export function checkAgentPackages({ id, config, servers }: Asking, isThere: IsI
   const others = [...models, context.summaryModel, memory.consolidationModel].filter((name) => name !== undefined && name !== model);
   const cannot = (what: string, names: readonly string[], finding: typeof warning): Finding[] => {
     const missing = names.filter((name) => !isThere(name));
-    return missing.length === 0 ? [] : [finding(`Agent ${id}`, `${what}: ${needsInWords(missing)}`, installCommand(missing))];
+    return missing.length === 0 ? [] : [finding(`Agent ${id}`, `${what}: ${describeNeeds(missing)}`, installCommand(missing))];
   };
   const hasPages = config.tools === undefined || config.tools.includes(fetchUrl.name);
   return [
@@ -33,7 +33,7 @@ export function checkAgentPackages({ id, config, servers }: Asking, isThere: IsI
     ...others.flatMap((name) => cannot(`${name} cannot answer`, packagesOf(name ?? ''), warning)),
     ...(servers.length === 0 ? [] : cannot('its MCP servers cannot be asked', [MCP_PACKAGE], broken)),
     ...(hasPages ? cannot('fetch_url shows pages as HTML, not as Markdown', PAGE_PACKAGES, hint) : []),
-    ...(model !== undefined && tokenizerOf(model)
+    ...(model !== undefined && findTokenizer(model)
       ? cannot(`tokens of ${model} are estimated, not counted`, [TOKENIZER_PACKAGE], hint)
       : []),
   ];
@@ -53,6 +53,10 @@ function packagesOf(model: string): readonly string[] {
 export function checkSettingPackages({ otel }: Pick<Config, 'otel'>, isThere: IsInstalled = isInstalled): Finding[] {
   if (otel === undefined || isThere(OTEL_PACKAGE)) return [];
   return [
-    broken('OpenTelemetry', `no worker starts with these OTEL_* settings: ${needsInWords([OTEL_PACKAGE])}`, installCommand([OTEL_PACKAGE])),
+    broken(
+      'OpenTelemetry',
+      `no worker starts with these OTEL_* settings: ${describeNeeds([OTEL_PACKAGE])}`,
+      installCommand([OTEL_PACKAGE]),
+    ),
   ];
 }

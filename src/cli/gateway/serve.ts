@@ -19,10 +19,10 @@ import { errorMessage } from '../../platform/errors.js';
 import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
 import type { AgentDescription } from '../../gateway/context.js';
-import { countOf } from '../../records/quantities.js';
+import { formatQuantity } from '../../records/quantities.js';
 import { qualifiedScope } from '../../records/scope.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
-import { toolOf } from '../../tools/mcp/pins.js';
+import { toServerTool } from '../../tools/mcp/pins.js';
 
 export interface ServeWanted {
   readonly host: string;
@@ -184,8 +184,8 @@ async function describeAgent(
       pins: accepted.map((pin) => ({
         tool: pin.tool,
         hash: pin.hash,
-        description: toolOf(pin)?.description ?? null,
-        inputSchema: toolOf(pin)?.inputSchema ?? null,
+        description: toServerTool(pin)?.description ?? null,
+        inputSchema: toServerTool(pin)?.inputSchema ?? null,
       })),
     };
   });
@@ -210,6 +210,6 @@ function shownServer(server: McpServer): {
     const place = server.url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');
     return { name, type, place, variables: Object.keys(server.headers ?? {}) };
   }
-  const place = server.args.length === 0 ? server.command : `${server.command} … (${countOf(server.args.length, 'argument')})`;
+  const place = server.args.length === 0 ? server.command : `${server.command} … (${formatQuantity(server.args.length, 'argument')})`;
   return { name, type, place, variables: Object.keys(server.env ?? {}) };
 }

@@ -6,7 +6,7 @@ import { EXIT, CliError } from '../terminal/exit.js';
 import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { printFound } from '../session/print-found.js';
 import { stateOf, withServers, type ToolState } from '../session/with-servers.js';
-import { pinOf } from '../../tools/mcp/pins.js';
+import { toPin } from '../../tools/mcp/pins.js';
 
 const LOOKS = { accepted: 'green', changed: 'red', new: 'dim' } as const satisfies Record<ToolState, string>;
 const WIDTH = 100;
@@ -103,7 +103,7 @@ export function acceptServerTools(context: CliContext, { agent, what, yes = fals
     const { createTwoFilesPatch } = await import('diff');
     const accepted: string[] = [];
     for (const tool of wanted) {
-      const { text } = pinOf(tool.live);
+      const { text } = toPin(tool.live);
       const patch = createTwoFilesPatch(`${tool.name} as accepted`, `${tool.name} as it is now`, tool.pin?.text ?? '', text, '', '', {
         context: 2,
       });
@@ -111,7 +111,7 @@ export function acceptServerTools(context: CliContext, { agent, what, yes = fals
       if (!yes && !isAsked) continue;
       if (isAsked && !(await confirmed(context.surroundings, tool.name))) continue;
       // What was shown, whatever the server says by now.
-      await store.pins.accept({ namespace, agent }, [pinOf(tool.live)]);
+      await store.pins.accept({ namespace, agent }, [toPin(tool.live)]);
       accepted.push(tool.name);
       if (format === 'text') output.say(`accepted ${tool.name}: it runs from the next call on`);
     }

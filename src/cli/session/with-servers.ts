@@ -3,7 +3,7 @@ import { agentsFolder } from '../../agents/agents-folder.js';
 import { loadAgent } from '../../agents/load-agent.js';
 import { variablesOf, temporalConnection } from '../../config.js';
 import type { Store } from '../../stores/store.js';
-import { pinOf } from '../../tools/mcp/pins.js';
+import { toPin } from '../../tools/mcp/pins.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
 import { packageVersion } from '../../platform/version.js';
@@ -46,5 +46,5 @@ export async function withServers(context: CliContext, agent: string, work: (des
 
 export function stateOf({ live, pin }: ToolReport): ToolState {
   if (pin === undefined) return 'new';
-  return pin.hash === pinOf(live).hash ? 'accepted' : 'changed';
+  return pin.hash === toPin(live).hash ? 'accepted' : 'changed';
 }

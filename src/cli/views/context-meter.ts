@@ -5,7 +5,7 @@
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
-import { countOf, formatCount } from './quantities.js';
+import { formatQuantity, formatCount } from './quantities.js';
 import { renderTable, type Column, type Measure } from './table.js';
 
 interface Part {
@@ -147,7 +147,7 @@ function drawFacts(index: ContextIndex, width: number): StyledLine[] {
   const { epoch, compactions, canUndo, window, reported, tokenizer, chunks, budget, assumedBudget } = index;
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
-    `${countOf(messages, 'message')} in epoch ${epoch}`,
+    `${formatQuantity(messages, 'message')} in epoch ${epoch}`,
     ...(assumedBudget === undefined
       ? []
       : [
@@ -173,7 +173,9 @@ function windowFacts({ consolidated, trimsFrom, trims, messages, unsummarized }:
   return [
     ...(trims === 0
       ? []
-      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${countOf(messages, 'message')} left the prompt; its memory has ${left}`]),
+      : [
+          `trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${formatQuantity(messages, 'message')} left the prompt; its memory has ${left}`,
+        ]),
     ...(consolidated === 0
       ? []
       : [

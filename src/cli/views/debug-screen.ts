@@ -7,7 +7,7 @@ import { toTerminalLine, plain, type StyledLine, type StyledSpan } from '../term
 import { fit, pad, type Measure } from './table.js';
 import { breakpointsInWords, queuedInWords, renderTree } from './control.js';
 import { wrap } from './inspection.js';
-import { countOf, bar, formatCost, formatCount } from './quantities.js';
+import { formatQuantity, bar, formatCost, formatCount } from './quantities.js';
 
 export interface DebugLook {
   readonly width: number;
@@ -184,7 +184,7 @@ function callLines(scene: DebugScene, most: number): StyledLine[] {
     { text: toTerminalLine(text, 200) },
   ];
   const model = turn.modelCall;
-  const failed = !model || model.failures === 0 ? '' : `, failed ${countOf(model.failures, 'time')}`;
+  const failed = !model || model.failures === 0 ? '' : `, failed ${formatQuantity(model.failures, 'time')}`;
   // Beside a model call stand the tools that ride on its step.
   const calls = [
     ...turn.calls.map(({ id, name, target, status }) =>
@@ -209,7 +209,7 @@ function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }:
   const out = control && control.leftOut > 0 ? ` · ${control.leftOut} left out` : '';
   const heading: StyledLine = [
     {
-      text: `── context ${countOf(chunks.length, 'chunk')} · ${formatCount(index.total)} tokens, ${index.tokenizer ?? 'estimated'}${out} `,
+      text: `── context ${formatQuantity(chunks.length, 'chunk')} · ${formatCount(index.total)} tokens, ${index.tokenizer ?? 'estimated'}${out} `,
       style: focus === 'chunks' ? 'bold' : 'dim',
     },
     { text: '✂ = dropped next', style: 'dim' },

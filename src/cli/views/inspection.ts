@@ -7,7 +7,7 @@ import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/te
 import { shownArguments, shownName } from './approvals.js';
 import { renderTree } from './control.js';
 import { fit, pad, type Measure } from './table.js';
-import { countOf, bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
+import { formatQuantity, bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
 
 export interface Inspection {
   readonly description: Description;
@@ -66,7 +66,7 @@ export function renderInspection(
     ...queueFacts(status, queue, look),
     ...fact(
       'history',
-      `${countOf(description.historyEvents, 'event')}${description.historyBytes === null ? '' : `, ${formatBytes(description.historyBytes)}`}`,
+      `${formatQuantity(description.historyEvents, 'event')}${description.historyBytes === null ? '' : `, ${formatBytes(description.historyBytes)}`}`,
     ),
     ...fact('started', `${started}${closed}`),
     ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
@@ -140,7 +140,7 @@ function windowFacts({ window }: Status, look: InspectionLook): StyledLine[] {
   if ((window as Status['window'] | undefined) === undefined) return [];
   const { since, messages, consolidated, limit, consolidating, owed } = window;
   const text = [
-    `${limit === null ? countOf(messages, 'message') : `${formatCount(messages)} of ${countOf(limit, 'message')}`} since ${formatTime(since, look.timeFormat, look.now)}`,
+    `${limit === null ? formatQuantity(messages, 'message') : `${formatCount(messages)} of ${formatQuantity(limit, 'message')}`} since ${formatTime(since, look.timeFormat, look.now)}`,
     ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more ${consolidated === 1 ? 'is' : 'are'} consolidated`]),
     ...(consolidating === 0 ? [] : [`${consolidating} being consolidated`]),
     ...(owed === 0 ? [] : [`${owed} owed to memory`]),
@@ -209,7 +209,7 @@ function drawChildren(children: readonly Listed[], look: InspectionLook): Styled
 function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<Status['appEvents']>, look: InspectionLook): StyledLine[] {
   const last = parked[parked.length - 1];
   return [
-    ...drawFact('events', `${countOf(chunks, 'chunk')} in the context`, undefined, look),
+    ...drawFact('events', `${formatQuantity(chunks, 'chunk')} in the context`, undefined, look),
     ...(unreduced.count === 0
       ? []
       : drawFact('', `${unreduced.count} without a reducer: ${toTerminalLine(unreduced.types.join(', '), 200)}`, 'yellow', look)),

@@ -1,7 +1,7 @@
 /** One entry from what produced it: the same when it is first written, and when it is rebuilt from history. */
 import type { MessageToRecord, ModelAnswer } from './effects.js';
 import type { ToolFinished } from './tool-effects.js';
-import { type Body, type Entry, type Media, mediaOf } from '../../records/message.js';
+import { type Body, type Entry, type Media, pickMedia } from '../../records/message.js';
 
 /** `tools`: where those lie that came with it. */
 export function userEntry(message: MessageToRecord, text: Body, media: Media = {}, tools?: string): Entry {
@@ -13,7 +13,7 @@ export function userEntry(message: MessageToRecord, text: Body, media: Media = {
     turn,
     seq,
     ts,
-    message: { role: 'user', text, ...mediaOf(media), ...(tools !== undefined && { tools: { ref: tools } }) },
+    message: { role: 'user', text, ...pickMedia(media), ...(tools !== undefined && { tools: { ref: tools } }) },
     messageId,
   };
 }

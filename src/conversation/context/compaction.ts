@@ -24,7 +24,7 @@ import type { Chosen, CompactInput, Compacted, UncompactInput } from '../activit
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
-import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
+import { countSlots, listSlots, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type ChosenChunks, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
@@ -193,12 +193,12 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   if (result.kind === 'cited') return acceptCited(paid, input, result);
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, compaction } = paid;
-  const leftOut = slotsOf(compaction.leftOut ?? []);
+  const leftOut = listSlots(compaction.leftOut ?? []);
   const out = new Set(leftOut);
   // What was left out of the prompt does not come back into it.
-  const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
-  const taken = new Set(slotsOf(archived));
-  const cited = [...slotsOf(compaction.cited ?? []), ...slotsOf(result.cited ?? [])].filter((slot) => !taken.has(slot));
+  const kept = out.size === 0 ? result.kept : toRanges(listSlots(result.kept).filter((slot) => !out.has(slot)));
+  const taken = new Set(listSlots(archived));
+  const cited = [...listSlots(compaction.cited ?? []), ...listSlots(result.cited ?? [])].filter((slot) => !taken.has(slot));
   const answered = answer(paid, askersOf(paid, input), {
     kind: 'compacted',
     epoch: result.epoch,
@@ -250,7 +250,7 @@ function acceptCited(state: ConversationState, input: CompactInput, { cited, tok
 
 /** A turn that was too much: its messages are kept, and later prompts show their ends. */
 export function citeTurn(state: ConversationState, { firstSlot, messageIds, messageTokens }: Turn): ConversationState {
-  const inContext = slotsOf(state.context);
+  const inContext = listSlots(state.context);
   const slots = inContext.slice(Math.max(0, inContext.indexOf(firstSlot)));
   const less = Math.max(0, messageTokens - messageIds.length * citedMessageTokens());
   return withCompaction({ ...state, contextTokens: Math.max(0, state.contextTokens - less) }, ({ cited = [] }) => ({
@@ -272,9 +272,9 @@ export function requestUndo(state: ConversationState, { requestId }: EventOf<'un
 export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
   const { before, undoAsked } = state.compaction;
   if (before?.epoch !== input.epoch) return state; // (context/late-result-only-costs)
-  const there = new Set(slotsOf([...before.context, ...(before.leftOut ?? [])]));
+  const there = new Set(listSlots([...before.context, ...(before.leftOut ?? [])]));
   const isSince = (slot: number): boolean => !there.has(slot);
-  const now = slotsOf(state.context);
+  const now = listSlots(state.context);
   // What stands before the oldest that stayed is the notice of a truncation since.
   const notices = now.slice(
     0,
@@ -284,14 +284,14 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
     ),
   );
   const since = now.slice(notices.length).filter(isSince);
-  const leftOut = [...slotsOf(before.leftOut ?? []), ...slotsOf(state.compaction.leftOut ?? []).filter(isSince)];
+  const leftOut = [...listSlots(before.leftOut ?? []), ...listSlots(state.compaction.leftOut ?? []).filter(isSince)];
   return withCompaction(
     {
       ...answer(state, undoAsked, { kind: 'undone', epoch: state.epoch + 1 }),
       // The counter goes on (conversation/counters-never-back): it is a new epoch, with the context of the one before
       // (context/undo-restores).
       epoch: state.epoch + 1,
-      context: withAdded(toRanges([...notices, ...slotsOf(before.context)]), since),
+      context: withAdded(toRanges([...notices, ...listSlots(before.context)]), since),
       contextTokens: before.contextTokens,
     },
     ({ cited }) => ({
@@ -393,7 +393,7 @@ function rested(state: ConversationState, share: number): ConversationState {
 }
 
 function addedSince(now: readonly SlotRange[], then: readonly SlotRange[]): number[] {
-  return slotsOf(now).slice(countSlots(then));
+  return listSlots(now).slice(countSlots(then));
 }
 
 function withAdded(ranges: readonly SlotRange[], slots: readonly number[]): readonly SlotRange[] {

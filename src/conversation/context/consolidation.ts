@@ -17,7 +17,7 @@ import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.j
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';
@@ -31,7 +31,7 @@ const MAX_ASKED_AT_CLOSE = 5;
 
 /** A turn has ended: its messages are to be remembered. */
 export function noteTurn(state: ConversationState, turn: Turn): ConversationState {
-  const inContext = slotsOf(state.context);
+  const inContext = listSlots(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
   // Of another type they stay until a reducer removes them (inbox/chunk-is-entry).
@@ -114,7 +114,7 @@ function askForOverflow(state: ConversationState): ConversationState {
 }
 
 function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], why: AskMemoryInput['request']['why']): ConversationState {
-  const slots = toRanges(turns.flatMap((turn) => slotsOf(turn.slots)));
+  const slots = toRanges(turns.flatMap((turn) => listSlots(turn.slots)));
   const first = slots[0]?.[0] ?? 0;
   const last = slots[slots.length - 1]?.[1] ?? 0;
   const request = {
@@ -186,7 +186,7 @@ export function coverPending(state: ConversationState, requestId: string | undef
     turns: turns.slice(pending.turns),
     pending: null,
     // A compaction may have taken some out of the context.
-    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => slotsOf(slots).some((slot) => there.has(slot)))),
+    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => listSlots(slots).some((slot) => there.has(slot)))),
   }));
 }
 

@@ -11,7 +11,7 @@
 import type { CompactionOutcome } from '../protocol/contract.js';
 import { LIMITS } from '../protocol/limits.js';
 import type { EventOf } from '../event.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import type { ChosenChunks } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
 import { checkThresholds, DEFAULT_THRESHOLDS, type TokenUsageTotals } from '../../records/token-usage.js';
@@ -47,7 +47,7 @@ export function chooseChunks(state: ConversationState, { requestId, what, slots 
 
 /** Why these cannot be chosen now; undefined when they can. */
 export function choiceRefusal({ context, appEvents, compaction }: ConversationState, slots: readonly number[]): string | undefined {
-  const there = slotsOf(context);
+  const there = listSlots(context);
   const missing = slots.find((slot) => !there.includes(slot));
   if (missing !== undefined) {
     const which = there.length === 0 ? 'which is empty' : `which has chunk_${there[0]} to chunk_${there[there.length - 1]}`;
@@ -69,9 +69,9 @@ export function nextChosen({ compaction }: ConversationState, what: ChosenChunks
 export function answerGone(state: ConversationState): ConversationState {
   const { chosen = [], leftOut = [] } = state.compaction;
   if (chosen.length === 0) return state;
-  const there = new Set(slotsOf([...state.context, ...leftOut]));
+  const there = new Set(listSlots([...state.context, ...leftOut]));
   return chosen
-    .filter(({ slots }) => !slotsOf(slots).some((slot) => there.has(slot)))
+    .filter(({ slots }) => !listSlots(slots).some((slot) => there.has(slot)))
     .reduce((now, { requestId, what }) => answer(now, [requestId], nothingTo(what)), state);
 }
 
@@ -100,7 +100,7 @@ export function tokenUsageOf(state: ConversationState): TokenUsageTotals {
     compressibleTokens: context.length === 0 ? 0 : Math.max(0, Math.min(totalTokens, contextTokens - fixed - pinnedTokens)),
     ...checkThresholds(totalTokens, thresholds),
     thresholds,
-    chunksToCompact: own.size === 0 ? context : toRanges(slotsOf(context).filter((slot) => !own.has(slot))),
+    chunksToCompact: own.size === 0 ? context : toRanges(listSlots(context).filter((slot) => !own.has(slot))),
   };
 }
 

@@ -13,7 +13,7 @@ import type { ParsedMessage } from '../protocol/input.js';
 import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
-import { mediaBytes, mediaOf } from '../../records/message.js';
+import { mediaBytes, pickMedia } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
 import { stopTurn } from '../turn/turn.js';
 
@@ -60,7 +60,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
     bytes: utf8Length(event.text) + mediaBytes(event),
     delivery: event.delivery,
     text: event.text,
-    ...mediaOf(event),
+    ...pickMedia(event),
     ...(event.output && { output: event.output }),
     ...(event.context && { context: event.context }),
     ...(event.tools && { tools: event.tools }),

@@ -15,10 +15,10 @@ import { rejectInput, remember } from '../inbox/arrivals.js';
 import { payOnce } from '../turn/budget.js';
 import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
-import { type Media, mediaOf } from '../../records/message.js';
+import { type Media, pickMedia } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
 import type { ConversationState } from '../state.js';
 import { steeringBecomesNext } from '../inbox/steering.js';
@@ -151,7 +151,7 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
     queue: state.queue.filter((other) => other !== item),
     outbox: { ...state.outbox, messages: state.outbox.messages.filter((other) => other !== item) },
     seen: remember(state.seen, messageId, turnNumber(turn)),
-    context: toRanges(slotsOf(state.context).filter((other) => other !== slot)),
+    context: toRanges(listSlots(state.context).filter((other) => other !== slot)),
   };
   const running = dropped.turn;
   if (!running?.messageIds.includes(messageId)) return dropped;
@@ -252,7 +252,7 @@ function toRecord(item: QueuedMessage): MessageToRecord {
 
 function contentOf(item: QueuedMessage): MessageContent {
   const { text = '', output, context, tools } = item;
-  return { text, ...mediaOf(item as Media), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
+  return { text, ...pickMedia(item as Media), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
 }
 
 function withoutContent(item: QueuedMessage): QueuedMessage {

@@ -3,7 +3,7 @@ import { LIMITS } from './contract.js';
 import { readBreakpoints } from './control-input.js';
 import { isAmount, isCapability, isConversation, isCount, isShortText, readFields, refuse, type Checked } from './fields.js';
 import type { ChildControl, ControlMode, ControlOrder, StepKind, StepOfChild, SubAgent } from './stepping.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { isRecord } from '../../platform/json.js';
 
 /** Sub-agents that one reports with itself, and UTF-16 units of each text: a parent carries them in its state. */
@@ -87,5 +87,5 @@ function isTextOrNull(value: unknown): value is string | null {
 }
 
 export function shortened(text: string): string {
-  return beginningOf(text.toWellFormed(), MAX_REPORTED_TEXT);
+  return truncate(text.toWellFormed(), MAX_REPORTED_TEXT);
 }

@@ -4,7 +4,7 @@
  */
 import { ID_PATTERN, LIMITS } from './contract.js';
 import type { Usage } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { LAST_TIME } from '../../records/time.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -17,14 +17,14 @@ const SHOWN_KEY = 64;
 const SHOWN_REASON = 200;
 
 export function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
-  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${beginningOf(payload[UNREADABLE], SHOWN_REASON)}`);
+  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${truncate(payload[UNREADABLE], SHOWN_REASON)}`);
   if (!isRecord(payload) || ArrayBuffer.isView(payload)) {
     return refuse(`${name} must be an object${name === 'message' ? ' or a string' : ''}, got ${nameOf(payload)}`);
   }
   const excess = excessOf(payload, LIMITS.depth, LIMITS.values);
   if (excess !== undefined) return refuse(`${name} ${excess}`);
   const unknown = known ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
-  if (unknown !== undefined) return refuse(`${name}.${beginningOf(unknown, SHOWN_KEY)} is not a field; known are ${known?.join(', ')}`);
+  if (unknown !== undefined) return refuse(`${name}.${truncate(unknown, SHOWN_KEY)} is not a field; known are ${known?.join(', ')}`);
   return { ok: true, value: payload as Record<string, unknown> };
 }
 

@@ -21,7 +21,7 @@ import { readChildControl, readControlOrder } from './child-control.js';
 import type { ChildControl } from './stepping.js';
 import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
-import { beginningOf, utf8Length } from '../../records/text.js';
+import { truncate, utf8Length } from '../../records/text.js';
 import { isRecord } from '../../platform/json.js';
 
 /** How a sub-agent's turn ended, for the call that waits for it. */
@@ -320,7 +320,7 @@ function isText(value: unknown): value is string {
 }
 
 function cleanBeginning(text: string, units: number): string {
-  return beginningOf(text.toWellFormed(), units);
+  return truncate(text.toWellFormed(), units);
 }
 
 function bytesOf(value: unknown): number {

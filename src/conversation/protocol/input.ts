@@ -18,7 +18,7 @@ import { readMode } from './control-input.js';
 import { isTenant, TENANT_PATTERN } from './tenant.js';
 import { qualifiedScope } from '../../records/scope.js';
 import { readBudget, readDelegation, readObject } from './human-input.js';
-import { beginningOf, utf8Length } from '../../records/text.js';
+import { truncate, utf8Length } from '../../records/text.js';
 import type { Origin } from './lineage.js';
 
 /** A message whose text is the reset command, or a message. */
@@ -135,7 +135,7 @@ export function readOptionalText(payload: unknown, name: string, field: string):
   if (value === undefined) return { ok: true, value: undefined };
   if (typeof value !== 'string') return refuse(`${name}.${field} must be a string, got ${nameOf(value)}`);
   if (field === 'id') return readId(value);
-  return { ok: true, value: beginningOf(value.toWellFormed(), 500) };
+  return { ok: true, value: truncate(value.toWellFormed(), 500) };
 }
 
 /** Of the signal `close`. */
@@ -153,7 +153,7 @@ export function readTitle(payload: unknown): Checked<string> {
   if (!fields.ok) return fields;
   const { title } = fields.value;
   if (typeof title !== 'string' || title.trim() === '') return refuse('rename.title must be a text that is not empty');
-  return { ok: true, value: beginningOf(title.toWellFormed().trim(), 200) };
+  return { ok: true, value: truncate(title.toWellFormed().trim(), 200) };
 }
 
 /** `{ model }` of `setModel`; null: the agent's own again. */
@@ -214,7 +214,7 @@ export function readStart(payload: unknown): Checked<ReadStart> {
       scope: qualifiedScope(tenant ?? undefined, scope),
       tenant,
       publicId,
-      title: title === null ? null : beginningOf(title.toWellFormed(), 200),
+      title: title === null ? null : truncate(title.toWellFormed(), 200),
       autoTitle,
       model,
       ...(mode && { mode: mode.value }),

@@ -10,7 +10,7 @@ import { scopeAndTenant } from '../../records/scope.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { isRunning } from '../effect.js';
 import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
-import { countSlots, slotsOf } from '../../records/slots.js';
+import { countSlots, listSlots } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
 import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
@@ -19,7 +19,7 @@ import { fallbackOf, isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
-import { asCode, beginningOf, oneLine } from '../../records/text.js';
+import { asCode, truncate, oneLine } from '../../records/text.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
@@ -175,9 +175,9 @@ function windowOf(state: ConversationState): Pick<ContextIndex, 'window'> {
 
 function consolidatedInPrompt({ consolidation, context }: ConversationState): number {
   if (consolidation.covered.length === 0) return 0;
-  const there = new Set(slotsOf(context));
+  const there = new Set(listSlots(context));
   const turns = consolidation.covered.flatMap((one) => one.turns);
-  return countMessages(turns.filter(({ slots }) => slotsOf(slots).some((slot) => there.has(slot))));
+  return countMessages(turns.filter(({ slots }) => listSlots(slots).some((slot) => there.has(slot))));
 }
 
 /** At a session's end the one of the window is among those that are awaited. */
@@ -267,7 +267,7 @@ function queuedEvent(item: QueueItem): QueuedEvent['event'] {
   if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
   if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
   const { messageId, turn, bytes, delivery, text = '' } = item;
-  const preview = beginningOf(oneLine(beginningOf(text, 4 * PREVIEW)), PREVIEW);
+  const preview = truncate(oneLine(truncate(text, 4 * PREVIEW)), PREVIEW);
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery, ...(preview !== '' && { preview }) };
 }
 

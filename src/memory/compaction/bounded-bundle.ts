@@ -8,7 +8,7 @@ import { memoryBundle } from './snapshot.js';
 /** Of the line at which a compaction is due. */
 const SHARE = 1 / 3;
 /** The newest summary keeps at least these. */
-const LEAST_SUMMARY = 200;
+const MIN_SUMMARY = 200;
 
 export interface BoundedParts extends MemoryBundle, Partial<Task> {
   /** The tool that reads an episode is offered. */
@@ -33,7 +33,7 @@ export function boundedBundle(parts: BoundedParts, line: number, count: CountTok
       episodic = episodic.slice(0, -1);
     } else if (semantic.length > 0) semantic = [];
     else {
-      const summary = cut(newest?.summary ?? '', Math.max(LEAST_SUMMARY, Math.floor((newest?.summary.length ?? 0) / 2)));
+      const summary = cut(newest?.summary ?? '', Math.max(MIN_SUMMARY, Math.floor((newest?.summary.length ?? 0) / 2)));
       // What says that it was cut takes room too: there it ends.
       if (!newest || summary.length >= newest.summary.length) return text;
       episodic = [{ ...newest, summary }];

@@ -4,7 +4,7 @@
  */
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
 import { indented, oneLine, withoutHeadings } from '../../records/text.js';
-import { placeOf, type Earlier } from './fold.js';
+import { describeEpisodes, type Earlier } from './fold.js';
 
 export interface SnapshotParts {
   /** In the order of showing; how many there are, `retrieve` decides. */
@@ -24,7 +24,10 @@ export function memoryBundle({ episodic = [], earlier, canRead = false, semantic
   const summaries = episodic
     .filter(({ summary }) => indented(summary, '') !== '')
     .map(({ summary, id, turn_ids = [], ts = 0 }) =>
-      [indented(withoutHeadings(summary), '   '), ...(id === undefined ? [] : [`   (${id}: ${placeOf([{ turn_ids, ts }])})`])].join('\n'),
+      [
+        indented(withoutHeadings(summary), '   '),
+        ...(id === undefined ? [] : [`   (${id}: ${describeEpisodes([{ turn_ids, ts }])})`]),
+      ].join('\n'),
     );
   const facts = semantic.map(({ fact }) => withoutHeadings(oneLine(fact))).filter((fact) => fact !== '');
   const tasks = openTasks.map((task) => withoutHeadings(oneLine(task))).filter((task) => task !== '');
@@ -51,7 +54,7 @@ export function memoryBundle({ episodic = [], earlier, canRead = false, semantic
 function earlierText({ text, episodes }: Earlier): string {
   const [newest, oldest] = [episodes[0]?.id ?? '', episodes.at(-1)?.id ?? ''];
   const ids = newest === oldest ? `one summary (${newest})` : `${episodes.length} summaries (${oldest} to ${newest})`;
-  const where = `Before these: ${placeOf(episodes)}, in ${ids}`;
+  const where = `Before these: ${describeEpisodes(episodes)}, in ${ids}`;
   return text === '' ? `${where}.` : `${where}; in short:\n   ${indented(withoutHeadings(text), '   ')}`;
 }
 

@@ -14,9 +14,9 @@ export async function countedChange(
   memory: { textOf(version: string): Promise<string | undefined> },
   change: MemoryChange,
 ): Promise<CountedChange> {
-  const textOf = async (version: string): Promise<string> =>
+  const readVersion = async (version: string): Promise<string> =>
     version === NO_MEMORY_VERSION ? '' : ((await memory.textOf(version).catch(() => undefined)) ?? '');
-  const [before, after] = await Promise.all([textOf(change.from), textOf(change.version)]);
+  const [before, after] = await Promise.all([readVersion(change.from), readVersion(change.version)]);
   const lines = diffMemory(before, after);
   const count = (wanted: 'added' | 'removed'): number => lines.filter(({ kind }) => kind === wanted).length;
   return { ...change, added: count('added'), removed: count('removed') };

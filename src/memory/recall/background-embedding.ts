@@ -51,7 +51,7 @@ export function createBackgroundEmbedding({
       pauseMs = 0;
     } catch (error) {
       if (stop.signal.aborted) return;
-      // Said once in each outage.
+      // Logged once in each outage.
       if (pauseMs === 0) log(`${embedder.name} makes no vectors now, and searches go by words: ${errorMessage(error)}`);
       pauseMs = Math.min(LAST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * pauseMs));
       pausedUntil = now() + pauseMs;

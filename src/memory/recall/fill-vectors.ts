@@ -1,5 +1,5 @@
 /**
- * Vectors of what people and agents have said, made where there are none yet: what one conversation has said first, then what is older. A
+ * Vectors of messages, made where there are none yet: those of one conversation first, then what is older. A
  * bounded part each time, and what it brings is written before anything is made of it.
  *
  * Only texts that a search finds go to the embedder: no forgotten, rewound or deleted text, and no words of a tool. A text that is
@@ -7,14 +7,14 @@
  */
 import type { Entry } from '../../records/message.js';
 import { toBytes } from '../../search/meanings.js';
-import { passagesOf } from '../../search/passages.js';
+import { splitPassages } from '../../search/passages.js';
 import { KINDS } from '../../search/passage-table.js';
 import { textHash, type SearchIndex } from '../../search/search-index.js';
 import { LifeDeleted, type ConversationKey, type ScopeKey, type Store, type StoredVector } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
 import { readPages } from '../past-life.js';
 import { foundText, textOfEntry } from './indexed-texts.js';
-import { lineOf, readLine } from './lines.js';
+import { lineName, readLine } from './lines.js';
 import { TEXTS_AT_ONCE, type PaidEmbedder, type Payer } from './paid-embedder.js';
 
 /** Passages of one part of the work. */
@@ -42,10 +42,10 @@ export interface Lacking {
 /** At most `most`, those of the life `first` before others, each text once. */
 export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, lacking }: Lacking): Unfilled[] {
   const { at, start, end, hash, kind } = table.columns;
-  const own = lineOf(first);
+  const firstLine = lineName(first);
   const found = new Map<number, Unfilled>();
-  for (const name of [...(lacking.has(own) ? [own] : []), ...lacking]) {
-    const [line, of] = [table.lineOf(name), readLine(scope, name)];
+  for (const name of [...(lacking.has(firstLine) ? [firstLine] : []), ...lacking]) {
+    const [line, of] = [table.findLine(name), readLine(scope, name)];
     if (line === undefined || of === undefined) {
       lacking.delete(name);
       continue;
@@ -73,7 +73,7 @@ export interface Filling {
   readonly signal: AbortSignal;
 }
 
-/** What was written down of what was asked for. Throws where the embedder or the store fails; what was written before stays. */
+/** The vectors that were written. Throws where the embedder or the store fails; what was written before stays. */
 export async function fillVectors(
   { store, scope, embedder, payer, signal }: Filling,
   wanted: readonly Unfilled[],
@@ -82,7 +82,7 @@ export async function fillVectors(
   const redact = redactor(before, scope.scope);
   const filled: StoredVector[] = [];
   for (let from = 0; from < wanted.length && !signal.aborted; from += TEXTS_AT_ONCE) {
-    const texts = await textsOf(store, wanted.slice(from, from + TEXTS_AT_ONCE), redact);
+    const texts = await readTexts(store, wanted.slice(from, from + TEXTS_AT_ONCE), redact);
     const vectors = await embedder.embed(
       texts.map(({ text }) => text),
       { of: scope, payer, signal },
@@ -101,27 +101,27 @@ export async function fillVectors(
     }
     const after = await store.documents.forgotten(scope);
     if (after.length === before.length) continue;
-    for (const [key] of byLife(made)) await keepVectorsOf(store, key);
+    for (const [key] of byLife(made)) await keepLifeVectors(store, key);
     return [];
   }
   return filled;
 }
 
 /** Also what a rewind has cut keeps its vector, as it keeps its entry. */
-export async function keepVectorsOf(store: Store, key: ConversationKey): Promise<void> {
+export async function keepLifeVectors(store: Store, key: ConversationKey): Promise<void> {
   await store.vectors.keep(key, async () => {
     const redact = redactor(await store.documents.forgotten(key), key.scope);
     const { entries } = await readPages(store, key);
     const texts = new Set<number>();
     for (const entry of entries) {
       const whole = await indexedText(store, key, entry, redact);
-      for (const { start, end } of passagesOf(whole ?? '')) texts.add(textHash((whole ?? '').slice(start, end)));
+      for (const { start, end } of splitPassages(whole ?? '')) texts.add(textHash((whole ?? '').slice(start, end)));
     }
     return texts;
   });
 }
 
-async function textsOf(store: Store, wanted: readonly Unfilled[], redact: (text: string) => string) {
+async function readTexts(store: Store, wanted: readonly Unfilled[], redact: (text: string) => string) {
   const read = wanted.map(async (of): Promise<{ readonly of: Unfilled; readonly text: string }[]> => {
     const [entry] = await store.entries.read(of.key, [of.slot]);
     const text = entry && (await indexedText(store, of.key, entry, redact))?.slice(of.start, of.end);
@@ -144,9 +144,9 @@ async function indexedText(
 function byLife(made: readonly { readonly key: ConversationKey; readonly vector: StoredVector }[]): [ConversationKey, StoredVector[]][] {
   const lives = new Map<string, [ConversationKey, StoredVector[]]>();
   for (const { key, vector } of made) {
-    const known = lives.get(lineOf(key));
+    const known = lives.get(lineName(key));
     if (known) known[1].push(vector);
-    else lives.set(lineOf(key), [key, [vector]]);
+    else lives.set(lineName(key), [key, [vector]]);
   }
   return [...lives.values()];
 }

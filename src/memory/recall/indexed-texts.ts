@@ -1,12 +1,12 @@
-/** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each says who said it, and how far that is to be trusted. */
+/** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each names its author, and how far that is to be trusted. */
 import type { Entry } from '../../records/message.js';
 import type { Trust } from '../../records/memory/documents.js';
-import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
-import { hashOf } from '../../search/numbers.js';
+import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { hashText } from '../../search/numbers.js';
 import type { Kind } from '../../search/passage-table.js';
 import type { Text } from '../../search/search-index.js';
 import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
-import { textOf } from '../bodies.js';
+import { readText } from '../bodies.js';
 import { blame } from '../documents/blame.js';
 
 /** What these answer was found or remembered already: it would be found again and again. */
@@ -23,7 +23,7 @@ export interface Told extends Source {
   readonly text: string;
 }
 
-/** UTF-16 units of a tool's result that can be found: a long page must not outweigh what was said. */
+/** UTF-16 units of a tool's result that can be found: a long page must not outweigh the messages. */
 const MAX_TOOL_TEXT = 64 * 1024;
 
 /** As it stands in an index. */
@@ -36,23 +36,23 @@ export async function textOfEntry(store: Store, key: ConversationKey, { message 
   switch (message.role) {
     case 'user': {
       if (message.from === 'notice') return undefined;
-      return { kind: 'user', ...asker(key, message.from), text: await textOf(store, key, message.text) };
+      return { kind: 'user', ...asker(key, message.from), text: await readText(store, key, message.text) };
     }
     case 'assistant': {
       const texts = message.blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
       if (texts.length === 0) return undefined;
-      const text = (await Promise.all(texts.map((one) => textOf(store, key, one)))).join('\n\n');
+      const text = (await Promise.all(texts.map((one) => readText(store, key, one)))).join('\n\n');
       return { kind: 'assistant', speaker: 'assistant', trust: 'model', text };
     }
     case 'tool': {
       const { name } = message;
       if (ECHOES.includes(name)) return undefined;
-      return { kind: 'tool', speaker: name, trust: `tool:${name}`, text: await textOf(store, key, message.text) };
+      return { kind: 'tool', speaker: name, trust: `tool:${name}`, text: await readText(store, key, message.text) };
     }
   }
 }
 
-/** What a sub-agent is asked an agent has written. */
+/** The task of a sub-agent was written by an agent. */
 function asker({ conversation }: ConversationKey, from: 'app' | undefined): Omit<Source, 'kind'> {
   if (from === 'app') return { speaker: 'application', trust: 'user' };
   return conversation.includes(':') ? { speaker: 'agent', trust: 'model' } : { speaker: 'user', trust: 'user' };
@@ -79,7 +79,7 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
   ]);
   const texts: NamedText[] = [];
   const sources = new Map(blame(memory.text, changes).map((one) => [one.number, one]));
-  for (const [i, line] of linesOf(memory.text).entries()) {
+  for (const [i, line] of splitLines(memory.text).entries()) {
     if (!/[\p{L}\p{N}]/u.test(line) || foldedLine(line) === '') continue;
     const { source, change } = sources.get(i + 1) ?? { source: { trust: 'person' as const } };
     const { trust, conversation, turn_ids } = source;
@@ -93,7 +93,7 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
   }
   for await (const { id, ts, text } of store.documents.history(key)) {
     const trust = id === '' ? 'person' : 'model';
-    texts.push(named('history', id === '' ? `by hand ${hashOf(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust }));
+    texts.push(named('history', id === '' ? `by hand ${hashText(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust }));
   }
   return texts;
 }
@@ -117,7 +117,7 @@ export function named(
     readonly turn?: string | undefined;
   },
 ): NamedText {
-  const at = hashOf(`${name}\0${text}`, 0);
+  const at = hashText(`${name}\0${text}`, 0);
   const learnt = { ...(conversation !== undefined && { conversation }), ...(turn !== undefined && { turn }) };
   return { line, at, session: at, ts, kind, text, name, speaker: kind, trust, ...learnt };
 }

@@ -4,14 +4,14 @@ import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.j
 import { readPages } from '../past-life.js';
 import { currentLine, episodesInSight, slotsIn } from '../prefix.js';
 import { named, type NamedText } from './indexed-texts.js';
-import { lineOf } from './lines.js';
+import { lineName } from './lines.js';
 
 /** Those that no rewind has taken back, with what each stands for. */
-export async function episodesOf(store: Store, key: ConversationKey): Promise<(NamedText & Pick<EpisodeRecord, 'slots'>)[]> {
+export async function episodeTexts(store: Store, key: ConversationKey): Promise<(NamedText & Pick<EpisodeRecord, 'slots'>)[]> {
   const [{ episodes }, cuts] = await Promise.all([store.episodes.list(key), store.lives.cuts(key)]);
   return episodesInSight(episodes, cuts).map(({ id, ts, summary, turn_ids, slots }) => ({
     ...named('episode', id, {
-      ...{ line: lineOf(key, 'episode'), ts, text: summary, trust: 'model' },
+      ...{ line: lineName(key, 'episode'), ts, text: summary, trust: 'model' },
       ...{ conversation: key.conversation, turn: turn_ids[0] },
     }),
     slots,
@@ -19,7 +19,7 @@ export async function episodesOf(store: Store, key: ConversationKey): Promise<(N
 }
 
 /** What its agent stored itself: results of tools are found as messages. Nothing tells where the agent has it from. */
-export async function itemsOf(store: Store, key: ConversationKey): Promise<NamedText[]> {
+export async function itemTexts(store: Store, key: ConversationKey): Promise<NamedText[]> {
   const { items } = await store.items.list(key);
   const stored = items.filter(({ source }) => source === 'user');
   if (stored.length === 0) return [];
@@ -28,7 +28,7 @@ export async function itemsOf(store: Store, key: ConversationKey): Promise<Named
     const text = slot === undefined || isThere(slot) ? await store.bodies.get(key, content.ref) : undefined;
     if (text === undefined) return [];
     const { conversation } = key;
-    return [named('item', id, { line: lineOf(key, 'item'), ts, text, trust: 'tool:store_in_memory', conversation })];
+    return [named('item', id, { line: lineName(key, 'item'), ts, text, trust: 'tool:store_in_memory', conversation })];
   });
   return (await Promise.all(texts)).flat();
 }

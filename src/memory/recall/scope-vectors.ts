@@ -6,7 +6,7 @@
  */
 import { Meanings, type Likeness } from '../../search/meanings.js';
 import type { MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
-import { lineOf } from './lines.js';
+import { lineName } from './lines.js';
 
 export interface ScopeVectorsOptions {
   readonly store: Store;
@@ -58,7 +58,7 @@ export class ScopeVectors {
     return (this.#meanings?.has(text) ?? false) || this.#leftOut.has(text);
   }
 
-  /** Of these no vector can be made: they are not asked for again. */
+  /** Of these no vector can be made: they are not requested again. */
   leaveOut(texts: readonly number[]): void {
     for (const text of texts) if (!this.#meanings?.has(text)) this.#leftOut.add(text);
   }
@@ -72,12 +72,12 @@ export class ScopeVectors {
     if (model === undefined) return;
     for (const { key, mark } of lives) {
       if (this.#isOver) return;
-      if (this.#readAt.get(lineOf(key)) === mark) continue;
+      if (this.#readAt.get(lineName(key)) === mark) continue;
       const vectors = await store.vectors.read(key, model);
-      // Of which size the embedder's are now shows when it is asked.
+      // The embedder's current size shows when it is called.
       if (vectors[0]) this.#meanings ??= new Meanings(vectors[0].values.length);
       this.add(vectors);
-      this.#readAt.set(lineOf(key), mark);
+      this.#readAt.set(lineName(key), mark);
     }
   }
 

@@ -3,9 +3,9 @@
  * (search/indexes-rank-as-one).
  */
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { bestOf, planFor, search } from '../../search/rank.js';
+import { selectBest, planFor, search } from '../../search/rank.js';
 import { addCounts, countIn, rankIn, type Counts, type Hit, type Occurrences, type Query } from '../../search/scan.js';
-import { sumOf, type SearchIndex } from '../../search/search-index.js';
+import { sumFacts, type SearchIndex } from '../../search/search-index.js';
 import type { Segments } from './segments.js';
 
 /** Of a sealed part. */
@@ -20,7 +20,7 @@ interface Counted {
 /** `heldBytes`: of parts that do not stay in memory, so many are held until the search ends, so that they are read once. */
 export async function searchParts(head: SearchIndex, segments: Segments, query: Query, heldBytes: number): Promise<Hit[]> {
   if (segments.count === 0) return search(head, query);
-  const facts = sumOf([head.facts(), ...segments.facts()]);
+  const facts = sumFacts([head.facts(), ...segments.facts()]);
   const plan = planFor(facts, query, head.analyzer);
   if (!plan) return [];
   const ofHead = countIn(head, plan, facts);
@@ -32,14 +32,14 @@ export async function searchParts(head: SearchIndex, segments: Segments, query: 
     const isHeld = isKept || held <= heldBytes;
     counted.push({ counts, isEmpty, ...(isHeld && { index, occurrences }) });
   }
-  const asked = { query, plan, all: { ...facts, ...[ofHead, ...counted].map(({ counts }) => counts).reduce(addCounts) } };
-  const found = [rankIn(head, asked, ofHead.occurrences)];
+  const scan = { query, plan, all: { ...facts, ...[ofHead, ...counted].map(({ counts }) => counts).reduce(addCounts) } };
+  const found = [rankIn(head, scan, ofHead.occurrences)];
   for (const [i, { isEmpty, index: known, occurrences }] of counted.entries()) {
     // Without a word of the question only vectors find something.
     if (isEmpty && query.likeness === undefined) continue;
     const index = known ?? (await segments.at(i));
-    if (index) found.push(rankIn(index, asked, occurrences));
+    if (index) found.push(rankIn(index, scan, occurrences));
     await nextTick();
   }
-  return bestOf(found, query);
+  return selectBest(found, query);
 }

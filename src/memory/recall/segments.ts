@@ -150,11 +150,11 @@ export class Segments {
   }
 
   /** Which texts of a line these parts have. */
-  async textsOf(numbers: readonly number[], line: string): Promise<ReadonlySet<number>> {
+  async textsInLine(numbers: readonly number[], line: string): Promise<ReadonlySet<number>> {
     const texts = new Set<number>();
     for (const segment of this.#numbered(numbers)) {
       const { table } = await this.#load(segment);
-      const { passages, count } = table.lineOf(line) ?? { passages: new Uint32Array(0), count: 0 };
+      const { passages, count } = table.findLine(line) ?? { passages: new Uint32Array(0), count: 0 };
       for (const passage of passages.subarray(0, count)) texts.add(table.columns.at[passage] ?? 0);
     }
     return texts;

@@ -46,7 +46,7 @@ function createClient(apiKey: string, { baseURL, fetch }: KeyedOptions): Anthrop
   });
 }
 
-/** Reads the raw events: the SDK's own stream hides pings, a missing end and an abort from its reader. */
+/** Reads the raw events: the SDK's stream hides pings, a missing end and an abort from its reader. */
 async function* ask(client: Anthropic, request: ModelRequest, line: Line): AsyncIterable<StreamEvent> {
   const response = await client.messages
     .create(renderRequest(request), {
@@ -57,9 +57,9 @@ async function* ask(client: Anthropic, request: ModelRequest, line: Line): Async
     .asResponse();
   for await (const { event, data } of Stream.rawEvents(response)) {
     if (data === '' || event === 'ping') continue;
-    const said = parseEvent(event, data);
-    if (said.type === 'error') throw toRefusal(said);
-    yield said;
+    const parsed = parseEvent(event, data);
+    if (parsed.type === 'error') throw toRefusal(parsed);
+    yield parsed;
   }
 }
 
@@ -119,7 +119,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
   let whole = false;
 
   const openBlock = (event: StreamEvent): OpenBlock => {
-    const block = open.get(indexOf(event));
+    const block = open.get(blockIndex(event));
     if (!block) throw brokenStream(`${event.type} for a block that is not open`);
     return block;
   };
@@ -154,7 +154,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
           return;
         case 'content_block_start': {
           const start = asObject(event.content_block);
-          open.set(indexOf(event), {
+          open.set(blockIndex(event), {
             start,
             text: asText(start.text) + asText(start.thinking),
             signature: asText(start.signature),
@@ -166,8 +166,8 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
         case 'content_block_delta':
           return takeDelta(openBlock(event), asObject(event.delta));
         case 'content_block_stop':
-          closeBlock(openBlock(event), provider).forEach((block) => blocks.set(indexOf(event), block));
-          open.delete(indexOf(event));
+          closeBlock(openBlock(event), provider).forEach((block) => blocks.set(blockIndex(event), block));
+          open.delete(blockIndex(event));
           emit.flush();
           return;
         case 'message_delta': {
@@ -189,10 +189,10 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
     response() {
       if (!whole || stopReason === undefined) throw brokenStream('the stream ended before message_stop');
       const calls = stopReason === 'tool_use';
-      const said = wholeBlocks().flatMap((block) => (block.kind !== 'unread-call' ? [block] : calls ? [readCall(block)] : []));
-      const stop = settledStop(STOPS.get(stopReason), stopReason, said);
-      if (stop === 'refusal' && explanation && !hasText(said)) said.push({ kind: 'text', text: toWellFormed(explanation) });
-      return { blocks: said, stop, usage: toUsage(usage ?? NO_USAGE) };
+      const blocks = wholeBlocks().flatMap((block) => (block.kind !== 'unread-call' ? [block] : calls ? [readCall(block)] : []));
+      const stop = settledStop(STOPS.get(stopReason), stopReason, blocks);
+      if (stop === 'refusal' && explanation && !hasText(blocks)) blocks.push({ kind: 'text', text: toWellFormed(explanation) });
+      return { blocks, stop, usage: toUsage(usage ?? NO_USAGE) };
     },
     soFar: () => ({
       blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'),
@@ -254,7 +254,7 @@ function toUsage({ input, cacheWrite, cacheRead, output }: WireUsage): ModelUsag
   };
 }
 
-function indexOf(event: StreamEvent): number {
+function blockIndex(event: StreamEvent): number {
   if (typeof event.index !== 'number') throw brokenStream(`${event.type} without an index`);
   return event.index;
 }

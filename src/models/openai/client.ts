@@ -22,7 +22,7 @@ import { createDraft, type GrowingCall } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { sentSchema } from '../answer-schema.js';
-import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
+import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
 
@@ -85,7 +85,7 @@ export async function createClient(apiKey: string, baseURL: string | undefined, 
   const { default: Client } = await loadOptional(['openai'], () => import('openai'));
   return new Client({
     apiKey,
-    // Said, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
+    // Set, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
     baseURL: baseURL ?? PUBLIC_API,
     adminAPIKey: null,
     organization: null,
@@ -140,7 +140,7 @@ export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) 
       const { choices, usage: counted } = asObject(chunk);
       const choice = asObject(asList(choices)[0]);
       const delta = asObject(choice.delta);
-      // Not OpenAI's own, but those of servers with reasoning models.
+      // Not OpenAI's fields, but those of servers with reasoning models.
       draft.say('thinking', asText(delta.reasoning_content) || asText(delta.reasoning));
       draft.say('text', asText(delta.content));
       draft.say('text', asText(delta.refusal));
@@ -237,8 +237,8 @@ function renderMessage(message: ConversationMessage, wireId: WireId): ResponseIn
 }
 
 function renderUser(message: UserMessage): ResponseInputContent[] {
-  const said = sentText(message.text);
-  const words = [...recordingsInWords(message), ...(said === '' ? [] : [said])];
+  const sent = sentText(message.text);
+  const words = [...describeRecordings(message), ...(sent === '' ? [] : [sent])];
   const { images = [], documents = [] } = message;
   return [...documents.map(renderDocument), ...images.map(renderImage), ...words.map((text) => ({ type: 'input_text' as const, text }))];
 }
@@ -275,7 +275,7 @@ function renderBlock(block: AssistantBlock, before: AssistantBlock | undefined, 
   switch (block.kind) {
     case 'text': {
       const text = sentText(block.text);
-      return text === '' ? [] : [{ type: 'message', role: 'assistant', content: text, ...phaseOf(before) }];
+      return text === '' ? [] : [{ type: 'message', role: 'assistant', content: text, ...readPhase(before) }];
     }
     case 'thinking':
       return []; // a summary, for people
@@ -303,7 +303,7 @@ function renderReasoning(value: unknown): ResponseInputItem[] {
 }
 
 /** Whether a message was on the way or the last word, as the block before it remembers. */
-function phaseOf(before: AssistantBlock | undefined): Pick<EasyInputMessage, 'phase'> {
+function readPhase(before: AssistantBlock | undefined): Pick<EasyInputMessage, 'phase'> {
   const { type, phase } = before?.kind === 'opaque' ? asObject(before.value) : {};
   return type === 'message_phase' && (phase === 'commentary' || phase === 'final_answer') ? { phase } : {};
 }

@@ -31,34 +31,34 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
 
   return {
     take(event) {
-      const said = asObject(event);
-      switch (asText(said.type)) {
+      const received = asObject(event);
+      switch (asText(received.type)) {
         case 'response.output_item.added': {
-          const item = asObject(said.item);
+          const item = asObject(received.item);
           if (item.type === 'function_call') onDelta({ kind: 'tool-call', name: toWellFormed(asText(item.name)) });
           return;
         }
         case 'response.output_text.delta':
         case 'response.refusal.delta':
-          return emit('text', asText(said.delta));
+          return emit('text', asText(received.delta));
         case 'response.reasoning_summary_part.added':
-          if (asCount(said.summary_index) > 0) emit('thinking', '\n\n');
+          if (asCount(received.summary_index) > 0) emit('thinking', '\n\n');
           return;
         case 'response.reasoning_summary_text.delta':
         case 'response.reasoning_text.delta':
-          return emit('thinking', asText(said.delta));
+          return emit('thinking', asText(received.delta));
         case 'response.output_item.done':
-          items.set(asCount(said.output_index, items.size), asObject(said.item));
+          items.set(asCount(received.output_index, items.size), asObject(received.item));
           return emit.flush();
         case 'response.completed':
         case 'response.incomplete':
-          last = asObject(said.response);
+          last = asObject(received.response);
           if (items.size === 0) asList(last.output).forEach((item, at) => items.set(at, asObject(item)));
           return;
         case 'response.failed':
-          throw toRefusal({ error: asObject(said.response).error });
+          throw toRefusal({ error: asObject(received.response).error });
         case 'error':
-          throw toRefusal(said);
+          throw toRefusal(received);
       }
     },
     end() {},
@@ -80,12 +80,12 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
 function toBlocks(item: JsonObject, provider: string): WholeBlock[] {
   switch (item.type) {
     case 'message': {
-      const text = textOf(item.content, ['output_text', 'refusal'], '');
+      const text = joinParts(item.content, ['output_text', 'refusal'], '');
       const phase = typeof item.phase === 'string' ? [opaque(provider, { type: 'message_phase', phase: item.phase })] : [];
       return text === '' ? [] : [...phase, { kind: 'text', text }];
     }
     case 'reasoning': {
-      const text = textOf(item.summary, ['summary_text'], '\n\n') || textOf(item.content, ['reasoning_text'], '\n\n');
+      const text = joinParts(item.summary, ['summary_text'], '\n\n') || joinParts(item.content, ['reasoning_text'], '\n\n');
       return [
         ...(text === '' ? [] : [{ kind: 'thinking' as const, text, provider }]),
         // Without its encrypted text it is the name of something that is stored nowhere.
@@ -111,8 +111,8 @@ function opaque(provider: string, value: JsonValue): AssistantBlock {
   return { kind: 'opaque', provider, value };
 }
 
-/** The words of parts of these types: a refusal has them in a field of its own. */
-function textOf(parts: unknown, types: readonly string[], between: string): string {
+/** The text of parts of these types: a refusal has it in a separate field. */
+function joinParts(parts: unknown, types: readonly string[], between: string): string {
   const words = asList(parts)
     .map(asObject)
     .filter(({ type }) => types.includes(asText(type)))

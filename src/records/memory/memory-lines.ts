@@ -10,7 +10,7 @@ export function foldedLine(line: string): string {
     .trim();
 }
 
-export function linesOf(text: string): string[] {
+export function splitLines(text: string): string[] {
   return text.replace(/\r\n?/g, '\n').split('\n');
 }
 

@@ -40,7 +40,7 @@ import {
   headerTime,
   withoutHeaders,
   historyBlock,
-  monthOf,
+  formatMonth,
   parseHistory,
   supersede,
   toKeptEntry,
@@ -228,7 +228,7 @@ function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHistory' 
     async *history(key) {
       const folder = folderOf(key);
       const asked = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
-      const main = groupBy(await asked(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
+      const main = groupBy(await asked(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => formatMonth(ts));
       const known = groupBy((await asked(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
       const months = new Set([...main.keys(), ...(await asked(() => monthsIn(folder.dir)))]);
       for (const month of [...months].sort().reverse()) {
@@ -314,7 +314,7 @@ function groupBy<Item, By>(items: Iterable<Item>, by: (item: Item) => By): Map<B
 }
 
 function pathsOf({ dir }: DocumentFolder, { ts }: HistoryEntry): [main: string, month: string] {
-  return [join(dir, 'HISTORY.md'), join(dir, `HISTORY-${monthOf(ts)}.md`)];
+  return [join(dir, 'HISTORY.md'), join(dir, `HISTORY-${formatMonth(ts)}.md`)];
 }
 
 function nameOf({ id, kind }: Name): string {

@@ -21,7 +21,7 @@ import { constants } from 'node:fs';
 import { access, link, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Entry } from '../../records/message.js';
-import { countSlots, slotsOf } from '../../records/slots.js';
+import { countSlots, listSlots } from '../../records/slots.js';
 import { createFileBodies } from './bodies.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
 import { createFileDocuments } from './documents.js';
@@ -205,7 +205,7 @@ function createEntries(dir: string, open: Open, writes: Writes): Entries {
     async archive(key, slots, move) {
       await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
         open(key).write((before) => {
-          const changesNothing = move === before.move && slotsOf(slots).every((slot) => before.archived.has(slot));
+          const changesNothing = move === before.move && listSlots(slots).every((slot) => before.archived.has(slot));
           return move < before.move || changesNothing ? undefined : { v: 1, kind: 'archived', slots, move };
         }),
       );
@@ -214,7 +214,7 @@ function createEntries(dir: string, open: Open, writes: Writes): Entries {
     async restore(key, slots, move) {
       await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
         open(key).write((before) => {
-          const changesNothing = move === before.move && !slotsOf(slots).some((slot) => before.archived.has(slot));
+          const changesNothing = move === before.move && !listSlots(slots).some((slot) => before.archived.has(slot));
           return move < before.move || changesNothing ? undefined : { v: 1, kind: 'restored', slots, move };
         }),
       );

@@ -3,7 +3,7 @@
  * by its id, and no part of the write of the step that wants it.
  */
 import type { Budget } from '../../records/identity.js';
-import { LEASE_MS, nanoOf, usdOf } from '../../records/shared-budget.js';
+import { LEASE_MS, toNanoUsd, toUsd } from '../../records/shared-budget.js';
 import { keyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { Budgets, ConversationKey } from '../store.js';
@@ -26,7 +26,7 @@ export function createRedisBudgets(link: RedisLink): Budgets {
       );
       const limit: Budget = {
         ...(maxTokens !== '' && { maxTokens: Number(maxTokens) }),
-        ...(maxNano !== '' && { maxCostUsd: usdOf({ tokens: 0, nanoUsd: Number(maxNano) }) }),
+        ...(maxNano !== '' && { maxCostUsd: toUsd({ tokens: 0, nanoUsd: Number(maxNano) }) }),
       };
       return { status, used: { tokens: Number(tokens), nanoUsd: Number(nano) }, limit };
     },
@@ -54,5 +54,5 @@ function keysOf(key: ConversationKey): [string, string] {
 }
 
 function limitOf({ maxTokens, maxCostUsd }: Budget): [string, string] {
-  return [maxTokens === undefined ? '' : String(maxTokens), maxCostUsd === undefined ? '' : String(nanoOf(maxCostUsd))];
+  return [maxTokens === undefined ? '' : String(maxTokens), maxCostUsd === undefined ? '' : String(toNanoUsd(maxCostUsd))];
 }

@@ -1,6 +1,6 @@
 /** The store in Redis: which keys there are, and what each holds, is in keys.ts. */
 import type { Entry, JsonValue } from '../../records/message.js';
-import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
+import { countSlots, listSlots, withSlot, type SlotRange } from '../../records/slots.js';
 import { hashInRef, toBodyRef, verified } from '../body-ref.js';
 import { freshStoreId } from '../store-id.js';
 import { createEntryCache, type EntryCache } from './entry-cache.js';
@@ -179,7 +179,7 @@ function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entr
   const mark = async (archived: '1' | '0', key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void> => {
     const [entries, archive, gone] = [keyOf(key, 'entries'), keyOf(key, 'archived'), deletedKeyOf(key)];
     await link.ask(`${archived === '1' ? 'archive' : 'restore'} ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-      redis.perduraMove(archive, entries, gone, archived, String(move), ...slotsOf(slots).map(String)),
+      redis.perduraMove(archive, entries, gone, archived, String(move), ...listSlots(slots).map(String)),
     );
   };
   return {
@@ -320,7 +320,7 @@ function slotsIn(member: string): number[] {
   const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
   if (first === undefined) return [];
   const [from, to] = [Number(first), Number(last ?? first)];
-  return to - from < MAX_SLOTS ? slotsOf([[from, to]]) : [];
+  return to - from < MAX_SLOTS ? listSlots([[from, to]]) : [];
 }
 
 /** Whether one of the entries that we know is no longer there. */

@@ -1,4 +1,4 @@
-/** One life of a connection to a server: opened, asked, closed. Answers are checked loosely: what one tool says wrong is that tool's. */
+/** One life of a connection to a server: opened, used, closed. Answers are checked loosely: what one tool gets wrong concerns that tool. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
@@ -29,7 +29,7 @@ export interface ConnectionEvents {
   readonly onLost: (fault: ConnectionFault) => void;
 }
 
-/** What went wrong, and what the server's process said last: that is for its operator's eyes only. */
+/** What went wrong, and the last output of the server's process: that is for its operator's eyes only. */
 export class ConnectionFault extends Error {
   override readonly name = 'ConnectionFault';
   constructor(
@@ -58,7 +58,7 @@ const MAX_LISTED = 256;
 const MAX_PAGES = 20;
 const PING_MS = 3_000;
 const LEAVE_MS = 1_000;
-/** Longer than any call: its own signal ends it. */
+/** Longer than any call: the call's signal ends it. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** What a child process gets of the worker's environment; where a program lies and who runs it, and no key. */
 const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
@@ -69,12 +69,12 @@ const anything = z.looseObject({});
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
   let fault = '';
-  // The SDK only reports a stream of events that breaks, and a call would wait for it until its own limit.
+  // The SDK only reports a stream of events that breaks, and a call would wait for it until its timeout.
   const onRefused = (reason: string): void => {
     fault = reason;
     void client.close().catch(() => undefined);
   };
-  const { transport, complaint, leave, silent } = transportOf(server, options.variables, sdk, onRefused);
+  const { transport, complaint, leave, silent } = createTransport(server, options.variables, sdk, onRefused);
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let isOurs = false;
   client.onerror = (error) => (fault ||= error.message);
@@ -100,12 +100,12 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
     await close();
     // Why it did not start may still be on its way to us.
     await orUndefinedAfter(LEAVE_MS, silent()).catch(() => undefined);
-    throw new ConnectionFault(fault || reasonOf(error), complaint(), { cause: error });
+    throw new ConnectionFault(fault || describeError(error), complaint(), { cause: error });
   }
-  return { ...asked(client, options.timeoutMs), close };
+  return { ...createRequests(client, options.timeoutMs), close };
 }
 
-function asked(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
+function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
   const capabilities = client.getServerCapabilities() ?? {};
   return {
     hasTools: capabilities.tools !== undefined,
@@ -137,7 +137,7 @@ function asked(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
   };
 }
 
-function transportOf(
+function createTransport(
   server: McpServer,
   variables: Variables,
   sdk: Sdk,
@@ -151,8 +151,8 @@ function transportOf(
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
-    const own = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
-    const http = new sdk.StreamableHTTPClientTransport(urlOf(server), own);
+    const httpOptions = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
+    const http = new sdk.StreamableHTTPClientTransport(parseUrl(server), httpOptions);
     return { transport: http, complaint: () => '', leave: () => http.terminateSession(), silent: () => Promise.resolve() };
   }
   const inherited = INHERITED.flatMap((name) => {
@@ -166,14 +166,14 @@ function transportOf(
   return { transport, complaint: transport.complaint, leave: () => Promise.resolve(), silent: transport.silent };
 }
 
-function urlOf({ name, url }: McpServer & { readonly type: 'http' }): URL {
+function parseUrl({ name, url }: McpServer & { readonly type: 'http' }): URL {
   const parsed = URL.parse(url);
   if (parsed && ['http:', 'https:'].includes(parsed.protocol)) return parsed;
   // Its text may hold a key.
   throw new Error(`mcpServers.${name}.url is no http:// or https:// address`);
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 }

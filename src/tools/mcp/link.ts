@@ -55,7 +55,7 @@ export interface LinkOptions {
   readonly now: () => number;
   /** Below the heartbeat's timeout, and well above what a healthy server takes to start. */
   readonly connectMs?: number;
-  /** Asked before each start. */
+  /** Called before each start. */
   readonly whyNotStart?: (server: McpServer) => Promise<string | undefined>;
   /** Learns what servers are given in confidence. */
   readonly secrets?: KnownSecrets;
@@ -169,7 +169,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await gone.close();
   };
 
-  /** What it never got may be asked again; what fails otherwise may have been done. */
+  /** A request that never reached the server may be sent again; one that failed otherwise may have been done. */
   const withConnection = async <T>(work: (of: Connection) => Promise<T>): Promise<T> => {
     const opened = await open();
     try {
@@ -252,19 +252,19 @@ function pauseAfter(failures: number): number {
 
 /** The server itself says that it could not: it is there. */
 function isAnswer(error: unknown): boolean {
-  const { name, code } = fieldsOf(error);
+  const { name, code } = errorFields(error);
   return name === 'McpError' && code !== CONNECTION_CLOSED && code !== REQUEST_TIMEOUT;
 }
 
 /** A server that was started anew does not know the session; one that is away takes no connection. */
 function wasNotReached(error: unknown): boolean {
-  const { code, cause } = fieldsOf(error);
+  const { code, cause } = errorFields(error);
   return code === 404 || code === 'ECONNREFUSED' || (cause !== undefined && wasNotReached(cause));
 }
 
 const CONNECTION_CLOSED = -32000;
 const REQUEST_TIMEOUT = -32001;
 
-function fieldsOf(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
+function errorFields(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};
 }

@@ -96,15 +96,15 @@ async function onServer(
   }
 }
 
-/** A server that fails is said in its place; the others are listed. */
+/** The error of a server that fails stands in its place; the others are listed. */
 async function listed(links: readonly ServerLink[], name: string | undefined, kinds: readonly Listed[]): Promise<ToolResult> {
   const wanted = name === undefined ? links : links.filter(({ server }) => server.name === name);
   if (wanted.length === 0) return { ok: false, error: `There is no such MCP server here: ${JSON.stringify(name)}. ${serversIn(links)}` };
-  const lists = await Promise.all(wanted.flatMap((link) => kinds.map((kind) => listOf(link, kind))));
+  const lists = await Promise.all(wanted.flatMap((link) => kinds.map((kind) => describeList(link, kind))));
   return { ok: true, content: boundText(lists.filter((text) => text !== '').join('\n\n') || '(there are none)', LIST_BYTES) };
 }
 
-async function listOf(link: ServerLink, kind: Listed): Promise<string> {
+async function describeList(link: ServerLink, kind: Listed): Promise<string> {
   const { name } = link.server;
   try {
     const { items, isCut } = await link.list(kind);
@@ -114,7 +114,7 @@ async function listOf(link: ServerLink, kind: Listed): Promise<string> {
   } catch (error) {
     // Many servers with resources have no templates, and say that they do not know the question.
     if (kind === 'resourceTemplates') return '';
-    const said = failed(`Listing the ${kind} of ${name}`, link, error);
-    return said.ok ? said.content : said.error;
+    const failure = failed(`Listing the ${kind} of ${name}`, link, error);
+    return failure.ok ? failure.content : failure.error;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A server as a child process that speaks over its stdin and stdout. The library's own transport keeps a line of any length, and
+ * A server as a child process that speaks over its stdin and stdout. The library's transport keeps a line of any length, and
  * ends the process that it started but not that one's children; ours does neither.
  *
  * - The child leads a process group, and the whole group ends with the connection. On Linux processes that left the group and the session
@@ -23,7 +23,7 @@ export interface StdioServer {
 export interface StdioTransport extends Transport {
   /** The last words of its stderr. */
   readonly complaint: () => string;
-  /** Resolves when all that it has said was read, at its end. */
+  /** Resolves when all of its output was read, at its end. */
   readonly silent: () => Promise<void>;
 }
 
@@ -49,7 +49,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
   for file in $found; do file=\${file#/proc/}; kill -KILL "\${file%/environ}"; done
 done
 `;
-/** For that, when somebody waits. */
+/** Resolves a pending wait for that. */
 const SWEEP_MS = 2_000;
 
 export function createStdioTransport({ command, args, env, cwd }: StdioServer, sdk: Pick<Sdk, 'deserializeMessage'>): StdioTransport {
@@ -138,7 +138,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         });
         child = started;
         started.once('spawn', () => {
-          if (started.pid !== undefined) guard = guardOf(started.pid, mark);
+          if (started.pid !== undefined) guard = startGuard(started.pid, mark);
           resolve();
         });
         started.once('error', (error) => {
@@ -174,7 +174,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
       if (!running || isClosed) return ended();
       isClosed = true;
       parts = [];
-      // As the protocol says: first its stdin is closed, then it is asked to end, then it is ended.
+      // As the protocol wants: first its stdin is closed, then it gets SIGTERM, then it is killed.
       running.stdin.end();
       running.stdout.removeAllListeners('data').resume();
       if (!(await hasEnded(running, GRACE_MS / 4))) {
@@ -190,7 +190,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 }
 
 /** Its stdin is our pipe, to which nothing is written: it ends when we do. */
-function guardOf(pid: number, mark: string): ChildProcess {
+function startGuard(pid: number, mark: string): ChildProcess {
   const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid), mark], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
@@ -222,7 +222,7 @@ function hasEnded(child: Child, withinMs: number): Promise<boolean> {
   });
 }
 
-/** Counts what a server sends on its own time: endless notifications cost a worker its turns, a few very large ones as well. */
+/** Counts what a server sends without a request: endless notifications cost a worker its turns, a few very large ones as well. */
 
 const MAX_MESSAGES = 5_000;
 const MAX_WINDOW_BYTES = 2 * MAX_BYTES;
@@ -231,7 +231,7 @@ const WINDOW_MS = 10_000;
 interface FloodGate {
   /** What is wrong with a server that does not pass. */
   readonly reason: string;
-  /** False once there were more messages in a window, or more bytes, than anybody needs. */
+  /** False once there were more messages in a window, or more bytes, than any server needs. */
   pass(bytes: number): boolean;
 }
 

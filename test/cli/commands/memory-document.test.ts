@@ -14,7 +14,7 @@ import { blame } from '../../../src/memory/documents/blame.js';
 import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
 import { diffMemory } from '../../../src/records/memory/memory-diff.js';
 import { parseMoment } from '../../../src/records/memory/moment.js';
-import { wordsOf } from '../../../src/memory/documents/search-history.js';
+import { queryTerms } from '../../../src/memory/documents/search-history.js';
 import { measure } from './measure.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -131,7 +131,7 @@ test('an entry stands below its time, with what it is instead of a summary', () 
 test('what was looked for stands out, in upper and lower case', () => {
   const match = { id: 'x', kind: 'summary', ts: NOW / 1000, excerpt: 'The Harbour, harbour and İ harbour.' } as const;
   const marks = (excerpt: string): string[] =>
-    renderMatches([{ ...match, excerpt }], wordsOf('HARBOUR the'), LOOK)
+    renderMatches([{ ...match, excerpt }], queryTerms('HARBOUR the'), LOOK)
       .flat()
       .filter(({ style }) => style === 'bold')
       .map(({ text }) => text);

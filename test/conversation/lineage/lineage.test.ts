@@ -4,7 +4,7 @@ import type { OpenedOrigin, Rewound } from '../../../src/conversation/activity-i
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { rewindOutcome } from '../../../src/conversation/lineage/rewinding.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { attributesDue } from '../../../src/conversation/views/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
@@ -56,8 +56,8 @@ test('a fork does nothing before it is open, and then is numbered on from what i
     ['m1', 8],
     ['m2', 9],
   ]);
-  expect(slotsOf(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
-  expect(Math.min(...slotsOf(state.context).slice(7))).toBe(22);
+  expect(listSlots(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
+  expect(Math.min(...listSlots(state.context).slice(7))).toBe(22);
 });
 
 test('until it has its beginning the status says whose turns it waits for', () => {

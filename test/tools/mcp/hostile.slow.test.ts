@@ -283,7 +283,7 @@ describe('a server that lies', () => {
     const told = bench.lines.join('\n');
     for (const reason of [
       'its tool twice is left out: 2 tools would be named mcp__evil__twice',
-      'its tool constructor is left out: a tool of ours is named mcp__evil__constructor',
+      'its tool constructor is left out: a built-in tool is named mcp__evil__constructor',
       'its tool deep is left out: its input schema is deeper than 24 levels',
       'its tool wide is left out: its input schema has more than 32768 bytes',
       'its tool wrong is left out: its input schema is no JSON Schema',

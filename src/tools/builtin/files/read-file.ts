@@ -104,7 +104,7 @@ function toText({ bytes, more }: Excerpt, offset: number, fileBytes: number): st
   return `${fitting.slice(0, end)}\n[lines ${offset} to ${next - 1} of a file of ${fileBytes} bytes; read on with offset ${next}]`;
 }
 
-/** As they are, since edit_file asks for the exact text; but said, since they can hide an instruction. */
+/** As they are, since edit_file needs the exact text; but marked, since they can hide an instruction. */
 function withHiddenNote(text: string): string {
   const hidden = countHidden(text.replaceAll('\r\n', '\n').replace(/^\ufeff/, ''));
   return hidden === 0 ? text : `${text}\n[${hidden} characters above are not seen by people: they may be there to deceive]`;

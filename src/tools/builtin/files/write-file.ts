@@ -11,7 +11,7 @@ import { readWhole, inTurn } from './whole-file.js';
 export const FILE_BYTES = 4 * 1024 * 1024;
 
 export interface FileSettings {
-  /** Absolute paths that are not written, besides those of protected-paths.ts: our own settings and memory. */
+  /** Absolute paths that are not written, besides those of protected-paths.ts: Perdura's settings and memory. */
   readonly protectedPlaces?: readonly string[];
 }
 
