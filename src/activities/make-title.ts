@@ -6,7 +6,7 @@ import { Context, log } from '@temporalio/activity';
 import type { MadeTitle, TitleInput } from '../conversation/activity-io/effects.js';
 import { answerText, shownText, type ConversationMessage } from '../records/message.js';
 import { withBodies } from '../memory/bodies.js';
-import { timeoutSignal } from '../platform/timeout-signal.js';
+import { timeoutSignal } from '../platform/promises.js';
 import { createAsker, summarizers } from './ask-model.js';
 import { readHealed } from './context/context.js';
 import type { ConversationDependencies } from './dependencies.js';
@@ -15,7 +15,7 @@ import { withHeartbeat } from './heartbeat.js';
 import { hashRequest } from './key.js';
 import { windowFinder } from './model-step/prompt-budget.js';
 import { toTitle } from './model-step/title-of.js';
-import { createPaidBefore, type PaidBefore } from './paid-before.js';
+import { createPriorAttempts, type PriorAttempts } from './prior-attempts.js';
 import { errorMessage } from '../platform/errors.js';
 
 /** Of an answer. Models that think take some for that. */
@@ -33,7 +33,7 @@ type Persisted = MadeTitle & { readonly persisted: boolean };
 
 export async function makeTitle(dependencies: ConversationDependencies, input: TitleInput): Promise<MadeTitle> {
   const activity = Context.current();
-  const paid = createPaidBefore(activity);
+  const paid = createPriorAttempts(activity);
   const { question, answer } = input;
   const made = await withHeartbeat(
     activity,
@@ -53,7 +53,7 @@ export async function makeTitle(dependencies: ConversationDependencies, input: T
 async function ask(
   dependencies: ConversationDependencies,
   input: TitleInput,
-  { activity, paid }: { readonly activity: Context; readonly paid: PaidBefore },
+  { activity, paid }: { readonly activity: Context; readonly paid: PriorAttempts },
 ): Promise<Done<Persisted>> {
   const { agents, identity, models, secrets } = dependencies;
   const { config } = await agents(identity.agent, identity.scope, input.agentHash);

@@ -20,7 +20,7 @@ import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodie
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
 import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
-import { insist } from './effect.js';
+import { retryWrite } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {
   const { store, key, processors } = dependencies;
@@ -59,7 +59,7 @@ async function readAgain({ store, key }: TraceStore, slots: readonly number[]): 
   });
 }
 
-/** The pending writes of a conversation, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
+// The pending writes of a conversation, in one batch: messages after their input processors, outcomes, entries, events for watchers.
 
 interface WrittenBatch {
   readonly written: Written;
@@ -90,7 +90,7 @@ export async function writePending(
   ]);
   const limited = write.limit;
   const [applied] = await Promise.all([
-    insist(() =>
+    retryWrite(() =>
       store.writes.apply(key, {
         ...(messages.length > 0 && { record: messages.map(({ entry }) => entry) }),
         // Fence first, then answer in the effect's place: an effect that has committed keeps its entry.
@@ -100,11 +100,11 @@ export async function writePending(
         ...(reserve && { reserve }),
       }),
     ),
-    limited && insist(() => store.budgets.limit(key, limited)),
+    limited && retryWrite(() => store.budgets.limit(key, limited)),
   ]);
   if (write.entries.length > 0) await keepItems(store, key, write.entries);
   const ends = turnEndsIn(write.feed);
-  if (ends.length > 0) await insist(() => store.turnEnds.add(key, ends));
+  if (ends.length > 0) await retryWrite(() => store.turnEnds.add(key, ends));
   const committed = applied.fenced.flatMap((fencing) =>
     fencing.status === 'committed' ? [{ effect: fencing.id, result: fencing.result }] : [],
   );

@@ -8,7 +8,7 @@
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { MAX_LIVES } from '../conversation/protocol/memory-input.js';
-import { rawFallbackLines } from '../memory/documents/raw-fallbacks.js';
+import { rawFallbackLines } from '../memory/consolidation/consolidate.js';
 import { dropDeleted } from '../memory/recall/drop-index.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { deletedSignal, WORKFLOW_TYPE } from '../workflows/messages.js';

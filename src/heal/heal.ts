@@ -7,7 +7,7 @@ import pLimit from 'p-limit';
 import { listSlots } from '../records/slots.js';
 import type { Beginning } from '../records/lives.js';
 import { type InputProcessor, processInput } from '../memory/processors.js';
-import { refuseDeleted } from '../memory/deleted.js';
+import { refuseDeleted } from '../memory/past-life.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING, type Write } from './fold.js';

@@ -138,7 +138,7 @@ async function changed(media: Media, change: (source: MediaSource) => Promise<re
   return Object.fromEntries(lists);
 }
 
-/** The arguments of a call that waits for a person: they are in the store, with the answer that made the call. */
+// The arguments of a call that waits for a person: they are in the store, with the answer that made the call.
 
 /** Undefined where the store does not have it. */
 export async function readArguments(

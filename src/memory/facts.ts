@@ -55,7 +55,7 @@ export function mostRelevant<Item extends SemanticItem>(facts: readonly Item[], 
   return ranked.filter((fact) => shown.has(fact));
 }
 
-/** Facts on their way into a scope, from wherever they come: what is to stay forgotten does not get in (design section 4, Forgetting). */
+// Facts on their way into a scope, from wherever they come: what is to stay forgotten does not get in (design section 4, Forgetting).
 
 /** As `Facts.add`. */
 export async function learnFacts(

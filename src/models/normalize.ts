@@ -53,10 +53,10 @@ export function normalize(messages: readonly ConversationMessage[], { provider }
       case 'tool':
         return; // placed with its call
       case 'user':
-        if (!isBlankUser(message)) out.push(soundUser(message));
+        if (!isBlankUser(message)) out.push(sanitizeUser(message));
         return;
       case 'assistant':
-        out.push(...soundAssistant(message, answers.get(first + offset) ?? [], provider, freshId));
+        out.push(...sanitizeAssistant(message, answers.get(first + offset) ?? [], provider, freshId));
         return;
       default:
         throw new Error(`unknown role ${JSON.stringify(message satisfies never)}`);
@@ -113,7 +113,7 @@ function createIdGiver(messages: readonly ConversationMessage[]): (callId: strin
   };
 }
 
-function soundAssistant(
+function sanitizeAssistant(
   message: AssistantMessage,
   answers: readonly (ToolResultMessage | undefined)[],
   provider: string,
@@ -123,7 +123,7 @@ function soundAssistant(
   const blocks = message.blocks.flatMap((block): AssistantBlock[] => {
     if (block.kind !== 'tool-call') return soundBlock(block, provider);
     const callId = freshId(block.callId);
-    const call = soundCall(block, callId);
+    const call = sanitizeCall(block, callId);
     results.push(soundResult(answers[results.length] ?? missingResult(message, call), callId));
     return [call];
   });
@@ -153,7 +153,7 @@ function soundBlock(block: Exclude<AssistantBlock, ToolCall>, provider: string):
   }
 }
 
-function soundCall(call: ToolCall, callId: string): ToolCall {
+function sanitizeCall(call: ToolCall, callId: string): ToolCall {
   const input = isBodyRef(call.input) ? (toWellFormedBody(call.input) as typeof call.input) : toWellFormedJson(call.input);
   return callId === call.callId && input === call.input ? call : { ...call, callId, input };
 }
@@ -177,7 +177,7 @@ function missingResult(message: AssistantMessage, { callId, name }: ToolCall): T
     : { role: 'tool', callId, name, outcome: 'cancelled', text: 'The answer ended before the call could be made.' };
 }
 
-function soundUser(message: UserMessage): UserMessage {
+function sanitizeUser(message: UserMessage): UserMessage {
   const text = toWellFormedBody(message.text);
   const media = mapMedia(message, (list) => toWellFormedJson(list as readonly (MediaSource & Record<string, string>)[]));
   const same = text === message.text && MEDIA_KINDS.every((kind) => media[kind] === undefined || media[kind] === message[kind]);

@@ -42,7 +42,7 @@ export function asCode(text: string): string {
   return `\`${text.replace(/[`\r\n]+/g, ' ').slice(0, 300)}\``;
 }
 
-/** Text from anywhere, made fit to stand in a list that we write: it cannot pass for one of our lines or headings. */
+// Text from anywhere, made fit to stand in a list that we write: it cannot pass for one of our lines or headings.
 
 /** All of it in one line. */
 export function oneLine(text: string): string {

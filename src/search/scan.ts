@@ -5,7 +5,7 @@
 import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
 import { rangesIn, type Plan } from './question.js';
 import type { Facts, SearchIndex } from './search-index.js';
-import type { Likeness } from './meanings.js';
+import type { Similarity } from './vector-index.js';
 import { BOUNDS, SURE, WEIGHTS, type Weights } from './weights.js';
 import { folded, splitWords } from './words.js';
 
@@ -23,7 +23,7 @@ export interface Query {
   readonly lines?: (name: string) => boolean;
   readonly weights?: Weights;
   /** How like the question texts are. */
-  readonly likeness?: Likeness;
+  readonly similarity?: Similarity;
 }
 
 export interface Hit {
@@ -107,9 +107,9 @@ export function rankIn(
   const weights = query.weights ?? WEIGHTS;
   const scores = scoreWords(index, occurrences, all, weights);
   const times = scoreTimes(index, plan, all, weights);
-  const scoreMeaning = query.likeness && meaningsBy(query.likeness, scores.possible, weights);
+  const scoreMeaning = query.similarity && scoreBySimilarity(query.similarity, scores.possible, weights);
   const speakers = namedSpeakers(index, plan);
-  const best = createBest(index, Math.min(query.limit ?? 10, BOUNDS.hits));
+  const best = createTopK(index, Math.min(query.limit ?? 10, BOUNDS.hits));
   const { kind, ts, session, flags, speaker, window, hash } = index.table.columns;
   const kinds = query.kinds && new Set(query.kinds.map((one) => KINDS.indexOf(one)));
   const { after = -Infinity, before = Infinity } = query;
@@ -263,7 +263,11 @@ function scoreTimes(index: SearchIndex, plan: Plan, all: Facts & Counts, weights
 }
 
 /** By how much more a text is like the question than all are. Undefined where too few are known to tell, or all are alike. */
-function meaningsBy({ count, mean, deviation, of }: Likeness, possible: number, weights: Weights): ((text: number) => number) | undefined {
+function scoreBySimilarity(
+  { count, mean, deviation, of }: Similarity,
+  possible: number,
+  weights: Weights,
+): ((text: number) => number) | undefined {
   if (!(deviation > MIN_DEVIATION)) return undefined;
   const { likeFrom, likeFully } = weights;
   // Few cannot be far from their mean.
@@ -275,7 +279,7 @@ function meaningsBy({ count, mean, deviation, of }: Likeness, possible: number, 
   };
 }
 
-/** Of likenesses that are all one. */
+/** Of similarities that are all one. */
 const MIN_DEVIATION = 1e-4;
 
 function namedSpeakers({ speakers }: SearchIndex, { spoken }: Plan): ReadonlySet<number> {
@@ -311,7 +315,7 @@ interface Found {
 }
 
 /** The best ones, the worst of them first at hand: a heap. */
-function createBest({ table }: SearchIndex, limit: number): { offer(passage: number, score: number, line: Line): void; all(): Found[] } {
+function createTopK({ table }: SearchIndex, limit: number): { offer(passage: number, score: number, line: Line): void; all(): Found[] } {
   const { ts, hash, at, part } = table.columns;
   const place = ({ passage, line }: Found): string => `${line.name}\0${at[passage]}\0${part[passage]}`;
   const compare = (a: Found, b: Found): number =>

@@ -43,7 +43,7 @@ function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
     description: (hasHidden(description) ? withoutHidden(description) : description).trim() || `The tool ${name} of the client.`,
     inputSchema,
     policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-    misfit: (input) => {
+    schemaViolation: (input) => {
       if (validate === undefined || validate(input)) return undefined;
       const problems = (validate.errors ?? []).map(
         ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,

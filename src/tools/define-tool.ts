@@ -173,7 +173,7 @@ function withBeside(
   };
 }
 
-/** What a tool's result may have besides its text. Checked, since it goes into a conversation's state and into its memory. */
+// What a tool's result may have besides its text. Checked, since it goes into a conversation's state and into its memory.
 
 /** Half characters would be refused by stores and providers. */
 const words = z.string().overwrite((text) => text.toWellFormed());

@@ -137,7 +137,7 @@ function binaryBytes(value: object): number | undefined {
   return value instanceof Blob ? value.size : undefined;
 }
 
-/** What a schema found wrong, one line per finding, `path: reason`: for a model to correct itself, or a person their file. */
+// What a schema found wrong, one line per finding, `path: reason`: for a model to correct itself, or a person their file.
 
 const MAX_LINES = 12;
 const LINE_BYTES = 300;

@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/records/message.js';
 import { approvalFor, type Approval } from '../../src/tools/approval-rules.js';
-import { reasonToAskBeforeReading } from '../../src/tools/asked-paths.js';
+import { reasonToAskBeforeReading } from '../../src/tools/approval-paths.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import type { Tool, ToolResult } from '../../src/tools/tool.js';

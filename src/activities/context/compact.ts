@@ -11,7 +11,7 @@ import { citedMessageTokens } from '../../conversation/context/citing.js';
 import { cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
-import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { withWholeCalls } from '../../memory/compaction/truncation.js';
 import { planCompaction, type CompactionPlan } from '../../memory/compaction/plan.js';
@@ -30,7 +30,7 @@ import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch, summarizers } from '../ask-model.js';
-import { createPaidBefore, type PaidBefore } from '../paid-before.js';
+import { createPriorAttempts, type PriorAttempts } from '../prior-attempts.js';
 import { besideBudget, findContextWindow, windowFinder } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
 import { performEffect, toSpending, type Done, type Effect } from '../effect.js';
@@ -57,7 +57,7 @@ type Persisted = Compacted & { readonly persisted: boolean };
 
 export async function compact(dependencies: ConversationDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
-  const paid = createPaidBefore(activity);
+  const paid = createPriorAttempts(activity);
   const effect: Effect<Persisted> = {
     claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
     work: () => makeMemory(dependencies, input, { activity, paid }),
@@ -78,7 +78,7 @@ function inputsHash({ session, leftOut, context, currentTurn, enough, free, chos
 
 interface Attempt {
   readonly activity: Context;
-  readonly paid: PaidBefore;
+  readonly paid: PriorAttempts;
 }
 
 /** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */

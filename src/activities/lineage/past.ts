@@ -10,12 +10,11 @@ import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
-import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
 import { goalIn, taskIn } from '../../memory/pins.js';
-import { refuseDeleted } from '../../memory/deleted.js';
-import { readPages } from '../../memory/past-life.js';
+import { refuseDeleted, readPages } from '../../memory/past-life.js';
 import {
   currentLine,
   inJoined,

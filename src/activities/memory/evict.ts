@@ -15,7 +15,7 @@ import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
-import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/provisional.js';
 import { retrieve } from '../../memory/facts.js';
 import { goalIn } from '../../memory/pins.js';

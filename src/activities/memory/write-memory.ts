@@ -45,7 +45,7 @@ async function write(
   return version;
 }
 
-/** MEMORY.md is compared before it is set: an edit between the read and the write is read again, not overwritten. */
+// MEMORY.md is compared before it is set: an edit between the read and the write is read again, not overwritten.
 
 type Documents = Store['documents'];
 type Written = Parameters<Documents['writeMemory']>[1];

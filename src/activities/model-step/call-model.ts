@@ -285,7 +285,7 @@ export function withToolFormat(native: Model, known: ModelLimits, { textTools }:
   return format === 'off' ? native : withTextTools(native, format);
 }
 
-/** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
+// How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle.
 
 /** A tool that is not there still gets a plan: its run answers that it is not there. */
 const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
@@ -314,8 +314,8 @@ async function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
-  const misfit = tool.misfit?.(input);
-  if (misfit !== undefined) return { ...plan, approval: { policy: 'deny', why: misfit } };
+  const schemaViolation = tool.schemaViolation?.(input);
+  if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };
   const examined = await tool.examine?.(input, { workspace });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
   if (policy === 'ask' && examined?.asks) log.warn('a person has to approve a call', { tool: name, why: examined.asks.why });

@@ -52,7 +52,7 @@ import { toFinished, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/activity-io/settings.js';
 import { usableConfig } from '../usable-config.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;

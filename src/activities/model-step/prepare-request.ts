@@ -28,7 +28,7 @@ import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
 import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compact-by-model.js';
 import { createAsker, summarizers, type Asker } from '../ask-model.js';
 import { noteSpending, toSpending } from '../effect.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** A call as it is to be made, with the settings that hold for it. */

@@ -10,7 +10,7 @@ import { lifeMark } from '../../memory/recall/lines.js';
 import type { Recalled } from '../../memory/recall/recalled.js';
 import { isFromPerson } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { errorMessage } from '../../platform/errors.js';
 

@@ -11,7 +11,7 @@ import type { Usage } from '../../records/message.js';
 import { toAmount, type Amount, type Room, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { insist } from '../effect.js';
+import { retryWrite } from '../effect.js';
 
 /** Tokens of an answer before it is there. */
 const EXPECTED_ANSWER = 1_000;
@@ -52,12 +52,12 @@ export function sharedBudgets(
     const { limit, at, all } = budget;
     const members = [[budget.life, budget.own], ...(own ? [[key.life, own] as const] : [])] as const;
     const used = budget.life === key.life ? members.slice(1) : members;
-    return insist(() => store.budgets.reserve(of(budget), { id, estimate, now: Date.now(), limit, at, used, atLeast: all, waits }));
+    return retryWrite(() => store.budgets.reserve(of(budget), { id, estimate, now: Date.now(), limit, at, used, atLeast: all, waits }));
   };
   const everywhere = async (what: string, write: (where: ConversationKey) => Promise<void>): Promise<void> => {
     await Promise.all(
       budgets.map((budget) =>
-        insist(() => write(of(budget))).catch((error: unknown) => {
+        retryWrite(() => write(of(budget))).catch((error: unknown) => {
           log.warn(`a shared budget could not be ${what}`, { of: budget.conversation, call: id, error: String(error) });
         }),
       ),

@@ -25,8 +25,7 @@ import { keepResult, type KeptText } from './keep-result.js';
 import { hashRequest } from '../key.js';
 import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, toolContext, toolMemory, writeAppContext } from './tool-context.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { orUndefinedOnAbort } from '../../platform/promises.js';
+import { timeoutSignal, orUndefinedOnAbort } from '../../platform/promises.js';
 
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;

@@ -49,7 +49,7 @@ function expand(name: string, registry: ToolRegistry, prefixes: readonly string[
   return name === `${prefix}*` ? registry.names.filter((one) => one.startsWith(prefix)) : [];
 }
 
-/** Which tools an agent has. The memory tools come and go with its memory channel. */
+// Which tools an agent has. The memory tools come and go with its memory channel.
 
 /** In the order of the request. An agent that names its tools has the memory tools behind them; one without any has none. */
 function offeredNames(

@@ -8,13 +8,12 @@ import type { DeliverInput, DueEvent } from '../../conversation/activity-io/webh
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
 import { readArguments, readText } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
-import { scopeParts } from '../../records/scope.js';
+import { scopeParts, readTenant } from '../../records/scope.js';
 import { truncate } from '../../records/text.js';
 import { MAX_ERROR } from '../../records/turn-end.js';
 import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { shownId } from '../shown-id.js';
 import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
 
 /** Of what a call that waits would run with. */
@@ -91,4 +90,12 @@ async function answerAt(dependencies: ConversationDependencies, slot: number | n
   if (entry?.message.role !== 'assistant') return null;
   const answer = answerIn(entry.message.blocks);
   return answer ? readText(store, key, answer.textRef ?? answer.text) : '';
+}
+
+/** As its tenant knows it. Receivers may be the tenant's, and the id that Temporal has is the installation's. */
+async function shownId({ readPublicId, identity }: ConversationDependencies, id: string): Promise<string> {
+  if (readTenant(identity.scope) === undefined) return id;
+  if (!readPublicId) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
+  const [root = '', ...below] = id.split(':');
+  return [await readPublicId(root), ...below].join(':');
 }

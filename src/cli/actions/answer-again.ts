@@ -10,7 +10,7 @@ import { wholeAnswer } from '../../client/whole-answer.js';
 import { withProgress } from '../session/with-progress.js';
 import { formatCount, formatDuration } from '../views/quantities.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 
 export interface AgainOptions {
   /** Milliseconds. */

@@ -1,7 +1,7 @@
 /** `perdura history show` and `grep`: what earlier conversations of a scope were about. */
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { MAX_QUERY, MAX_MATCHES, searchHistory, queryTerms } from '../../memory/documents/search-history.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';

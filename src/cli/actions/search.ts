@@ -1,6 +1,6 @@
 /** `perdura search`: what was ever said or remembered in a scope, by a question. */
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import type { Recalled } from '../../client.js';
 import type { CliContext } from '../session/context.js';
 import { findConversation } from '../args/find-conversation.js';

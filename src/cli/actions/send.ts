@@ -19,7 +19,7 @@ import { pickMedia, type JsonValue, type Media, type MediaSource } from '../../r
 import { detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { findRunning } from '../args/find-conversation.js';
 import { namedByTenant } from '../gateway/tenant-names.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 
 export interface SendOptions {

@@ -1,5 +1,5 @@
 /** `perdura usage`: what has been spent. */
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import type { SpendingGroup } from '../../records/spending.js';
 import type { CliContext } from '../session/context.js';
 import { printFound } from '../session/print-found.js';

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseCount, parsePort } from '../args/values.js';
 import { runs } from './command.js';
 import type { CliContext } from '../session/context.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { parseProxy } from '../../gateway/access/proxies.js';
 import { ROLES, TENANT_PATTERN } from '../../gateway/access/principal.js';
 

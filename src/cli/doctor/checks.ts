@@ -15,7 +15,7 @@ import { checkAgentPackages } from './packages.js';
 import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';
 import { splitModel } from '../../models/known-models.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 
 const MINIMUM_NODE = [20, 19] as const;

@@ -1,8 +1,6 @@
 /** MEMORY.md for people: who brought which line, what has changed, and what waits for a decision. */
-import type { BlamedLine } from '../../memory/documents/blame.js';
-import type { CountedChange } from '../../memory/documents/counted-change.js';
+import type { BlamedLine, CountedChange, DiffLine } from '../../memory/documents/memory-diff.js';
 import type { LineSource, Proposal, HistoryEntry } from '../../records/memory/documents.js';
-import type { DiffLine } from '../../records/memory/memory-diff.js';
 import { toTerminalLine, toTerminalText, type StyledLine, type StyledSpan, textOfDrawn } from '../terminal/terminal-text.js';
 import { wrap } from './inspection.js';
 import { drawText, spanOf, type MemoryLook } from './memory.js';

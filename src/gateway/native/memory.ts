@@ -2,11 +2,9 @@
 import { z } from '@hono/zod-openapi';
 import type { ScopeMemory } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
-import { blame } from '../../memory/documents/blame.js';
-import { countedChange } from '../../memory/documents/counted-change.js';
+import { blame, countedChange, diffMemory } from '../../memory/documents/memory-diff.js';
 import { MAX_MATCHES, MAX_QUERY, searchHistory, queryTerms } from '../../memory/documents/search-history.js';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
-import { diffMemory } from '../../records/memory/memory-diff.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';

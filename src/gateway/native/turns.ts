@@ -5,7 +5,7 @@ import { CLEARED, type Conversations } from '../core/conversations.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
 import type { Followed } from '../core/turns/follow-turn.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { messageIdOf } from './conversations.js';

@@ -99,7 +99,7 @@ function shownPart({ text }: KeptResult): string {
   return typeof text === 'string' ? text : text.preview;
 }
 
-/** What stands for an old result when there are many: the beginning of each field of its citation, in a line. */
+// What stands for an old result when there are many: the beginning of each field of its citation, in a line.
 
 const LINE_CHARACTERS = 90;
 /** Of one field, so that a long one leaves room for those behind it. */

@@ -14,9 +14,8 @@ import type { KnownFact } from './summary-prompt.js';
 import { checkSummary, type ParsedSummary } from './summary-answer.js';
 import type { Ask } from '../long-record.js';
 import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal, orAborted } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
-import { orAborted } from '../../platform/promises.js';
 
 /** The default's name (seed 004). */
 export const WORKING_FLOW_COMPACTOR = 'WorkingFlowCompactor';

@@ -91,7 +91,7 @@ export function isInterrupt(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && INTERRUPTS.includes(String(error.name));
 }
 
-/** A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one. */
+// A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one.
 
 const GOAL_CHARACTERS = 400;
 const ASKED_CHARACTERS = 160;

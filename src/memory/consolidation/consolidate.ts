@@ -25,6 +25,7 @@ import { splitLines } from '../../records/memory/memory-lines.js';
 import { evidenceWords } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import type { ConversationKey } from '../../stores/store.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
 
 export type Consolidated =
   /** At least one of the two. `memoryUpdate` is absent when memory stays as it is. */
@@ -244,4 +245,19 @@ function flat(text: string): string {
 /** The same for all that one request leads to: its entries in HISTORY, its write of MEMORY.md. */
 export function consolidationId({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, requestId: string): string {
   return `${conversation}/${life}/${requestId}`;
+}
+
+/** Of these lives alone: a line that another entry has too is that one's as well, and is not among them. */
+export async function rawFallbackLines(
+  history: AsyncIterable<HistoryEntry>,
+  of: readonly { readonly conversation: string; readonly lives: readonly string[] }[],
+): Promise<ReadonlySet<string>> {
+  const ids = of.flatMap(({ conversation, lives }) => lives.map((life) => consolidationId({ conversation, life }, '')));
+  const [theirs, others] = [new Set<string>(), new Set<string>()];
+  for await (const { id, kind, text } of history) {
+    const isOwn = kind === 'raw-fallback' && ids.some((beginning) => id.startsWith(beginning));
+    // The first line says what the entry is.
+    for (const line of splitLines(text).slice(1)) (isOwn ? theirs : others).add(line);
+  }
+  return new Set([...theirs].filter((line) => line !== '' && !others.has(line)));
 }

@@ -226,9 +226,9 @@ function toolBehind(
     const brings = unsaid.some((word) => tool.words.has(word));
     const hardOnes = [...hard].filter((word) => tool.words.has(word)).length;
     const saysMore = share > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
-    return brings || (saysMore && (share >= TOOL_SHARE || passedOn)) ? [{ ...tool, own: share + (brings ? 1 : 0) }] : [];
+    return brings || (saysMore && (share >= TOOL_SHARE || passedOn)) ? [{ ...tool, support: share + (brings ? 1 : 0) }] : [];
   });
-  return candidates.sort((a, b) => b.own - a.own || Number(b.isTrusted) - Number(a.isTrusted))[0];
+  return candidates.sort((a, b) => b.support - a.support || Number(b.isTrusted) - Number(a.isTrusted))[0];
 }
 
 /** An address, a path, a name with dots or a long number: it does not stand in a page by chance. */

@@ -1,6 +1,6 @@
 /** What is forgotten or deleted leaves what is written down too, where its words have left hashes. */
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { keepLifeVectors } from './fill-vectors.js';
+import { keepLifeVectors } from './embed-missing.js';
 import { ScopeIndex } from './scope-index.js';
 import { HEAD, PartLost } from './segments.js';
 

@@ -1,6 +1,6 @@
 /** How a question to past messages is put: the same for agents, for MCP clients and over HTTP. */
 import { z } from 'zod';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { KINDS, type Kind } from '../../search/passage-table.js';
 import { DEFAULT_HITS, MAX_HITS, type RecallQuery } from './recall.js';
 import { MAX_AROUND } from './recalled.js';

@@ -7,7 +7,7 @@ import { marksIn } from '../../search/marks.js';
 import type { Kind } from '../../search/passage-table.js';
 import { BOUNDS } from '../../search/weights.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { fillVectors, MAX_FILLED } from './fill-vectors.js';
+import { embedMissing, MAX_FILLED } from './embed-missing.js';
 import { lifeMark, readLine } from './lines.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { openAt, readHits, type Recalled } from './recalled.js';
@@ -119,7 +119,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
   /** Sealed parts of the longest unused go first, then its head. */
   const holdLimit = (name: string): void => {
     for (const [oldest, { scope }] of [...scopes]) {
-      while (total > cacheBytes && scope.shed()) recount(oldest, scope);
+      while (total > cacheBytes && scope.evict()) recount(oldest, scope);
       if (total <= cacheBytes) break;
       if (oldest === name) tooLarge.add(name);
       forget(oldest);
@@ -204,10 +204,10 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
       const scope: ScopeKey = { namespace: payer.key.namespace, scope: payer.key.scope };
       const wanted = await inTurn(scope, async (index) => {
         await index.update();
-        return index.unfilled(payer.key, MAX_FILLED);
+        return index.missingVectors(payer.key, MAX_FILLED);
       });
       if (wanted.length === 0) return 0;
-      const filled = await fillVectors({ store, scope, embedder, payer, signal }, wanted);
+      const filled = await embedMissing({ store, scope, embedder, payer, signal }, wanted);
       await inTurn(scope, (index) => {
         index.addVectors(filled);
         if (!signal.aborted) index.leaveOut(wanted.map(({ hash }) => hash));

@@ -9,8 +9,7 @@ import type { Hit } from '../../search/rank.js';
 import { textHash } from '../../search/search-index.js';
 import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
-import { documentTexts, textOfEntry, type NamedText, type Source } from './indexed-texts.js';
-import { episodeTexts, itemTexts, slotsThatCount } from './life-texts.js';
+import { documentTexts, textOfEntry, type NamedText, type Source, episodeTexts, itemTexts, slotsThatCount } from './indexed-texts.js';
 import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
 
 export const DEFAULT_AROUND = 3;

@@ -19,13 +19,11 @@ import type { Hit, Query } from '../../search/scan.js';
 import { SearchIndex, sumFacts, type Text } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
-import { unfilledIn, type Unfilled } from './fill-vectors.js';
-import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
-import { episodeTexts, itemTexts } from './life-texts.js';
+import { missingVectorsIn, type MissingVector } from './embed-missing.js';
+import { DOCUMENTS, documentTexts, foundText, textOfEntry, episodeTexts, itemTexts } from './indexed-texts.js';
 import { lineName, readLine } from './lines.js';
-import { searchParts } from './search-parts.js';
+import { searchParts, HEAD, PartLost, Segments, type ListedPart } from './segments.js';
 import { ScopeVectors } from './scope-vectors.js';
-import { HEAD, PartLost, Segments, type ListedPart } from './segments.js';
 import { errorMessage } from '../../platform/errors.js';
 
 interface ReadLife {
@@ -96,7 +94,7 @@ export class ScopeIndex {
   #cursor: string | undefined;
   #lookedAt = -Infinity;
   /** Lines of lives with texts in the head that may have no vector yet. */
-  readonly #lacking = new Set<string>();
+  readonly #incomplete = new Set<string>();
 
   constructor(readonly options: ScopeIndexOptions) {
     const { store, key, cacheBytes, sealed, lost, model, log, makeRoom = () => false } = options;
@@ -121,8 +119,8 @@ export class ScopeIndex {
   }
 
   /** Takes a sealed part out of memory; false where none can go. */
-  shed(): boolean {
-    return this.#segments.shed();
+  evict(): boolean {
+    return this.#segments.evict();
   }
 
   /** Those that were there when it was brought up to date last. */
@@ -138,7 +136,7 @@ export class ScopeIndex {
   /** How many numbers the embedder's vectors have now. */
   expectSize(dimensions: number): void {
     if (!this.#vectors.expectSize(dimensions)) return;
-    for (const line of this.#lives.keys()) this.#lacking.add(line);
+    for (const line of this.#lives.keys()) this.#incomplete.add(line);
     this.#segments.refill();
     this.#cursor = undefined;
   }
@@ -155,29 +153,30 @@ export class ScopeIndex {
   }
 
   /** At most `most` that have no vector yet, those of the life `first` before others, each text once. */
-  async unfilled(first: ConversationKey, most: number): Promise<Unfilled[]> {
+  async missingVectors(first: ConversationKey, most: number): Promise<MissingVector[]> {
     if (this.#vectors.isOver) return [];
-    const found = new Map<number, Unfilled>();
-    const look = (index: SearchIndex, lacking: Set<string>): void => {
+    const found = new Map<number, MissingVector>();
+    const look = (index: SearchIndex, incomplete: Set<string>): void => {
       const has = (text: number): boolean => found.has(text) || this.#vectors.has(text);
-      for (const one of unfilledIn(index, this.options.key, { first, most: most - found.size, has, lacking })) found.set(one.hash, one);
+      for (const one of missingVectorsIn(index, this.options.key, { first, most: most - found.size, has, incomplete }))
+        found.set(one.hash, one);
     };
-    look(this.#head, this.#lacking);
+    look(this.#head, this.#incomplete);
     if (found.size >= most || !this.#segments.hasUnfilled()) return [...found.values()];
     for await (const { index, segment } of this.#segments.each()) {
       if (segment.isFilled) continue;
-      const lacking = new Set(index.table.lines.map(({ name }) => name));
-      look(index, lacking);
-      segment.isFilled = lacking.size === 0;
+      const incomplete = new Set(index.table.lines.map(({ name }) => name));
+      look(index, incomplete);
+      segment.isFilled = incomplete.size === 0;
       if (found.size >= most) break;
     }
     return [...found.values()];
   }
 
   /** `vector`: of the question. Throws PartLost, as `update` does. */
-  async search(query: Omit<Query, 'likeness'>, vector: Float32Array | undefined): Promise<Hit[]> {
-    const likeness = vector && (await this.#vectors.likeness(vector));
-    const asking: Query = { ...query, ...(likeness && { likeness }) };
+  async search(query: Omit<Query, 'similarity'>, vector: Float32Array | undefined): Promise<Hit[]> {
+    const similarity = vector && (await this.#vectors.similarity(vector));
+    const asking: Query = { ...query, ...(similarity && { similarity }) };
     return searchParts(this.#head, this.#segments, asking, this.options.cacheBytes * HELD);
   }
 
@@ -248,7 +247,7 @@ export class ScopeIndex {
         this.#forgotten = snapshot.extra.forgotten;
         this.#documents = snapshot.extra.documents;
         this.#lives = new Map(snapshot.extra.lives);
-        for (const line of this.#lives.keys()) this.#lacking.add(line);
+        for (const line of this.#lives.keys()) this.#incomplete.add(line);
         return;
       }
       // Another process may have written another head meanwhile, and taken away the parts of this one (recall/last-head-counts).
@@ -292,7 +291,7 @@ export class ScopeIndex {
   async #read({ key, mark }: MarkedLife, redact: (text: string) => string): Promise<void> {
     const { store } = this.options;
     const line = lineName(key);
-    this.#lacking.add(line);
+    this.#incomplete.add(line);
     const known = this.#lives.get(line) ?? UNREAD;
     const cuts = await store.lives.cuts(key);
     if (cuts.length > 0) {
@@ -358,7 +357,7 @@ export class ScopeIndex {
     }
     this.#head = this.#head.part((line) => !isMessage(line));
     if (!(await this.#writeHead())) this.#unwritten = Infinity;
-    if (this.options.makeRoom?.(0) === false) this.#segments.shed();
+    if (this.options.makeRoom?.(0) === false) this.#segments.evict();
   }
 
   async #readBeside(key: ConversationKey, redact: (text: string) => string): Promise<void> {

@@ -5,12 +5,11 @@ import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateC
 };
 import { loadOptional } from '../../platform/optional-package.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import type { AssistantBlock, ModelStop, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
-import { type Answer, hasText, NO_USAGE, settledStop } from '../answer.js';
-import { createDraft } from '../draft.js';
+import { type Answer, hasText, NO_USAGE, settledStop, createDraft } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -32,30 +31,30 @@ export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOpti
       if (apiKey === '') throw missingKey(provider, request.model);
       const toolNames = request.tools.map(({ name }) => name);
       const answer = createAnswer(NAME, options.onDelta, toolNames);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask(apiKey, baseURL, request, line) });
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask(apiKey, baseURL, request, channel) });
     },
   };
 }
 
-async function* ask(apiKey: string, baseURL: string | undefined, request: ModelRequest, line: Line): AsyncIterable<unknown> {
-  const client = await createClient(apiKey, baseURL, line);
+async function* ask(apiKey: string, baseURL: string | undefined, request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
+  const client = await createClient(apiKey, baseURL, channel);
   const { config, ...rest } = renderRequest(request);
   try {
-    yield* await client.models.generateContentStream({ ...rest, config: { ...config, abortSignal: line.signal } });
+    yield* await client.models.generateContentStream({ ...rest, config: { ...config, abortSignal: channel.signal } });
   } catch (error) {
     throw refusalIn(error) ?? error;
   }
 }
 
-/** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
-async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<GoogleGenAI> {
+/** One for each call, as its channel is: it holds nothing, and connections are the platform's. Loaded by the first call. */
+async function createClient(apiKey: string, baseURL: string | undefined, channel: HttpChannel): Promise<GoogleGenAI> {
   const { GoogleGenAI: Client } = await loadOptional(['@google/genai'], () => import('@google/genai'));
   return new Client({
     apiKey,
     // Set, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
     enterprise: false,
     // Without `retryOptions` the SDK asks once.
-    httpOptions: { baseUrl: baseURL ?? PUBLIC_API, fetch: line.fetch },
+    httpOptions: { baseUrl: baseURL ?? PUBLIC_API, fetch: channel.fetch },
   });
 }
 

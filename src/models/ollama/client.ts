@@ -3,12 +3,11 @@ import type { Ollama } from 'ollama' with { 'resolution-mode': 'import' };
 import type { ChatRequest, Message, Tool } from 'ollama';
 import { loadOptional } from '../../platform/optional-package.js';
 import type { Provider } from '../failure.js';
-import { guardedCall, type Line } from '../guarded-call.js';
+import { guardedCall, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ToolDescription } from '../model.js';
 import { createWindows, toContextWindow } from './window.js';
 import type { ModelStop, AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
-import { type Answer, NO_USAGE, settledStop } from '../answer.js';
-import { createDraft } from '../draft.js';
+import { type Answer, NO_USAGE, settledStop, createDraft } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { toRefusal } from '../refusal.js';
@@ -38,7 +37,7 @@ export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: Ollam
     contextWindow: async (model, wanted) => toContextWindow(await shown(model), wanted),
     async stream(request, options) {
       const answer = createAnswer(NAME, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask({ host, headers }, request, line) });
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask({ host, headers }, request, channel) });
     },
   };
 }
@@ -60,15 +59,15 @@ export function toProvider({ secrets }: { readonly secrets: readonly string[] })
   };
 }
 
-async function* ask(place: Place, request: ModelRequest, line: Line): AsyncIterable<unknown> {
-  const client = await createClient(place, line);
+async function* ask(place: Place, request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
+  const client = await createClient(place, channel);
   yield* await client.chat(renderRequest(request));
 }
 
-/** One for each call, as its line is: the SDK stops calls only all at once. Loaded by the first call. */
-export async function createClient({ host, headers }: Place, line: Line): Promise<Ollama> {
+/** One for each call, as its channel is: the SDK stops calls only all at once. Loaded by the first call. */
+export async function createClient({ host, headers }: Place, channel: HttpChannel): Promise<Ollama> {
   const { Ollama: Client } = await loadOptional(['ollama'], () => import('ollama'));
-  return new Client({ host, headers, fetch: async (input, init) => withCheckedLines(await line.fetch(input, init)) });
+  return new Client({ host, headers, fetch: async (input, init) => withCheckedLines(await channel.fetch(input, init)) });
 }
 
 /** fetch takes no password in an address. */

@@ -6,7 +6,7 @@
  *   than the machine's memory. None of them exceeds the model's maximum.
  * - The server's answer is bounded, in time, bytes and range. No answer is no error: the call itself shows what is wrong.
  */
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { ContextWindow } from '../context-window.js';
 import { asObject, asText } from '../read-json.js';
 

@@ -9,16 +9,15 @@ import type {
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses.js';
 import { loadOptional } from '../../platform/optional-package.js';
-import { type Answer, NO_USAGE, settledStop } from '../answer.js';
+import { type Answer, NO_USAGE, settledStop, createDraft, type GrowingCall } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { renderChat, IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { ModelStop, AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
-import { createDraft, type GrowingCall } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { sentSchema } from '../answer-schema.js';
@@ -59,10 +58,10 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
   const apiKey = written?.trim() ?? '';
   const provider: Provider = { name: api.name, secrets: [apiKey], advice: keyAdvice('OPENAI_API_KEY') };
 
-  async function* ask(request: ModelRequest, line: Line): AsyncIterable<unknown> {
-    const client = await createClient(apiKey, baseURL, line);
+  async function* ask(request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
+    const client = await createClient(apiKey, baseURL, channel);
     try {
-      yield* await api.ask(client, request, line.signal);
+      yield* await api.ask(client, request, channel.signal);
     } catch (error) {
       // An error in the middle of a stream: the SDK throws it, and keeps what came.
       throw isRecord(error) && isRecord(error.error) ? toRefusal({ error: error.error }) : error;
@@ -75,13 +74,13 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const answer = api.answer(api.name, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask(request, line) });
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask(request, channel) });
     },
   };
 }
 
-/** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
-export async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<OpenAI> {
+/** One for each call, as its channel is: it holds nothing, and connections are the platform's. Loaded by the first call. */
+export async function createClient(apiKey: string, baseURL: string | undefined, channel: HttpChannel): Promise<OpenAI> {
   const { default: Client } = await loadOptional(['openai'], () => import('openai'));
   return new Client({
     apiKey,
@@ -95,7 +94,7 @@ export async function createClient(apiKey: string, baseURL: string | undefined, 
     timeout: NEVER_MS,
     // Its log has bodies of answers in it.
     logLevel: 'off',
-    fetch: line.fetch,
+    fetch: channel.fetch,
   });
 }
 

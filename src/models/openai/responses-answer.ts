@@ -6,15 +6,14 @@
  * - Items are taken when they are done; earlier pieces are only passed on. Unknown events do no harm.
  */
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
-import { type Answer, NO_USAGE, settledStop } from '../answer.js';
+import { type Answer, NO_USAGE, settledStop, createDeltaEmitter } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { toRefusal } from '../refusal.js';
-import { createDeltaEmitter } from '../draft.js';
-import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnreadCall } from '../tool-input.js';
+import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnparsedCall } from '../tool-input.js';
 import { toWellFormed } from '../well-formed.js';
 
-type WholeBlock = AssistantBlock | UnreadCall;
+type WholeBlock = AssistantBlock | UnparsedCall;
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['completed', 'end'],
@@ -67,13 +66,13 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
       if (!last) throw brokenStream('the stream ended before response.completed');
       const word = last.status === 'incomplete' ? asText(asObject(last.incomplete_details).reason) : 'completed';
       const whole = wholeBlocks();
-      const hasCalls = word === 'completed' && whole.some((block) => block.kind === 'unread-call');
-      const blocks = whole.flatMap((block) => (block.kind !== 'unread-call' ? [block] : hasCalls ? [readCall(block)] : []));
+      const hasCalls = word === 'completed' && whole.some((block) => block.kind === 'unparsed-call');
+      const blocks = whole.flatMap((block) => (block.kind !== 'unparsed-call' ? [block] : hasCalls ? [readCall(block)] : []));
       const refused = [...items.values()].some((item) => asList(item.content).some((part) => asObject(part).type === 'refusal'));
       const known = refused ? 'refusal' : hasCalls ? 'tool-calls' : STOPS.get(word);
       return { blocks, stop: settledStop(known, word, blocks), usage: toUsage(last.usage) };
     },
-    soFar: () => ({ blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'), usage: toUsage(last?.usage) }),
+    soFar: () => ({ blocks: wholeBlocks().filter((block) => block.kind !== 'unparsed-call'), usage: toUsage(last?.usage) }),
   };
 }
 
@@ -95,7 +94,7 @@ function toBlocks(item: JsonObject, provider: string): WholeBlock[] {
     case 'function_call':
       return [
         {
-          kind: 'unread-call',
+          kind: 'unparsed-call',
           callId: asText(item.call_id),
           name: toWellFormed(asText(item.name)),
           json: asText(item.arguments),

@@ -24,7 +24,7 @@ import { oneLine, cut } from '../../records/text.js';
 import { objectAt } from '../../records/balanced-json.js';
 import { isRecord } from '../../platform/json.js';
 
-/** What the readers of both formats of text tool calls share. */
+// What the readers of both formats of text tool calls share.
 
 interface TextToolCall {
   readonly name: string;
@@ -189,7 +189,7 @@ const JSON_PROBLEMS = {
   'no-json': 'a tool call was not run: it is no valid JSON',
 } as const;
 
-/** `<tool name="read_file"><arg name="path">…</arg></tool>` */
+// `<tool name="read_file"><arg name="path">…</arg></tool>`
 
 function* xmlStarts(text: string): Iterable<number> {
   for (const { index } of text.matchAll(/<tool[\s>]/g)) yield index;

@@ -1,6 +1,8 @@
 /** Records beside MEMORY.md and HISTORY, as text. An unreadable one is undefined, never an exception (stores/foreign-is-skipped). */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, Proposal, Tombstone } from '../../records/memory/documents.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { decodeJson } from './entry-codec.js';
 import { DocumentRefused, MAX_MEMORY } from '../store.js';
 
@@ -93,4 +95,9 @@ export function redactText(text: string, redact: (line: string) => string): stri
 
 export function redactChange<Change extends MemoryChange>(change: Change, redact: (line: string) => string): Change {
   return { ...change, lines: change.lines.map((each) => ({ ...each, line: redact(each.line) })) };
+}
+
+/** Names the bytes of a MEMORY.md. */
+export function memoryVersion(text: string): string {
+  return text === '' ? NO_MEMORY_VERSION : createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -46,9 +46,8 @@ import {
   toKeptEntry,
   type WrittenEntry,
 } from '../../records/memory/history-text.js';
-import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema } from '../codecs/document-codec.js';
+import { decodeRecord, encodeRecord, redactChange, redactText, entrySchema, memoryVersion } from '../codecs/document-codec.js';
 import { createFileCollections, replaceFile } from './lists.js';
-import { memoryVersion } from '../../records/memory/memory-lines.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is asked for. */

@@ -1,7 +1,7 @@
 /** MEMORY.md and its changes, in Redis. A person may edit it there too: `HSET perdura:{m:…}:memory text "…"`. */
 import type { MemoryChange, MemoryText } from '../../records/memory/documents.js';
-import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
-import { encodeRecord, refuseLongMemory, toChange, toMemoryText } from '../codecs/document-codec.js';
+import { newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { encodeRecord, refuseLongMemory, toChange, toMemoryText, memoryVersion } from '../codecs/document-codec.js';
 import { scopeKeyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import { DocumentRefused, MAX_MEMORY, type Documents, type ScopeKey } from '../store.js';

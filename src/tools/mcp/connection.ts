@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
-import { createShapeMeter, SHAPE_REFUSAL } from './message-shape.js';
-import { createStdioTransport, MAX_BYTES, createFloodGate } from './stdio-transport.js';
+import { createJsonDepthLimit, SHAPE_REFUSAL } from './message-shape.js';
+import { createStdioTransport, MAX_BYTES, createMessageRateLimiter } from './stdio-transport.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 
 export interface Connection {
@@ -34,7 +34,7 @@ export class ConnectionFault extends Error {
   override readonly name = 'ConnectionFault';
   constructor(
     message: string,
-    readonly lastWords = '',
+    readonly stderrTail = '',
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -74,12 +74,12 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
     fault = reason;
     void client.close().catch(() => undefined);
   };
-  const { transport, complaint, leave, silent } = createTransport(server, options.variables, sdk, onRefused);
+  const { transport, stderrTail, leave, stderrClosed } = createTransport(server, options.variables, sdk, onRefused);
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let isOurs = false;
   client.onerror = (error) => (fault ||= error.message);
   client.onclose = () => {
-    if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', complaint()));
+    if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', stderrTail()));
   };
   client.fallbackNotificationHandler = (notification) => {
     if (notification.method === 'notifications/tools/list_changed') options.onToolsChanged();
@@ -99,8 +99,8 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
   } catch (error) {
     await close();
     // Why it did not start may still be on its way to us.
-    await orUndefinedAfter(LEAVE_MS, silent()).catch(() => undefined);
-    throw new ConnectionFault(fault || describeError(error), complaint(), { cause: error });
+    await orUndefinedAfter(LEAVE_MS, stderrClosed()).catch(() => undefined);
+    throw new ConnectionFault(fault || describeError(error), stderrTail(), { cause: error });
   }
   return { ...createRequests(client, options.timeoutMs), close };
 }
@@ -144,16 +144,16 @@ function createTransport(
   onRefused: Refuse,
 ): {
   readonly transport: Transport;
-  readonly complaint: () => string;
+  readonly stderrTail: () => string;
   readonly leave: () => Promise<void>;
-  readonly silent: () => Promise<void>;
+  readonly stderrClosed: () => Promise<void>;
 } {
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
     const httpOptions = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
     const http = new sdk.StreamableHTTPClientTransport(parseUrl(server), httpOptions);
-    return { transport: http, complaint: () => '', leave: () => http.terminateSession(), silent: () => Promise.resolve() };
+    return { transport: http, stderrTail: () => '', leave: () => http.terminateSession(), stderrClosed: () => Promise.resolve() };
   }
   const inherited = INHERITED.flatMap((name) => {
     const value = variables[name];
@@ -163,7 +163,7 @@ function createTransport(
   const env = { ...Object.fromEntries(inherited), ...server.env };
   const cwd = server.cwd === undefined ? server.folder : resolve(server.folder, server.cwd);
   const transport = createStdioTransport({ command: server.command, args: server.args, env, cwd }, sdk);
-  return { transport, complaint: transport.complaint, leave: () => Promise.resolve(), silent: transport.silent };
+  return { transport, stderrTail: transport.stderrTail, leave: () => Promise.resolve(), stderrClosed: transport.stderrClosed };
 }
 
 function parseUrl({ name, url }: McpServer & { readonly type: 'http' }): URL {
@@ -178,7 +178,7 @@ function describeError(error: unknown): string {
   return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 }
 
-/** `fetch` for Streamable HTTP whose answers have an end: a server may stream for ever, but not one message of any length. */
+// `fetch` for Streamable HTTP whose answers have an end: a server may stream for ever, but not one message of any length.
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 type Refuse = (reason: string) => void;
@@ -186,7 +186,7 @@ type Refuse = (reason: string) => void;
 const NEWLINE = 0x0a;
 
 function boundedFetch(onRefused: Refuse): Fetch {
-  const gate = createFloodGate();
+  const gate = createMessageRateLimiter();
   return async (url, init) => {
     const response = await fetch(url, init);
     if (response.body === null) return response;
@@ -198,7 +198,7 @@ function boundedFetch(onRefused: Refuse): Fetch {
 }
 
 function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
-  const shape = createShapeMeter();
+  const shape = createJsonDepthLimit();
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
@@ -213,7 +213,7 @@ function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array
 
 /** Events end in an empty line. */
 function boundedEvents(pass: (bytes: number) => boolean, onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
-  const shape = createShapeMeter();
+  const shape = createJsonDepthLimit();
   let bytes = 0;
   let isLineEmpty = true;
   return new TransformStream({

@@ -28,7 +28,7 @@ const part = z.union([text, media, link, resource]);
 type Part = z.output<typeof part>;
 
 /** Takes out what was given in confidence. */
-export type Veil = (text: string) => string;
+export type Redact = (text: string) => string;
 
 /**
  * What is read of an answer, in characters: more than is shown, since invisible characters are taken out. Nothing behind it is looked at, so
@@ -36,8 +36,8 @@ export type Veil = (text: string) => string;
  */
 const READ_CHARACTERS = 2 * RESULT_BYTES;
 
-export function toToolResult(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): ToolResult {
-  const reading = createReading(veil);
+export function toToolResult(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): ToolResult {
+  const reading = createReading(redact);
   readParts(reading, answer['content']);
   const structured = answer['structuredContent'];
   // Servers say the same twice, for clients that know only text.
@@ -48,8 +48,8 @@ export function toToolResult(answer: Readonly<Record<string, unknown>>, veil: Ve
 }
 
 /** Of `resources/read`. */
-export function resourceText(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): string {
-  const reading = createReading(veil);
+export function resourceText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+  const reading = createReading(redact);
   const read: readonly unknown[] = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
   for (const one of read) {
     const checked = contents.safeParse(one);
@@ -60,8 +60,8 @@ export function resourceText(answer: Readonly<Record<string, unknown>>, veil: Ve
 }
 
 /** Of `prompts/get`: what a person would have put into the conversation, here as text that a tool brings. */
-export function promptText(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): string {
-  const reading = createReading(veil);
+export function promptText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+  const reading = createReading(redact);
   const messages: readonly unknown[] = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
   messages.forEach((message, i) => {
     const { role, content } = (typeof message === 'object' && message !== null ? message : {}) as { role?: unknown; content?: unknown };
@@ -79,7 +79,7 @@ interface Reading {
   text(): string;
 }
 
-function createReading(veil: Veil): Reading {
+function createReading(redact: Redact): Reading {
   const texts: string[] = [];
   const pieces: string[] = [];
   let [left, bytes, isCut] = [READ_CHARACTERS, 0, false];
@@ -94,7 +94,7 @@ function createReading(veil: Veil): Reading {
       texts.push(read);
       pieces.push(withoutHidden(read));
     },
-    text: () => boundText(veil(pieces.join('\n')), RESULT_BYTES, isCut ? bytes : undefined),
+    text: () => boundText(redact(pieces.join('\n')), RESULT_BYTES, isCut ? bytes : undefined),
   };
 }
 

@@ -36,7 +36,7 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
         await link.refresh(CONNECT_PATIENCE_MS);
         const refusal = findRefusal({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
-        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.veiled);
+        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.redact);
       } catch (error) {
         return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
       }
@@ -53,9 +53,9 @@ export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'sec
 }
 
 /** For a server's tools, resources and prompts alike. */
-export function failed(what: string, { server, veiled }: Pick<ServerLink, 'server' | 'veiled'>, error: unknown): ToolResult {
+export function failed(what: string, { server, redact }: Pick<ServerLink, 'server' | 'redact'>, error: unknown): ToolResult {
   if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server.name} is down: ${withoutHidden(error.message)}` };
-  const reason = veiled(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
+  const reason = redact(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
   const isLost = /connection closed/i.test(reason);
   return {
     ok: false,

@@ -109,12 +109,12 @@ export function expandServer(server: McpServer, variables: Variables): McpServer
   };
 }
 
-/** Secrets that a server was given do not come back in messages about it. */
+// Secrets that a server was given do not come back in messages about it.
 
 const MIN_LENGTH = 8;
 
 /** For messages about it: none of the values that it was given. `server` is expanded. */
-export function createVeil(server: McpServer): (text: string) => string {
+export function createValueRedactor(server: McpServer): (text: string) => string {
   const given = server.type === 'http' ? [...Object.values(server.headers), ...inAddress(server.url)] : Object.values(server.env);
   return createKnownSecrets(withParts(given)).text;
 }

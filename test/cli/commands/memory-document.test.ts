@@ -9,11 +9,9 @@ import {
   renderHistory,
   renderMatches,
 } from '../../../src/cli/views/memory-document.js';
-import type { CountedChange } from '../../../src/memory/documents/counted-change.js';
-import { blame } from '../../../src/memory/documents/blame.js';
+import { type CountedChange, diffMemory, blame } from '../../../src/memory/documents/memory-diff.js';
 import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
-import { diffMemory } from '../../../src/records/memory/memory-diff.js';
-import { parseMoment } from '../../../src/records/memory/moment.js';
+import { parseMoment } from '../../../src/records/time.js';
 import { queryTerms } from '../../../src/memory/documents/search-history.js';
 import { measure } from './measure.js';
 

@@ -32,7 +32,7 @@ import type { ConversationState } from '../../../src/conversation/state.js';
 import { consolidationId } from '../../../src/memory/consolidation/consolidate.js';
 import { citeMessage, messageItemId } from '../../../src/memory/channel/cite-messages.js';
 import { citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
-import { boundedBundle } from '../../../src/memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../../src/memory/compaction/snapshot.js';
 import { planCompaction } from '../../../src/memory/compaction/plan.js';
 import { retrieve } from '../../../src/memory/facts.js';
 import { goalIn } from '../../../src/memory/pins.js';

@@ -2,7 +2,7 @@
 import { ClientError, type PerduraClient } from '../../../client.js';
 import type { Status, TurnResult } from '../../../conversation/protocol/contract.js';
 import { turnNumber } from '../../../records/identity.js';
-import { timeoutSignal } from '../../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../../platform/promises.js';
 import type { Conversations } from '../conversations.js';
 import { statusOf } from '../status-of.js';
 

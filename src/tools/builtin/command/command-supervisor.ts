@@ -84,8 +84,8 @@ lines.once('close', () => process.exit(0));
 function supervise(request: CommandRequest): void {
   const { limits, mark } = request;
   const begin = Date.now();
-  const stdout = keep(limits.keptBytes);
-  const stderr = keep(limits.keptBytes);
+  const stdout = createHeadTailBuffer(limits.keptBytes);
+  const stderr = createHeadTailBuffer(limits.keptBytes);
   let why: CommandEnd = 'itself';
   let ended: { code: number | null; signal: string | null } | undefined;
 
@@ -135,7 +135,7 @@ function supervise(request: CommandRequest): void {
     if (child.pid === undefined) report({ kind: 'not-started', code: error.code ?? 'unknown', message: error.message });
   });
   if (child.pid === undefined) return;
-  const take = (stream: Readable | null, kept: Keeper): Promise<void> =>
+  const take = (stream: Readable | null, kept: HeadTailBuffer): Promise<void> =>
     new Promise((resolve) => {
       stream?.on('data', (chunk: Buffer) => {
         kept.add(chunk);
@@ -322,14 +322,14 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-interface Keeper {
+interface HeadTailBuffer {
   add(chunk: Buffer): void;
   bytes(): number;
   kept(): KeptOutput;
 }
 
 /** (command/output-bounded) */
-function keep(most: number): Keeper {
+function createHeadTailBuffer(most: number): HeadTailBuffer {
   const head: Buffer[] = [];
   let tail: Buffer[] = [];
   let [headBytes, tailBytes, bytes] = [0, 0, 0];

@@ -128,7 +128,7 @@ function shown(command: string): string {
   return JSON.stringify(firstBytes(command, 200));
 }
 
-/** What a model reads about a command that ended: how it ended, then what it wrote. Bounded, and without what steers a terminal. */
+// What a model reads about a command that ended: how it ended, then what it wrote. Bounded, and without what steers a terminal.
 
 type Ended = Extract<CommandReport, { kind: 'ended' }>;
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import type { Tool } from '../../tool.js';
-import { reasonToAskBeforeWriting } from '../../asked-paths.js';
+import { reasonToAskBeforeWriting } from '../../approval-paths.js';
 import { examinePath } from './examine-path.js';
 import { enterWorkspace } from '../../workspace.js';
 import { readWhole, inTurn } from './whole-file.js';

@@ -4,7 +4,7 @@ import { defineTool } from '../../define-tool.js';
 import { countHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import { enterWorkspace } from '../../workspace.js';
-import { reasonToAskBeforeReading } from '../../asked-paths.js';
+import { reasonToAskBeforeReading } from '../../approval-paths.js';
 import { examinePath } from './examine-path.js';
 
 /** Of text in one read; what remains of a result's room is for the note. */

@@ -8,7 +8,7 @@ import {
   type MemoryCriteria,
 } from '../../../records/memory/agent-memory.js';
 import { defineTool } from '../../define-tool.js';
-import { parseMoment } from '../../../records/memory/moment.js';
+import { parseMoment } from '../../../records/time.js';
 
 const MAX_CONTENT = 200_000;
 

@@ -10,8 +10,8 @@ import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { MissingPackage, missingPackage, PAGE_PACKAGES } from '../../../platform/optional-package.js';
-import { timeoutSignal } from '../../../platform/timeout-signal.js';
-import { childProgram } from '../../own-program.js';
+import { timeoutSignal } from '../../../platform/promises.js';
+import { childProgram } from '../../child-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
 export interface FetchSettings extends Partial<FetchGuard> {
@@ -206,7 +206,7 @@ function decodeBody(bytes: Buffer, { charset, isHtml }: Kind): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** HTML -> Markdown in a thread with limits (page-to-markdown.ts). */
+// HTML -> Markdown in a thread with limits (page-to-markdown.ts).
 
 const MAX_MS = 10_000;
 const MEMORY_MB = 512;

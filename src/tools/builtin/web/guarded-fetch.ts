@@ -155,7 +155,7 @@ function refusalIn(error: unknown, depth = 0): FetchRefused | undefined {
     .find((found) => found !== undefined);
 }
 
-/** Which addresses every host on the internet may reach: all others lead to this machine, its network or its cloud's services. */
+// Which addresses every host on the internet may reach: all others lead to this machine, its network or its cloud's services.
 
 /** Public by their range, and answered by the cloud that a machine runs in. */
 const CLOUD_ADDRESSES = new Set(['168.63.129.16']);

@@ -8,7 +8,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 const AT_ONCE = 5_000;
 
 /** How like a question the texts are, from -1 to 1. */
-export interface Likeness {
+export interface Similarity {
   /** Texts of which that is known, and their mean and standard deviation. */
   readonly count: number;
   readonly mean: number;
@@ -17,7 +17,7 @@ export interface Likeness {
   readonly of: (text: number) => number;
 }
 
-export class Meanings {
+export class VectorIndex {
   readonly #rows = new Map<number, number>();
   #values = new Int8Array(0);
   /** One by its length, of each. */
@@ -50,7 +50,7 @@ export class Meanings {
   }
 
   /** `question`: of length 1. */
-  async likeness(question: Float32Array): Promise<Likeness> {
+  async similarity(question: Float32Array): Promise<Similarity> {
     const { dimensions } = this;
     const ofRows = new Float32Array(this.size);
     const vector = Float32Array.from(question);

@@ -6,10 +6,9 @@
  * forgotten while its vector is made keeps none: tombstones come first, and are checked again after the write.
  */
 import type { Entry } from '../../records/message.js';
-import { toBytes } from '../../search/meanings.js';
-import { splitPassages } from '../../search/passages.js';
+import { toBytes } from '../../search/vector-index.js';
+import { splitPassages, textHash, type SearchIndex } from '../../search/search-index.js';
 import { KINDS } from '../../search/passage-table.js';
-import { textHash, type SearchIndex } from '../../search/search-index.js';
 import { LifeDeleted, type ConversationKey, type ScopeKey, type Store, type StoredVector } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
 import { readPages } from '../past-life.js';
@@ -22,7 +21,7 @@ export const MAX_FILLED = 256;
 const KINDS_WITH_VECTORS = new Set((['user', 'assistant'] as const).map((kind) => KINDS.indexOf(kind)));
 
 /** A passage that has no vector yet. */
-export interface Unfilled {
+export interface MissingVector {
   readonly key: ConversationKey;
   readonly slot: number;
   readonly start: number;
@@ -31,23 +30,23 @@ export interface Unfilled {
   readonly hash: number;
 }
 
-export interface Lacking {
+export interface MissingQuery {
   readonly first: ConversationKey;
   readonly most: number;
   readonly has: (text: number) => boolean;
   /** Lines in which something may lack. One that is gone through to its end leaves it: a step must not go through a whole scope each time. */
-  readonly lacking: Set<string>;
+  readonly incomplete: Set<string>;
 }
 
 /** At most `most`, those of the life `first` before others, each text once. */
-export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, lacking }: Lacking): Unfilled[] {
+export function missingVectorsIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, incomplete }: MissingQuery): MissingVector[] {
   const { at, start, end, hash, kind } = table.columns;
   const firstLine = lineName(first);
-  const found = new Map<number, Unfilled>();
-  for (const name of [...(lacking.has(firstLine) ? [firstLine] : []), ...lacking]) {
+  const found = new Map<number, MissingVector>();
+  for (const name of [...(incomplete.has(firstLine) ? [firstLine] : []), ...incomplete]) {
     const [line, of] = [table.findLine(name), readLine(scope, name)];
     if (line === undefined || of === undefined) {
-      lacking.delete(name);
+      incomplete.delete(name);
       continue;
     }
     let isWhole = true;
@@ -60,7 +59,7 @@ export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, mos
       if (found.has(text)) continue;
       found.set(text, { key: of.key, slot: at[passage] ?? 0, start: start[passage] ?? 0, end: end[passage] ?? 0, hash: text });
     }
-    if (isWhole) lacking.delete(name);
+    if (isWhole) incomplete.delete(name);
   }
   return [...found.values()];
 }
@@ -74,9 +73,9 @@ export interface Filling {
 }
 
 /** The vectors that were written. Throws where the embedder or the store fails; what was written before stays. */
-export async function fillVectors(
+export async function embedMissing(
   { store, scope, embedder, payer, signal }: Filling,
-  wanted: readonly Unfilled[],
+  wanted: readonly MissingVector[],
 ): Promise<StoredVector[]> {
   const before = await store.documents.forgotten(scope);
   const redact = redactor(before, scope.scope);
@@ -121,8 +120,8 @@ export async function keepLifeVectors(store: Store, key: ConversationKey): Promi
   });
 }
 
-async function readTexts(store: Store, wanted: readonly Unfilled[], redact: (text: string) => string) {
-  const read = wanted.map(async (of): Promise<{ readonly of: Unfilled; readonly text: string }[]> => {
+async function readTexts(store: Store, wanted: readonly MissingVector[], redact: (text: string) => string) {
+  const read = wanted.map(async (of): Promise<{ readonly of: MissingVector; readonly text: string }[]> => {
     const [entry] = await store.entries.read(of.key, [of.slot]);
     const text = entry && (await indexedText(store, of.key, entry, redact))?.slice(of.start, of.end);
     // Another text by now, or forgotten.
