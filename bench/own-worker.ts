@@ -35,7 +35,7 @@ export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: Per
   const { activities, close } = assemble({
     ...{ connection: temporal.connection, namespace: 'default', taskQueue, store, workspace: dir },
     agentsDir: join(dir, 'agents'),
-    models: createModels({ own: { anthropic: model } }),
+    models: createModels({ custom: { anthropic: model } }),
     tools: [...builtinTools, ...tools],
     defaultModel: 'anthropic/claude-sonnet-5-5',
   });

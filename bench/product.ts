@@ -62,7 +62,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
   const store = openStore(settings);
   const activities = createActivities({
     store,
-    models: createModels({ own: { anthropic: instantModel, afar: createAnthropicModel({ apiKey: 'bench', baseURL: modelUrl }) } }),
+    models: createModels({ custom: { anthropic: instantModel, afar: createAnthropicModel({ apiKey: 'bench', baseURL: modelUrl }) } }),
     agents: createAgentLoader(agentsDir),
     tools: createToolRegistry([quick, ordinary]),
     workspace,

@@ -19,7 +19,7 @@ export function isTooMuch(error: unknown): boolean {
 }
 
 /**
- * `question` with as many characters as `tokens` are. Estimates are estimates: a model that says it was given too much is asked with half
+ * `question` with as many characters as `tokens` are. Estimates are estimates: a model that reports too much input is asked with half
  * of it, a few times; `isLast` says that no more questions follow.
  */
 export async function askWithLess<T>(tokens: number, question: (maxCharacters: number, isLast: boolean) => Promise<T>): Promise<T> {
@@ -34,8 +34,8 @@ export async function askWithLess<T>(tokens: number, question: (maxCharacters: n
 }
 
 /**
- * Who is asked beside a conversation: the agent's `summaryModel`, or the model that the conversation has; where that is one of a list, those
- * after it too (fallback.ts). Without a list, or where a person has chosen the model, it is asked alone.
+ * Which model answers beside a conversation: the agent's `summaryModel`, or the model that the conversation has; where that is one of a list, those
+ * after it too (fallback.ts). Without a list, or where a person has chosen the model, it alone.
  */
 export function summarizers(
   { circuits }: Pick<ConversationDependencies, 'circuits'>,
@@ -67,14 +67,14 @@ export function createAsker({
   readonly models: Models;
   /** `provider/model`; one that cannot be had fails the question. */
   readonly name: string;
-  /** Asked in its place, in their order, where it cannot answer now (fallback.ts). */
+  /** Called in its place, in their order, where it cannot answer now (fallback.ts). */
   readonly others?: readonly string[];
   readonly circuits?: ConversationDependencies['circuits'];
   readonly activity: Context;
-  /** Beside the activity's own: questions end with it. */
+  /** Beside the activity's signal: questions end with it. */
   readonly signal?: AbortSignal;
   readonly maxTokens: number;
-  /** Of a model; asked for when there is a question. */
+  /** Of a model; read when there is a question. */
   readonly contextWindow: (name: string) => Promise<number | undefined>;
   /** Absent: the answer is prose. */
   readonly answerSchema?: AnswerSchema;
@@ -99,13 +99,13 @@ export function createAsker({
       tools: [],
       messages: [{ role: 'user', text }],
     };
-    const asked = models(candidate);
-    const answer = await asked
+    const chosen = models(candidate);
+    const answer = await chosen
       .stream({ ...request, ...(answerSchema && { answerSchema }) }, options)
       .catch((error: unknown) => {
         if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
         // What answers by this name may be another server, which knows no schemas.
-        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
+        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return chosen.stream(request, options);
         throw error;
       })
       .catch((error: unknown) => {
@@ -131,10 +131,10 @@ export function createAsker({
           circuits?.note(candidate, error);
           if (next === undefined || !(error instanceof ModelFailure) || !isModelAway(error.kind)) throw error;
           countFallback({ from: candidate, to: next, reason: error.kind });
-          log.warn('the next model of the list is asked', { from: candidate, to: next, reason: error.kind });
+          log.warn('the next model of the list is called', { from: candidate, to: next, reason: error.kind });
         }
       }
-      throw new Error('the last model of a list is always asked');
+      throw new Error('the last model of a list is always called');
     },
   };
 }

@@ -21,9 +21,9 @@ import type { AskedConsolidation } from '../conversation/protocol/memory-contrac
 
 export interface ActivityDependencies {
   readonly store: Store;
-  /** The indexes of what was said, shared by all of a worker's tools. Default: one of its own, of the default size. */
+  /** The search indexes of all messages, shared by all of a worker's tools. Default: a new one, of the default size. */
   readonly recall?: Recall;
-  /** Makes vectors of what is said. Without it none are made, and searches go by words. */
+  /** Makes vectors of messages. Without it none are made, and searches go by words. */
   readonly embedding?: Pick<BackgroundEmbedding, 'note' | 'takeOwed'>;
   readonly models: Models;
   readonly agents: AgentLoader;
@@ -44,7 +44,7 @@ export interface ActivityDependencies {
   readonly rememberedBy?: RememberedBy;
   /** Versions of MEMORY.md that could not be brought back: not tried again by this worker. */
   readonly lostMemories?: Set<string>;
-  /** Whether our search attributes are registered where the worker works. Asked once in each run of a conversation. */
+  /** Whether our search attributes are registered where the worker works. Checked once in each run of a conversation. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
@@ -54,18 +54,18 @@ export interface ActivityDependencies {
   /** By tool: what stands for long results, beside the built-in ones. */
   readonly compactionPlugins?: CompactionPlugins;
   /** How Temporal says that a workflow stands, such as RUNNING. Without it sub-agents of earlier runs are not looked after. */
-  readonly statusOf?: StatusOf;
+  readonly workflowStatus?: ReadWorkflowStatus;
   /** Where events go. Without it this worker asks for none, and posts none. */
   readonly webhooks?: Webhooks;
   /** Begins the delivery of an event; of one that has begun, does nothing. */
   readonly startDelivery?: (delivery: WebhookDelivery) => Promise<void>;
-  /** By which its tenant knows a tenant's conversation; its own id where it has no other. */
-  readonly publicIdOf?: (workflowId: string) => Promise<string>;
+  /** By which its tenant knows a tenant's conversation; its Temporal id where it has no other. */
+  readonly readPublicId?: (workflowId: string) => Promise<string>;
   /** Whether a call still waits for a person. Without it, and where it rejects, it does. */
   readonly isWaiting?: (conversation: string, callId: string) => Promise<boolean>;
-  /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
+  /** Which models cannot answer now, as this worker has seen. Without it each is called every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
-  /** Whether Temporal's own page may show the first words of what is said; false: no title is made of them either. Default: titles alone. */
+  /** Whether Temporal's page may show the first words of messages; false: no title is made of them either. Default: titles alone. */
   readonly showsWords?: boolean;
   /** Values that no title shows. */
   readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
@@ -105,7 +105,7 @@ export type PostOutcome =
 export type RememberedBy = (scope: string) => Promise<readonly RememberedWrite[]>;
 
 /** Temporal's name of the status; `NOT_FOUND` for a workflow that it does not know. */
-export type StatusOf = (workflowId: string) => Promise<string>;
+export type ReadWorkflowStatus = (workflowId: string) => Promise<string>;
 
 /** Sends the workflow `memory:<scope>` a request, and starts it where it does not run. Sent twice it is one request: it has an id. */
 export type AskMemory = (scope: string, request: AskedConsolidation) => Promise<void>;

@@ -43,8 +43,8 @@ export interface Done<Result> {
   readonly publish?: readonly LiveEvent[];
 }
 
-/** Of work for a conversation, now; nothing where no model was asked. */
-export function spendingOf(
+/** Of work for a conversation, now; nothing where no model was called. */
+export function toSpending(
   { key, identity }: { readonly key: ConversationKey; readonly identity: Pick<ConversationIdentity, 'agent'> },
   { kind, model, usage }: Pick<Spending, 'kind' | 'model' | 'usage'>,
 ): { readonly spent?: Spending } {
@@ -58,7 +58,7 @@ export function noteFailedSpending(where: TraceStore, attempt: string, spent: Sp
   return noteSpending(where, attempt, spent && { ...spent, failed: true });
 }
 
-/** Of what has no commit of its own. A store that is away loses it: what it was paid for matters more than its price. */
+/** Of what has no commit. A store that is away loses it: what it was paid for matters more than its price. */
 export async function noteSpending({ store, key }: TraceStore, id: string, spent: Spending | undefined): Promise<void> {
   if (!spent) return;
   await store.effects.spend(key, id, spent).catch((error: unknown) => {
@@ -74,7 +74,7 @@ const PAUSE_MS = 250;
 export async function performEffect<Result extends Persistable>({ store, key }: TraceStore, effect: Effect<Result>): Promise<Result> {
   const { claim } = effect;
   const id = effect.reserved?.attempt ?? randomUUID();
-  const reservation = effect.reserved?.reservation ?? (await insist(() => store.effects.reserve(key, claim, id)));
+  const reservation = effect.reserved?.reservation ?? (await retryWrite(() => store.effects.reserve(key, claim, id)));
   if (reservation.status === 'committed') return reservation.result as unknown as Result;
   if (reservation.status === 'fenced') return effect.fenced();
   if (reservation.status === 'conflict') throw conflict(claim);
@@ -83,7 +83,7 @@ export async function performEffect<Result extends Persistable>({ store, key }: 
   try {
     const { result, entry, ...extras } = done;
     const entries = entry ? [entry] : [];
-    const commitment = await insist(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, extras));
+    const commitment = await retryWrite(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, extras));
     if (commitment.status === 'committed') return commitment.result as unknown as Result;
     if (commitment.status === 'fenced') return effect.fenced(done);
   } catch (error) {
@@ -97,7 +97,7 @@ export async function performEffect<Result extends Persistable>({ store, key }: 
  * Tried again in place. What is done is paid for, and what has one attempt only would be reported as "outcome unknown" without ever
  * having run: a store that blinks should not show.
  */
-export async function insist<T>(write: () => Promise<T>): Promise<T> {
+export async function retryWrite<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await write();

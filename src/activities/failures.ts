@@ -16,7 +16,7 @@ export interface WaitDetails {
 /** The server keeps 4 KiB of a failure's text. */
 const MAX_MESSAGE = 2_000;
 
-/** Temporal's own failures pass through as they are: a cancellation must stay one. `longWaitMs`: as LONG_WAIT_MS, of an effect that takes its time. */
+/** Temporal's failures pass through as they are: a cancellation must stay one. `longWaitMs`: as LONG_WAIT_MS, of an effect that takes its time. */
 export function toApplicationFailure(error: unknown, longWaitMs = LONG_WAIT_MS): TemporalFailure {
   if (error instanceof TemporalFailure) return error;
   if (error instanceof ModelFailure) return failure(error.kind, error.message, { longWaitMs, ...error.options });
@@ -39,7 +39,7 @@ function failure(
     type,
     message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message,
     nonRetryable: !transient || long,
-    // 0 would mean at once and for ever: then the policy's own backoff is better.
+    // 0 would mean at once and for ever: then the policy's backoff is better.
     ...(transient && !long && retryAfterMs && { nextRetryDelay: retryAfterMs }),
     ...(long && { details: [{ retryAfterMs } satisfies WaitDetails] }),
   });

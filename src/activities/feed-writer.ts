@@ -3,7 +3,7 @@
  * text on the screen and the conversation nothing.
  *
  * What comes while a write is under way goes with the next, neighbouring texts as one; what is left when the work is done goes with its
- * commit, and costs no write of its own.
+ * commit, and costs no extra write.
  */
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { JsonValue } from '../records/message.js';

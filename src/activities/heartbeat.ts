@@ -1,4 +1,4 @@
-/** Signs of life for the whole of an activity, by a timer of their own: they also bring the news that it should stop. */
+/** Signs of life for the whole of an activity, by a separate timer: they also bring the news that it should stop. */
 import type { Context } from '@temporalio/activity';
 
 const EVERY_MS = 500;

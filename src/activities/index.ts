@@ -121,8 +121,8 @@ async function healBySlots(dependencies: ConversationDependencies, { slots }: He
 }
 
 /** How a sub-agent of an earlier run stands. */
-async function lookAfter({ statusOf }: ActivityDependencies, { child }: LookAfterInput): Promise<string> {
-  if (statusOf) return statusOf(child);
+async function lookAfter({ workflowStatus }: ActivityDependencies, { child }: LookAfterInput): Promise<string> {
+  if (workflowStatus) return workflowStatus(child);
   throw ApplicationFailure.nonRetryable(`cannot look after ${child}: this worker has no way to ask Temporal`, 'not-available');
 }
 

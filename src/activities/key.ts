@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { ScopeKey } from '../stores/store.js';
-import { workspaceOf } from './workspace.js';
+import { workspacePath } from './workspace.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
@@ -13,7 +13,7 @@ export function ofConversation(dependencies: ActivityDependencies, identity: Con
   const { life, scope } = identity;
   return {
     ...dependencies,
-    workspace: workspaceOf(dependencies.workspace, scope),
+    workspace: workspacePath(dependencies.workspace, scope),
     identity,
     key: { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope },
   };
@@ -27,9 +27,9 @@ export function scopeKey(scope: string): ScopeKey {
 }
 
 /**
- * Of what an effect is asked to do: the same id with another hash is a conflict, never an answer. Callers name what counts,
+ * Of an effect's request: the same id with another hash is a conflict, never an answer. Callers name what counts,
  * since a field that a later version adds to an input must not make a conflict of an attempt that began before it.
  */
-export function hashOf(request: unknown): string {
+export function hashRequest(request: unknown): string {
   return createHash('sha256').update(JSON.stringify(request)).digest('hex');
 }

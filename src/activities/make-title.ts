@@ -1,21 +1,21 @@
 /**
- * The `title` step: a model reads the first exchange and names it. No person waits for it, so it is asked once: a model that fails, or says
+ * The `title` step: a model reads the first exchange and names it. No person waits for it, so it is called once: a model that fails, or says
  * nothing that may stand in a list, leaves the title as it is, and only what it has cost counts.
  */
 import { Context, log } from '@temporalio/activity';
 import type { MadeTitle, TitleInput } from '../conversation/turn/model-step-effects.js';
 import { answerText, shownText, type ConversationMessage } from '../records/message.js';
 import { withBodies } from '../memory/bodies.js';
-import { timeoutSignal } from '../platform/timeout-signal.js';
+import { timeoutSignal } from '../platform/promises.js';
 import { createAsker, summarizers } from './ask-model.js';
 import { readHealed } from './context/context.js';
 import type { ConversationDependencies } from './dependencies.js';
-import { performEffect, spendingOf, type Done } from './effect.js';
+import { performEffect, toSpending, type Done } from './effect.js';
 import { withHeartbeat } from './heartbeat.js';
-import { hashOf } from './key.js';
-import { windowsOf } from './model-step/prompt-budget.js';
-import { titleOf } from './model-step/title-of.js';
-import { createPaidBefore, type PaidBefore } from './paid-before.js';
+import { hashRequest } from './key.js';
+import { windowFinder } from './model-step/prompt-budget.js';
+import { toTitle } from './model-step/title-of.js';
+import { createPriorAttempts, type PriorAttempts } from './prior-attempts.js';
 import { errorMessage } from '../platform/errors.js';
 
 /** Of an answer. Models that think take some for that. */
@@ -33,13 +33,13 @@ type Persisted = MadeTitle & { readonly persisted: boolean };
 
 export async function makeTitle(dependencies: ConversationDependencies, input: TitleInput): Promise<MadeTitle> {
   const activity = Context.current();
-  const paid = createPaidBefore(activity);
+  const paid = createPriorAttempts(activity);
   const { question, answer } = input;
   const made = await withHeartbeat(
     activity,
     () =>
       performEffect<Persisted>(dependencies, {
-        claim: { id: 'title', hash: hashOf([question, answer]) },
+        claim: { id: 'title', hash: hashRequest([question, answer]) },
         work: () => ask(dependencies, input, { activity, paid }),
         // Nothing fences it.
         fenced: (done) => ({ usage: paid.spent(), ...done?.result, persisted: true }),
@@ -53,7 +53,7 @@ export async function makeTitle(dependencies: ConversationDependencies, input: T
 async function ask(
   dependencies: ConversationDependencies,
   input: TitleInput,
-  { activity, paid }: { readonly activity: Context; readonly paid: PaidBefore },
+  { activity, paid }: { readonly activity: Context; readonly paid: PriorAttempts },
 ): Promise<Done<Persisted>> {
   const { agents, identity, models, secrets } = dependencies;
   const { config } = await agents(identity.agent, identity.scope, input.agentHash);
@@ -63,14 +63,14 @@ async function ask(
     activity,
     signal: timeoutSignal(PATIENCE_MS),
     maxTokens: Math.min(TITLE_TOKENS, config.maxTokens),
-    contextWindow: windowsOf(models, config, input.model),
+    contextWindow: windowFinder(models, config, input.model),
   });
-  const exchange = await exchangeOf(dependencies, input);
-  const said = exchange && (await paid.counted(asker, { keeps: true })(SYSTEM, exchange).catch(noteFailure(activity)));
-  const title = said === undefined ? undefined : titleOf(bareTitle(said), secrets);
+  const exchange = await readExchange(dependencies, input);
+  const answered = exchange && (await paid.counted(asker, { keeps: true })(SYSTEM, exchange).catch(noteFailure(activity)));
+  const title = answered === undefined ? undefined : toTitle(bareTitle(answered), secrets);
   const usage = paid.spent();
   const result: Persisted = { ...(title !== undefined && { title }), usage, persisted: true };
-  return { result, ...spendingOf(dependencies, { kind: 'title', model: asker.model(), usage }) };
+  return { result, ...toSpending(dependencies, { kind: 'title', model: asker.model(), usage }) };
 }
 
 function noteFailure(activity: Context): (error: unknown) => undefined {
@@ -84,21 +84,21 @@ function noteFailure(activity: Context): (error: unknown) => undefined {
 }
 
 /** Undefined where the store has lost one of both for good. */
-async function exchangeOf(dependencies: ConversationDependencies, { question, answer }: TitleInput): Promise<string | undefined> {
+async function readExchange(dependencies: ConversationDependencies, { question, answer }: TitleInput): Promise<string | undefined> {
   const { store, key } = dependencies;
-  const [asked, answered] = await readHealed(dependencies, [question, answer]);
-  if (!asked || !answered) return undefined;
-  const texts = await Promise.all([asked, answered].map(async (entry) => wordsOf(await withBodies(store, key, entry))));
+  const [asker, answered] = await readHealed(dependencies, [question, answer]);
+  if (!asker || !answered) return undefined;
+  const texts = await Promise.all([asker, answered].map(async (entry) => shownWords(await withBodies(store, key, entry))));
   return `The person:\n${texts[0] ?? ''}\n\nThe agent:\n${texts[1] ?? ''}`;
 }
 
-function wordsOf(message: ConversationMessage): string {
+function shownWords(message: ConversationMessage): string {
   const text = message.role === 'assistant' ? answerText(message) : shownText(message.text);
   return text.slice(0, READ_CHARACTERS).toWellFormed();
 }
 
 /** Its first line with words, without what models put around a title. */
-function bareTitle(said: string): string {
-  const line = said.split('\n').find((one) => /[\p{L}\p{N}]/u.test(one)) ?? '';
+function bareTitle(answer: string): string {
+  const line = answer.split('\n').find((one) => /[\p{L}\p{N}]/u.test(one)) ?? '';
   return line.replace(/^[\s#>*_`"'“”„«»-]*(?:title\s*:)?[\s*_`"'“”„«»]*/iu, '').replace(/[\s*_`"'“”„«».]+$/u, '');
 }

@@ -14,12 +14,12 @@ import type { ActivityDependencies, ConversationDependencies, TraceStore } from 
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import { userEntry } from '../records/entries.js';
 import { type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
 import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
-import { insist } from './effect.js';
+import { retryWrite } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {
   const { store, key, processors } = dependencies;
@@ -58,7 +58,7 @@ async function readAgain({ store, key }: TraceStore, slots: readonly number[]): 
   });
 }
 
-/** The pending writes of a conversation, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
+// The pending writes of a conversation, in one batch: messages after their input processors, outcomes, entries, events for watchers.
 
 interface WrittenBatch {
   readonly written: Written;
@@ -89,21 +89,21 @@ export async function writePending(
   ]);
   const limited = write.limit;
   const [applied] = await Promise.all([
-    insist(() =>
+    retryWrite(() =>
       store.writes.apply(key, {
         ...(messages.length > 0 && { record: messages.map(({ entry }) => entry) }),
-        // Fence first, then answer in the effect's place: an effect that has committed keeps its own entry.
+        // Fence first, then answer in the effect's place: an effect that has committed keeps its entry.
         ...(write.settle.length > 0 && { fence: write.settle.map(({ effect }) => effect) }),
         ...(settled.length + write.entries.length > 0 && { append: [...write.entries, ...settled] }),
-        ...(write.messages.length + write.feed.length > 0 && { publish: eventsOf(messages, write) }),
+        ...(write.messages.length + write.feed.length > 0 && { publish: toLiveEvents(messages, write) }),
         ...(reserve && { reserve }),
       }),
     ),
-    limited && insist(() => store.budgets.limit(key, limited)),
+    limited && retryWrite(() => store.budgets.limit(key, limited)),
   ]);
   if (write.entries.length > 0) await keepItems(store, key, write.entries);
   const ends = turnEndsIn(write.feed);
-  if (ends.length > 0) await insist(() => store.turnEnds.add(key, ends));
+  if (ends.length > 0) await retryWrite(() => store.turnEnds.add(key, ends));
   const committed = applied.fenced.flatMap((fencing) =>
     fencing.status === 'committed' ? [{ effect: fencing.id, result: fencing.result }] : [],
   );
@@ -154,7 +154,7 @@ async function prepareMessage(
     entry,
     bytes: Buffer.byteLength(text) + mediaBytes(message),
     given: Buffer.byteLength(message.text) + mediaBytes(message),
-    preview: beginningOf(message.text, 200),
+    preview: truncate(message.text, 200),
     text,
     refs: {
       ...(output === undefined ? {} : { output }),
@@ -187,7 +187,7 @@ async function withTextStored({ store, key }: TraceStore, entry: Entry): Promise
 }
 
 /** Each with an id, so that another attempt publishes none twice. `ts` is the time of arrival. */
-function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
+function toLiveEvents(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
   const arrived = messages.map(({ message: { slot, turn, messageId, ts }, preview }): LiveEvent => {
     const event: FeedEvent = { kind: 'message', turn, messageId, preview, ts };
     return { id: `message/${slot}`, event: event as unknown as JsonValue };
@@ -195,7 +195,7 @@ function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveE
   return [...arrived, ...feed.map(({ number, event }) => ({ id: `event/${number}`, event: event as unknown as JsonValue }))];
 }
 
-/** What the assistant said in one entry. */
+/** The assistant's text in one entry. */
 export async function recall({ store, key }: TraceStore, { slot }: RecallInput): Promise<Recalled> {
   const [entry] = await store.entries.read(key, [slot]);
   if (!entry) return null;

@@ -16,7 +16,7 @@ export async function usableConfig(
   }
 }
 
-/** Such files are no reason to lose what was said. */
+/** Such files are no reason to lose messages. */
 export async function configOrDefaults(...of: Parameters<typeof usableConfig>): Promise<AgentConfig> {
   return (await usableConfig(...of)) ?? agentConfigSchema.parse({});
 }

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
-import { tenantOf } from '../records/scope.js';
+import { readTenant } from '../records/scope.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
@@ -138,7 +138,7 @@ export async function loadAgent(
 ): Promise<LoadedAgent> {
   refuseBadId(id);
   refuseBadScope(scope);
-  const tenant = tenantOf(scope);
+  const tenant = readTenant(scope);
   const place = await enterAgents(agentsDir);
   const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
   if (configText === undefined) throw await unknownAgent(agentsDir, id, tenant);

@@ -1,6 +1,6 @@
 /** Pictures and documents beside a message: they are kept in the store, and the message has a reference, so that Temporal's history stays small. */
 import type { MediaSource } from '../records/message.js';
-import { fileTypeOf, TEXT_TYPE } from '../records/file-type.js';
+import { detectFileType, TEXT_TYPE } from '../records/file-type.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { ClientError } from './errors.js';
 
@@ -25,7 +25,7 @@ export function createAttach({ store, keyOf }: AttachAccess): AttachClient {
     async attach(id, file) {
       const attempt = `cannot attach ${file.byteLength} bytes to ${id}`;
       if (file.byteLength > MAX_ATTACHMENT_BYTES) throw new ClientError('invalid', `${attempt}: at most ${MAX_ATTACHMENT_BYTES} are kept`);
-      const mediaType = fileTypeOf(file);
+      const mediaType = detectFileType(file);
       if (mediaType === undefined) throw new ClientError('invalid', `${attempt}: they are no PNG, JPEG, GIF or WebP picture and no PDF`);
       if (mediaType === TEXT_TYPE) throw new ClientError('invalid', `${attempt}: they are text, which belongs in the text of the message`);
       const key = await keyOf(id);

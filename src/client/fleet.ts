@@ -1,7 +1,7 @@
 /** All that runs, for those who look after it: the workers of a task queue, and what has failed. */
 import type { WorkflowService } from '@temporalio/client';
 import type { Status } from '../conversation/protocol/contract.js';
-import { beginningOf, oneLine } from '../records/text.js';
+import { truncate, oneLine } from '../records/text.js';
 import { withCurrentStatus, type Standing } from './current-status.js';
 import type { Listed } from './describe.js';
 import type { ListOptions } from './listing.js';
@@ -199,7 +199,7 @@ function grouped(
     groups.set(kind, {
       kind,
       count: (before?.count ?? 0) + 1,
-      message: before?.message ?? beginningOf(oneLine(message), MAX_MESSAGE),
+      message: before?.message ?? truncate(oneLine(message), MAX_MESSAGE),
       isRetried,
       conversations: [...(before?.conversations ?? []), id].slice(0, MAX_NAMED),
     });

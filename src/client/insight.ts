@@ -16,7 +16,7 @@ import { whyOf, type WhyAnswer } from '../insight/why.js';
 import { tokenCounterBy } from '../models/token-counter.js';
 import { turnNumber } from '../records/identity.js';
 import type { Entry } from '../records/message.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
@@ -338,14 +338,14 @@ async function readChunk(
 }
 
 function explainShortened({ chunks, cited = [] }: ContextIndex, entries: readonly Entry[], turn: string): WhyAnswer['shortened'] {
-  const there = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
+  const there = new Set(chunks.flatMap(({ slots = [] }) => listSlots(slots)));
   const shown = entries.filter(({ slot }) => there.has(slot));
-  return shortenedIn(shown, new Set(slotsOf(cited))).filter((one) => one.turn === turn);
+  return shortenedIn(shown, new Set(listSlots(cited))).filter((one) => one.turn === turn);
 }
 
 /** As the conversation answers; where no worker answers for it, rebuilt from what happened to it. */
 function inPrompt(index: ContextIndex | undefined, slots: ReadonlySet<number>, causes: WhyAnswer['causes']): number {
-  if (index) return index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges)).filter((slot) => slots.has(slot)).length;
+  if (index) return index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges)).filter((slot) => slots.has(slot)).length;
   const left = new Set(slots);
   for (const why of causes) for (const slot of why.slots) why.kind === 'returned' ? left.add(slot) : left.delete(slot);
   return left.size;

@@ -8,10 +8,9 @@ import { leftOf } from '../conversation/state/budget.js';
 import { type Budget, turnId, turnNumber } from '../records/identity.js';
 import type { ConversationKey, DeletedLife } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
-import { deletedInWords } from '../memory/deleted.js';
+import { describeDeleted, readPages } from '../memory/past-life.js';
 import { isImportedLife } from '../memory/imported-life.js';
-import { readPages } from '../memory/past-life.js';
-import { currentLine, turnsOf } from '../memory/prefix.js';
+import { currentLine, groupTurns } from '../memory/prefix.js';
 import { qualifiedScope, scopeParts } from '../records/scope.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
@@ -120,7 +119,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
     if (found) return { life: found.life, isRunning: false, start: { ...scopeParts(found.scope), ...started } };
     const [latestDeleted] = [...deleted].sort((a, b) => b.at - a.at);
-    if (latestDeleted) throw new ClientError('not-found', deletedInWords(`go on from ${id}`, { conversation: id, at: latestDeleted.at }));
+    if (latestDeleted) throw new ClientError('not-found', describeDeleted(`go on from ${id}`, { conversation: id, at: latestDeleted.at }));
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
   };
 
@@ -134,7 +133,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       life,
     };
     const [{ entries }, cuts] = await Promise.all([readPages(await store(), key), (await store()).lives.cuts(key)]);
-    return { last: currentLine(entries, cuts).at(-1)?.number ?? 0, turns: turnsOf(entries).map(({ number }) => turnId(number)) };
+    return { last: currentLine(entries, cuts).at(-1)?.number ?? 0, turns: groupTurns(entries).map(({ number }) => turnId(number)) };
   };
 
   /**

@@ -10,8 +10,8 @@ import {
   type MemoryStatus,
   type Reviewed,
 } from '../conversation/protocol/memory-contract.js';
-import { isForgotten, tombstoneOf } from '../memory/documents/forgetting.js';
-import { linesOf } from '../records/memory/memory-lines.js';
+import { isForgotten, toTombstone } from '../memory/documents/forgetting.js';
+import { splitLines } from '../records/memory/memory-lines.js';
 import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
 import type { Recall, RecallQuery } from '../memory/recall/recall.js';
 import type { Recalled } from '../memory/recall/recalled.js';
@@ -125,7 +125,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
     },
 
     async wouldForget(text) {
-      const tombstone = tombstoneOf(text, { id: 'asked', ts: 0, salt: scope });
+      const tombstone = toTombstone(text, { id: 'asked', ts: 0, salt: scope });
       if (tombstone.words.length === 0) {
         throw new ClientError('invalid', `there is no word in ${JSON.stringify(text.slice(0, 80))} that could be forgotten`);
       }
@@ -133,9 +133,9 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
       const own = await documents();
       const [document, facts, proposals] = await Promise.all([own.memory(key), (await store()).facts.list(key), own.proposals(key)]);
       let historyLines = 0;
-      for await (const entry of own.history(key)) historyLines += linesOf(entry.text).filter(isGone).length;
+      for await (const entry of own.history(key)) historyLines += splitLines(entry.text).filter(isGone).length;
       return {
-        lines: linesOf(document.text).filter(isGone),
+        lines: splitLines(document.text).filter(isGone),
         facts: facts.facts.filter(({ fact }) => isGone(fact)).map(({ id, fact }) => ({ id, fact })),
         proposals: proposals.proposals.filter(({ line, state }) => state === 'open' && isGone(line)).map(({ id, line }) => ({ id, line })),
         historyLines,

@@ -35,7 +35,7 @@ import { readMessage } from '../conversation/protocol/message.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { CHILD_PATTERN } from '../conversation/protocol/limits.js';
 import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
-import { askedArguments } from '../memory/bodies.js';
+import { readArguments } from '../memory/bodies.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { Embedder } from '../models/embedder.js';
 import { scopeAndTenant } from '../records/scope.js';
@@ -235,7 +235,7 @@ export function createClientWith({
     handleOf,
     askWorker,
     withId,
-    argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
+    argumentsOf: async (approval) => readArguments(await store(), await keyOf(approval.conversation), approval),
     async running({ query, ...options }) {
       // Those of other queues are other workers', who may not be there to be asked.
       const ours = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;

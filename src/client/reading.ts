@@ -13,7 +13,7 @@ import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../store
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 
 /** A live event, and where it stands in the feed. */
 export interface WatchEvent {
@@ -155,7 +155,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       if (!record)
         throw new ClientError(
           'not-found',
-          `${id} has no item ${beginningOf(itemId, 80)}: \`perdura memory --of ${id} --items\` lists what there is`,
+          `${id} has no item ${truncate(itemId, 80)}: \`perdura memory --of ${id} --items\` lists what there is`,
         );
       const text = await own.bodies.get(key, record.content.ref);
       if (text === undefined)

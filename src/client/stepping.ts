@@ -22,7 +22,7 @@ import { withRetries } from './temporal/with-retries.js';
 import type { AskWorker } from './temporal/worker-patience.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
 import { isPinned, type Entry } from '../records/message.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';
 import { entryTokens } from '../memory/tokens.js';
 import { tokenCounterBy } from '../models/token-counter.js';
@@ -169,7 +169,7 @@ async function readTokenUsage({ context, control, entries }: TokenUsageSource, i
   const [index, { thresholds, turn }] = await Promise.all([context(id), control(id)]);
   const known = await entries(
     id,
-    index.chunks.flatMap(({ slots = [] }) => slotsOf(slots)),
+    index.chunks.flatMap(({ slots = [] }) => listSlots(slots)),
   );
   const { count } = await tokenCounterBy(index.tokenizer);
   const tokensOf = entryTokens(known, { count });

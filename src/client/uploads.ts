@@ -10,7 +10,7 @@
  *   bodies of those conversations. (test: test/stores/uploads-contract.ts)
  */
 import { createHash } from 'node:crypto';
-import { binaryTypeOf, createTextCheck, START_BYTES, TAKEN_FILES, TEXT_TYPE } from '../records/file-type.js';
+import { detectBinaryType, createTextCheck, START_BYTES, TAKEN_FILES, TEXT_TYPE } from '../records/file-type.js';
 import type { MediaSource } from '../records/message.js';
 import type { Upload, UploadUse } from '../records/uploads.js';
 import type { ConversationKey, Store, UploadOwner } from '../stores/store.js';
@@ -212,7 +212,7 @@ async function receive(parts: AsyncIterable<Uint8Array>, maxBytes: number, write
   const flush = async (): Promise<void> => {
     if (size === written) return;
     const bytes = Buffer.concat(pending);
-    mediaType ??= binaryTypeOf(bytes) ?? TEXT_TYPE;
+    mediaType ??= detectBinaryType(bytes) ?? TEXT_TYPE;
     if (mediaType === TEXT_TYPE && !isText(bytes)) throw notTaken();
     hash.update(bytes);
     await write(bytes);

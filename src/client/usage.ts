@@ -1,6 +1,6 @@
 /** What has been spent, from the store: one record for each call that cost something. */
-import { tenantOf } from '../records/scope.js';
-import { sumOf, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
+import { readTenant } from '../records/scope.js';
+import { sumSpending, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
 import type { Store } from '../stores/store.js';
 
 /** What is summed up. */
@@ -33,10 +33,10 @@ export function createUsage({ store, namespace }: { readonly store: () => Promis
     async usage({ by = 'model', since, tenant } = {}) {
       const spent: Spent[] = [];
       for await (const one of (await store()).spendings.all({ namespace })) {
-        const isWanted = tenant === undefined || (tenantOf(one.scope) ?? null) === tenant;
+        const isWanted = tenant === undefined || (readTenant(one.scope) ?? null) === tenant;
         if (isWanted && (!since || one.at >= since.getTime())) spent.push(one);
       }
-      return { by, since: since?.toISOString() ?? null, sums: sumSpendings(spent, by), total: sumOf('total', spent) };
+      return { by, since: since?.toISOString() ?? null, sums: sumSpendings(spent, by), total: sumSpending('total', spent) };
     },
   };
 }

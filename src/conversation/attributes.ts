@@ -9,7 +9,7 @@ import { parentOf } from './lineage/lineage.js';
 import type { ConversationState } from './state.js';
 import { ownModel } from './state/chosen-model.js';
 import { approvalsOf } from './turn/approvals.js';
-import { tenantOf } from '../records/scope.js';
+import { readTenant } from '../records/scope.js';
 import type { AgentStatus } from './protocol/contract.js';
 
 export interface SearchAttributes {
@@ -31,7 +31,7 @@ const EVERY_TURNS = 10;
 export function attributesDue(state: ConversationState): SearchAttributes | undefined {
   const { known, upserted } = state.attributes;
   const parent = parentOf(state);
-  const tenant = tenantOf(state.identity.scope);
+  const tenant = readTenant(state.identity.scope);
   const status = agentStatus(state);
   // A fork says at once whose it is, and so does a tenant's, a turn that failed before its agent could be read that it did; the rest comes with the settings.
   if (known !== 'registered' || (!state.settings && parent === undefined && tenant === undefined && status !== 'failed')) return undefined;

@@ -13,7 +13,7 @@ import type { WebhookEndpoint } from '../config/webhooks.js';
 import { packageVersion } from '../platform/version.js';
 import { scopeParts } from '../records/scope.js';
 import { errorMessage, firstErrorCode } from '../platform/errors.js';
-import { timeoutSignal } from '../platform/timeout-signal.js';
+import { timeoutSignal } from '../platform/promises.js';
 
 export interface WebhookOptions {
   /** Milliseconds that a receiver has; tests shorten them. */

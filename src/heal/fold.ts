@@ -22,7 +22,7 @@ import type { Resumption } from '../conversation/lineage/lineage-effects.js';
 import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
 import type { Beginning, Cut } from '../records/lives.js';
 import type { Entry, JsonValue } from '../records/message.js';
-import { slotsOf, toRanges, type SlotRange } from '../records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import type { AppContextRef, ToolFinished } from '../conversation/turn/tool-effects.js';
 import type { EpisodeRecord } from '../stores/store.js';
@@ -261,7 +261,7 @@ function createMoves() {
   let highest = 0;
   const note = (ranges: readonly SlotRange[], move: number, isArchived: boolean): void => {
     highest = Math.max(highest, move);
-    for (const slot of slotsOf(ranges)) if ((last.get(slot)?.move ?? 0) <= move) last.set(slot, { move, isArchived });
+    for (const slot of listSlots(ranges)) if ((last.get(slot)?.move ?? 0) <= move) last.set(slot, { move, isArchived });
   };
   const those = (wanted: boolean): readonly SlotRange[] =>
     toRanges([...last].flatMap(([slot, { isArchived }]) => (isArchived === wanted ? [slot] : [])).sort((a, b) => a - b));

@@ -4,10 +4,10 @@
  * run beside the conversation, twice, or be cut off.
  */
 import pLimit from 'p-limit';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import type { Beginning } from '../records/lives.js';
 import { type InputProcessor, processInput } from '../memory/processors.js';
-import { refuseDeleted } from '../memory/deleted.js';
+import { refuseDeleted } from '../memory/past-life.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING, type Write } from './fold.js';
@@ -16,7 +16,7 @@ import { restoreMemory, type RememberedWrite } from './restore-memory.js';
 import { userEntry } from '../records/entries.js';
 import type { MessageToRecord } from '../conversation/outbox/writes.js';
 import type { Entry, JsonObject, MessageContent } from '../records/message.js';
-import { bodiesOf, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { listBodyRefs, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
 import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/turn/tool-effects.js';
 import { errorMessage } from '../platform/errors.js';
@@ -73,7 +73,7 @@ async function healShared(
   const healed: Pick<Healed, 'complete' | 'problems'>[] = [];
   for (const { conversation, life, scope, run, slots } of beginning.shared) {
     const source = { namespace: key.namespace, conversation, life, scope };
-    const isLost = (await store.entries.read(source, slotsOf(slots))).includes(undefined);
+    const isLost = (await store.entries.read(source, listSlots(slots))).includes(undefined);
     if (!isLost) continue;
     const done = run === undefined ? undefined : await heal(dependencies, source, run).catch((error: unknown) => String(error));
     if (typeof done === 'object') healed.push(done);
@@ -180,7 +180,7 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
       known.add(entry.slot);
       return true;
     });
-    for (const entry of entries) if (entry.messageId === undefined) bodiesOf(entry).forEach((ref) => references.add(ref));
+    for (const entry of entries) if (entry.messageId === undefined) listBodyRefs(entry).forEach((ref) => references.add(ref));
     ofItems.push(...entries.filter(speaksOfItems));
     await writeBack(entries);
   };

@@ -5,7 +5,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import type { Run } from '../conversation/replay/past.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { Usage } from '../records/message.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 
 /** Something that has changed the context. */
 export interface ContextChange {
@@ -66,7 +66,7 @@ function changeIn(
   // What came too late, of a session or an epoch that has passed, changed its cost alone.
   const isSame = after.epoch === before.epoch && after.context === before.context && after.compaction.cited === before.compaction.cited;
   if (isSame) return undefined;
-  const [was, is] = [slotsOf(before.context), slotsOf(after.context)];
+  const [was, is] = [listSlots(before.context), listSlots(after.context)];
   const gone = difference(was, is);
   const common = {
     number,

@@ -6,7 +6,7 @@ import type { EffectEvent } from '../conversation/effect.js';
 import { eventName } from '../conversation/views/observation.js';
 import { countSlots } from '../records/slots.js';
 import type { ToolFinished } from '../conversation/turn/tool-effects.js';
-import { countOf, formatCount, formatDuration } from '../records/quantities.js';
+import { formatQuantity, formatCount, formatDuration } from '../records/quantities.js';
 
 const MOST = 240;
 
@@ -32,12 +32,12 @@ function describeDetail(event: ConversationEvent): string {
       return `${event.type} (${event.id})`;
     case 'app-event-reduced':
       return event.reduced.kind === 'reduced'
-        ? `${event.id}, ${countOf(event.reduced.operations.length, 'operation')}`
+        ? `${event.id}, ${formatQuantity(event.reduced.operations.length, 'operation')}`
         : `${event.id}, ${event.reduced.kind}${event.reduced.kind === 'parked' ? `: ${event.reduced.error}` : ''}`;
     case 'decided':
       return `${event.decision.callId}: ${event.decision.decision}`;
     case 'chunks-chosen':
-      return `${event.what}, ${countOf(countSlots(event.slots), 'chunk')}`;
+      return `${event.what}, ${formatQuantity(countSlots(event.slots), 'chunk')}`;
     case 'mode-set':
       return event.mode;
     case 'breakpoints-set':
@@ -84,7 +84,7 @@ function describeStart(event: Extract<EffectEvent, { kind: 'effect-started' }>):
     case 'evict':
       return event.input.what.kind;
     case 'ask-memory':
-      return `${countOf(event.input.request.messages, 'message')}, ${event.input.request.why}`;
+      return `${formatQuantity(event.input.request.messages, 'message')}, ${event.input.request.why}`;
     default:
       return '';
   }
@@ -101,13 +101,13 @@ function describeEnd(event: Extract<EffectEvent, { kind: 'effect-completed' }>):
     case 'compact':
       if (event.output.kind === 'cited') return `long messages shown by their ends (slots ${countSlots(event.output.cited)})`;
       return event.output.kind === 'compacted'
-        ? `${countOf(event.output.turns.length, 'turn')}, ${formatCount(event.output.tokensBefore)} → ${formatCount(event.output.tokensAfter)} tokens, by ${event.output.method}`
+        ? `${formatQuantity(event.output.turns.length, 'turn')}, ${formatCount(event.output.tokensBefore)} → ${formatCount(event.output.tokensAfter)} tokens, by ${event.output.method}`
         : 'there was nothing to compact';
     case 'truncate':
-      return `${countOf(event.output.entries, 'entry', 'entries')}, about ${formatCount(event.output.tokens)} tokens (slots ${countSlots(event.output.dropped)})`;
+      return `${formatQuantity(event.output.entries, 'entry', 'entries')}, about ${formatCount(event.output.tokens)} tokens (slots ${countSlots(event.output.dropped)})`;
     case 'evict':
       return event.output.trimmed
-        ? `${countOf(event.output.trimmed.messages, 'message')}, about ${formatCount(event.output.trimmed.tokens)} tokens, became ${event.output.trimmed.episode.id}`
+        ? `${formatQuantity(event.output.trimmed.messages, 'message')}, about ${formatCount(event.output.trimmed.tokens)} tokens, became ${event.output.trimmed.episode.id}`
         : '';
     case 'look-after':
       return event.output;

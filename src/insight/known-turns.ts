@@ -3,7 +3,7 @@ import { MESSAGE_END_CHARACTERS, newFrom } from '../conversation/context/citing.
 import type { ContextIndex } from '../conversation/protocol/contract.js';
 import { messageItemId } from '../memory/channel/cite-messages.js';
 import { isBodyRef, isFromPerson, isNotice, type Body, type Entry } from '../records/message.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import { withoutSuperseded } from '../records/memory/items.js';
 import type { EpisodeRecord } from '../stores/store.js';
 
@@ -35,8 +35,8 @@ export function knownTurns(
   entries: readonly Entry[],
   episodes: readonly EpisodeRecord[],
 ): KnownTurns {
-  const inPrompt = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
-  const out = new Set(slotsOf(leftOut));
+  const inPrompt = new Set(chunks.flatMap(({ slots = [] }) => listSlots(slots)));
+  const out = new Set(listSlots(leftOut));
   // A life of thousands of turns is gone through once, not once for each of them.
   const spoken = byTurn(entries.filter(({ message }) => !isNotice(message)));
   const turns = [...spoken.keys()];
@@ -52,7 +52,7 @@ export function knownTurns(
     inPart: [...there].filter((turn) => !of(turn).every(({ slot }) => inPrompt.has(slot))),
     shortened: shortenedIn(
       entries.filter(({ slot }) => inPrompt.has(slot)),
-      new Set(slotsOf(cited)),
+      new Set(listSlots(cited)),
     ),
     summarized,
     leftOut: turns.filter((turn) => of(turn).some(({ slot }) => out.has(slot))),

@@ -4,7 +4,7 @@ import { eventName } from '../conversation/views/observation.js';
 import { turnId } from '../records/identity.js';
 import type { Entry } from '../records/message.js';
 import type { CountTokens } from '../memory/tokens.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import type { DebugScene } from './scene.js';
 import { eventInWords } from './event-words.js';
 import { pastScene } from './scene.js';
@@ -87,7 +87,7 @@ export function momentsOf({ past, complete, problems }: ReplayedPast, from: numb
 /** Slots whose entries `momentOf` is to be given. */
 export function slotsAt({ past }: ReplayedPast, position: number): number[] {
   const states = [past.at(position - 1).state, past.at(position).state];
-  return [...new Set(states.flatMap(({ context }) => slotsOf(context).slice(-MAX_CHUNKS)))];
+  return [...new Set(states.flatMap(({ context }) => listSlots(context).slice(-MAX_CHUNKS)))];
 }
 
 export function momentOf(

@@ -9,7 +9,7 @@ import { contextOf, controlViewOf, queueOf, statusOf } from '../conversation/vie
 import { selectTruncation } from '../memory/compaction/truncation.js';
 import { entryTokens, estimateMessageTokens, type CountTokens } from '../memory/tokens.js';
 import { answerText, shownText, type Entry } from '../records/message.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 
 export interface DebugScene {
   readonly id: string;
@@ -78,7 +78,7 @@ export function chunksOf(
   control: ControlView | null,
   count?: CountTokens,
 ): DebugChunk[] {
-  const flow = index.chunks.flatMap(({ slots = [] }) => slotsOf(slots));
+  const flow = index.chunks.flatMap(({ slots = [] }) => listSlots(slots));
   const known = flow.flatMap((slot) => entries.get(slot) ?? []);
   const excess = Math.max(1, index.total - (control?.thresholds?.hard ?? index.total));
   const next = new Set(

@@ -1,7 +1,7 @@
 /** Turns of a conversation, as they stand in what was recorded. */
 import type { TurnResult } from '../conversation/protocol/contract.js';
 import { isFromPerson, shownText, type Entry } from '../records/message.js';
-import { beginningOf, oneLine } from '../records/text.js';
+import { truncate, oneLine } from '../records/text.js';
 import type { TurnEnd } from '../records/turn-end.js';
 
 /** UTF-16 units. */
@@ -33,7 +33,7 @@ export function inspectTurns(entries: readonly Entry[], ends: readonly TurnEnd[]
       durationMs: Math.round(Math.max(...times) - Math.min(...times)),
       messages: own.length,
       toolCalls: own.filter(({ message }) => message.role === 'tool').length,
-      question: asked ? beginningOf(oneLine(shownText(asked.text)), MAX_QUESTION) : '',
+      question: asked ? truncate(oneLine(shownText(asked.text)), MAX_QUESTION) : '',
       ...(problems.get(turn) !== undefined && { problem: problems.get(turn) }),
     };
   });

@@ -1,6 +1,6 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
 import {
-  mediaOf,
+  pickMedia,
   sourcesIn,
   isBodyRef,
   type AssistantBlock,
@@ -69,17 +69,17 @@ export function hasBodies({ message }: Entry): boolean {
 }
 
 /** References to all that lies elsewhere. */
-export function bodiesOf({ message }: Entry): string[] {
-  const refOf = (body: unknown): string[] =>
+export function listBodyRefs({ message }: Entry): string[] {
+  const toRefs = (body: unknown): string[] =>
     typeof body === 'object' && body !== null && 'ref' in body && typeof body.ref === 'string' ? [body.ref] : [];
   switch (message.role) {
     case 'user':
-      return [...refOf(message.text), ...refOf(message.tools), ...sourcesIn(message).flatMap(({ source }) => refOf(source))];
+      return [...toRefs(message.text), ...toRefs(message.tools), ...sourcesIn(message).flatMap(({ source }) => toRefs(source))];
     case 'tool':
-      return refOf(message.text);
+      return toRefs(message.text);
     case 'assistant':
       return message.blocks.flatMap((block) =>
-        block.kind === 'text' ? refOf(block.text) : block.kind === 'tool-call' ? refOf(block.inputRef) : [],
+        block.kind === 'text' ? toRefs(block.text) : block.kind === 'tool-call' ? toRefs(block.inputRef) : [],
       );
   }
 }
@@ -89,23 +89,23 @@ export async function withBodies(store: Store, key: ConversationKey, entry: Entr
   const { message } = entry;
   switch (message.role) {
     case 'user':
-      return { ...message, text: await textOf(store, key, message.text), ...(await mediaFromRefs(store, key, message)) };
+      return { ...message, text: await readText(store, key, message.text), ...(await mediaFromRefs(store, key, message)) };
     case 'tool':
-      return { ...message, text: await textOf(store, key, message.text) };
+      return { ...message, text: await readText(store, key, message.text) };
     case 'assistant':
       return {
         ...message,
         blocks: await Promise.all(
           message.blocks.map(async (block): Promise<AssistantBlock> => {
-            if (block.kind === 'text') return { ...block, text: await textOf(store, key, block.text) };
-            return block.kind === 'tool-call' ? { ...block, input: await inputOf(store, key, block) } : block;
+            if (block.kind === 'text') return { ...block, text: await readText(store, key, block.text) };
+            return block.kind === 'tool-call' ? { ...block, input: await readInput(store, key, block) } : block;
           }),
         ),
       };
   }
 }
 
-export async function inputOf(
+export async function readInput(
   store: Store,
   key: ConversationKey,
   block: Extract<AssistantBlock, { kind: 'tool-call' }>,
@@ -117,7 +117,7 @@ export async function inputOf(
     : (JSON.parse(text) as JsonValue);
 }
 
-export async function textOf(store: Store, key: ConversationKey, body: Body): Promise<string> {
+export async function readText(store: Store, key: ConversationKey, body: Body): Promise<string> {
   if (typeof body === 'string') return body;
   const text = await store.bodies.get(key, body.ref);
   return text ?? `${body.preview}\n[The rest of this text, ${body.bytes} bytes in all, is no longer in the store.]`;
@@ -133,15 +133,15 @@ async function mediaFromRefs(store: Store, key: ConversationKey, media: Media): 
 
 async function changed(media: Media, change: (source: MediaSource) => Promise<readonly MediaSource[]>): Promise<Media> {
   const lists = await Promise.all(
-    Object.entries(mediaOf(media)).map(async ([kind, list]) => [kind, (await Promise.all(list.map(change))).flat()] as const),
+    Object.entries(pickMedia(media)).map(async ([kind, list]) => [kind, (await Promise.all(list.map(change))).flat()] as const),
   );
   return Object.fromEntries(lists);
 }
 
-/** What a call that waits for a person would run with: it stands in the store, with the answer that asked for it. */
+// The arguments of a call that waits for a person: they are in the store, with the answer that made the call.
 
 /** Undefined where the store does not have it. */
-export async function askedArguments(
+export async function readArguments(
   store: Store,
   key: ConversationKey,
   { callId, askedIn }: { readonly callId: string; readonly askedIn: number },
@@ -149,5 +149,5 @@ export async function askedArguments(
   const [entry] = await store.entries.read(key, [askedIn]);
   const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
   const block = blocks.find((one) => one.kind === 'tool-call' && one.callId === callId);
-  return block?.kind === 'tool-call' ? inputOf(store, key, block) : undefined;
+  return block?.kind === 'tool-call' ? readInput(store, key, block) : undefined;
 }

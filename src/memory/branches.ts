@@ -1,11 +1,11 @@
-/** What a conversation has said as it stands now, and what rewinds have cut out of it. */
+/** A conversation's turns as they stand now, and those that rewinds have cut out. */
 import type { Entry } from '../records/message.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { byTurn, type TurnEnd } from '../records/turn-end.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { readEntries } from './past-life.js';
-import { currentLine, slotsIn, turnsOf } from './prefix.js';
+import { currentLine, slotsIn, groupTurns } from './prefix.js';
 
 /** Turns that a rewind has cut; any of them can be forked from. */
 export interface Branch {
@@ -47,7 +47,7 @@ export async function readLatest(
 export async function readBranch(store: Store, key: ConversationKey, branch: number): Promise<Entry[] | undefined> {
   const cut = (await store.lives.cuts(key)).find((one) => one.branch === branch);
   if (!cut) return undefined;
-  const slots = new Set(slotsOf(cut.slots));
+  const slots = new Set(listSlots(cut.slots));
   return (await readEntries(store, key)).entries.filter(({ slot }) => slots.has(slot));
 }
 
@@ -55,8 +55,8 @@ export async function readBranches(store: Store, key: ConversationKey): Promise<
   const cuts = await store.lives.cuts(key);
   const branches = await Promise.all(
     cuts.map(async ({ branch, to, slots, at }) => {
-      const entries = (await store.entries.read(key, slotsOf(slots))).flatMap((entry) => entry ?? []);
-      const turns = turnsOf(entries)
+      const entries = (await store.entries.read(key, listSlots(slots))).flatMap((entry) => entry ?? []);
+      const turns = groupTurns(entries)
         .map(({ number }) => turnId(number))
         .sort((a, b) => turnNumber(a) - turnNumber(b));
       return { branch, after: turnId(to), turns, at: new Date(at * 1000) };
@@ -67,11 +67,11 @@ export async function readBranches(store: Store, key: ConversationKey): Promise<
 
 /** A turn of another life is numbered below all turns of this one: it is shared up to where this one began. */
 export async function readTurnEnds(store: Store, key: ConversationKey): Promise<TurnEnd[]> {
-  const [own, beginning] = await Promise.all([store.turnEnds.list(key), store.lives.beginning(key)]);
-  if (!beginning) return own;
+  const [turnEnds, beginning] = await Promise.all([store.turnEnds.list(key), store.lives.beginning(key)]);
+  if (!beginning) return turnEnds;
   const shared = await Promise.all(
     beginning.shared.map(({ conversation, life, scope }) => store.turnEnds.list({ ...key, conversation, life, scope })),
   );
-  const turns = new Set(own.map(({ turn }) => turn));
-  return [...shared.flat().filter(({ turn }) => turnNumber(turn) <= beginning.turn && !turns.has(turn)), ...own].sort(byTurn);
+  const turns = new Set(turnEnds.map(({ turn }) => turn));
+  return [...shared.flat().filter(({ turn }) => turnNumber(turn) <= beginning.turn && !turns.has(turn)), ...turnEnds].sort(byTurn);
 }

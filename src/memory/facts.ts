@@ -8,7 +8,7 @@ import {
   MAX_SEMANTIC_ITEMS,
   type ShownMemory,
 } from '../records/memory/items.js';
-import { earlierOf, type Earlier, type FoldedEpisode } from './compaction/fold.js';
+import { foldEarlier, type Earlier, type FoldedEpisode } from './compaction/fold.js';
 import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
@@ -30,7 +30,7 @@ export function retrieve(
   { maxEpisodic = MAX_EPISODIC_ITEMS, maxSemantic = MAX_SEMANTIC_ITEMS }: Partial<ShownMemory> = {},
 ): MemoryBundle {
   const newest = episodes.toSorted(byAge);
-  const earlier = earlierOf(newest, maxEpisodic);
+  const earlier = foldEarlier(newest, maxEpisodic);
   return {
     ...(earlier && { earlier }),
     episodic: newest.slice(0, maxEpisodic),
@@ -48,14 +48,14 @@ export function mostRelevant<Item extends SemanticItem>(facts: readonly Item[], 
   const newest = facts.toSorted(byAge);
   const newer = new Map<number, number>();
   for (const [at, { ts }] of newest.entries()) if (!newer.has(ts)) newer.set(ts, at);
-  const weightOf = ({ salience, ts }: Item): number => salience * 0.5 ** ((newer.get(ts) ?? 0) / HALVED_BY);
-  const ranked = newest.toSorted((a, b) => weightOf(b) - weightOf(a) || byAge(a, b));
+  const weigh = ({ salience, ts }: Item): number => salience * 0.5 ** ((newer.get(ts) ?? 0) / HALVED_BY);
+  const ranked = newest.toSorted((a, b) => weigh(b) - weigh(a) || byAge(a, b));
   const shown = new Set(newest.slice(0, Math.ceil(most * NEWEST_SHARE)));
   for (const fact of ranked) if (shown.size < most) shown.add(fact);
   return ranked.filter((fact) => shown.has(fact));
 }
 
-/** Facts on their way into a scope, from wherever they come: what is to stay forgotten does not get in (design section 4, Forgetting). */
+// Facts on their way into a scope, from wherever they come: what is to stay forgotten does not get in (design section 4, Forgetting).
 
 /** As `Facts.add`. */
 export async function learnFacts(
@@ -72,15 +72,15 @@ export async function learnFacts(
 }
 
 /** What a summary says of facts that are known, by their words: numbers may be other ones in a store that was healed. */
-export function replacementsOf(
+export function listReplacements(
   { semantic, retired = [] }: Pick<Summary, 'semantic' | 'retired'>,
   known: readonly Pick<SemanticItem, 'id' | 'fact'>[],
   ts: number,
 ): Replacement[] {
-  const wordsOf = new Map(known.map(({ id, fact }) => [id, fact]));
+  const factById = new Map(known.map(({ id, fact }) => [id, fact]));
   const replaced = (ids: readonly string[], by: string | null): Replacement[] =>
     ids.flatMap((id) => {
-      const fact = wordsOf.get(id);
+      const fact = factById.get(id);
       return fact === undefined ? [] : [{ fact, by, ts }];
     });
   return [...semantic.flatMap(({ fact, supersedes = [] }) => replaced(supersedes, fact)), ...replaced(retired, null)];

@@ -10,10 +10,10 @@
 import type { Entry } from '../records/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { itemNumber } from '../records/memory/items.js';
-import { slotsOf, type SlotRange } from '../records/slots.js';
+import { listSlots, type SlotRange } from '../records/slots.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import type { PastLife } from './past-life.js';
-import { sortedRanges, turnsOf } from './prefix.js';
+import { sortedRanges, groupTurns } from './prefix.js';
 
 const SUFFIX = '-imported';
 /** What a life shares is a list of ranges, and a part of one step's result. */
@@ -37,7 +37,7 @@ export function toImported(life: PastLife): Imported {
   const ranges = sortedRanges(life.entries.map(({ slot }) => slot)).length;
   if (ranges > MAX_RANGES) return { kind: 'refused', reason: `its slots have ${ranges} gaps, and at most ${MAX_RANGES} can be kept` };
   const { entries, episodes } = inOrder(life);
-  const places = placesOf(entries, life.archived);
+  const places = mapPlaces(entries, life.archived);
   const kept = episodes.map((episode) => placed(episode, places));
   const problems = kept.flatMap((episode, at) => (episode ? [] : [`${episodes[at]?.id}: no archived entry of its turns is there`]));
   return {
@@ -48,7 +48,7 @@ export function toImported(life: PastLife): Imported {
 }
 
 function inOrder({ entries, episodes }: PastLife): Pick<PastLife, 'entries' | 'episodes'> {
-  const numbers = turnsOf(entries).map(({ number }) => number);
+  const numbers = groupTurns(entries).map(({ number }) => number);
   if (numbers.every((number, at) => at === 0 || number > (numbers[at - 1] ?? 0))) return { entries, episodes };
   const names = new Map(numbers.map((number, at) => [number, turnId(at + 1)]));
   const named = (turn: string): string => names.get(turnNumber(turn)) ?? turn;
@@ -66,14 +66,14 @@ interface Places {
 }
 
 /** Made once: a file may have as many summaries as entries. */
-function placesOf(entries: readonly Entry[], ranges: PastLife['archived']): Places {
-  const old = new Set(slotsOf(ranges));
+function mapPlaces(entries: readonly Entry[], ranges: PastLife['archived']): Places {
+  const old = new Set(listSlots(ranges));
   const archived = new Map<string, number[]>();
   for (const { slot, turn } of entries) {
     if (!old.has(slot)) continue;
-    const own = archived.get(turn) ?? [];
-    own.push(slot);
-    archived.set(turn, own);
+    const slots = archived.get(turn) ?? [];
+    slots.push(slot);
+    archived.set(turn, slots);
   }
   return { slots: entries.map(({ slot }) => slot).sort((a, b) => a - b), archived };
 }
@@ -81,8 +81,8 @@ function placesOf(entries: readonly Entry[], ranges: PastLife['archived']): Plac
 function placed(episode: EpisodeRecord, { slots, archived }: Places): EpisodeRecord | undefined {
   if (itemNumber(episode.id) > HIGHEST_EPISODE) return undefined;
   if (episode.slots.length > 0) return episode.slots.some((range) => hasOneIn(slots, range)) ? episode : undefined;
-  const own = [...new Set(episode.turn_ids)].flatMap((turn) => archived.get(turn) ?? []);
-  return own.length === 0 ? undefined : { ...episode, slots: sortedRanges(own) };
+  const ofTurns = [...new Set(episode.turn_ids)].flatMap((turn) => archived.get(turn) ?? []);
+  return ofTurns.length === 0 ? undefined : { ...episode, slots: sortedRanges(ofTurns) };
 }
 
 /** `slots` in order. */

@@ -1,12 +1,12 @@
 /**
- * A record that may be longer than the model takes which is asked about it: one way for compaction and for consolidation.
+ * A record that may be longer than its model takes: one way for compaction and for consolidation.
  *
  * - A text that fits stands there whole. Otherwise the room is shared out: short texts whole, of long ones the beginning and the end; if
  *   too little would be left of each, the first and the newest texts.
- * - The model reads the rest in pieces, each by a question of its own, and the notes on it follow the record.
+ * - The model reads the rest in pieces, each by a separate question, and the notes on it follow the record.
  * - There are at most MAX_PIECES questions. The same rule leaves out what these do not hold, and the record says so.
  */
-import { beginningOf, cut, indented, oneLine, thatFit } from '../records/text.js';
+import { truncate, cut, indented, oneLine, thatFit } from '../records/text.js';
 
 /** Asks a model; resolves with all of its text. */
 export type Ask = (system: string, text: string) => Promise<string>;
@@ -44,19 +44,19 @@ const MARK_CHARACTERS = 60;
 
 /** `texts` in their order, each one that passes for no other, such as a labelled message. */
 export function longRecord(texts: readonly string[], maxCharacters: number): LongRecord {
-  if (lengthOf(texts) <= maxCharacters) return { text: texts.join('\n'), pieces: [] };
+  if (totalLength(texts) <= maxCharacters) return { text: texts.join('\n'), pieces: [] };
   const { shown, left } = shareOut(texts, maxCharacters * (1 - NOTES_SHARE));
-  const pieces = piecesOf(left, Math.max(MIN_PIECE, maxCharacters * PIECE_SHARE));
+  const pieces = splitPieces(left, Math.max(MIN_PIECE, maxCharacters * PIECE_SHARE));
   const noteCharacters = Math.min(NOTE_CHARACTERS, Math.floor((maxCharacters * NOTES_SHARE) / pieces.length) - MARK_CHARACTERS);
-  return { text: beginningOf(shown.join('\n'), maxCharacters), pieces: pieces.map((text) => ({ text, noteCharacters })) };
+  return { text: truncate(shown.join('\n'), maxCharacters), pieces: pieces.map((text) => ({ text, noteCharacters })) };
 }
 
 /** In the order of `pieces`. Rejects with what `ask` throws first. */
 export async function readPieces(ask: Ask, pieces: readonly Piece[]): Promise<string[]> {
   const notes: string[] = [];
-  const asked = [...pieces.entries()].values();
+  const queue = [...pieces.entries()].values();
   const read = async (): Promise<void> => {
-    for (const [at, { text, noteCharacters }] of asked) {
+    for (const [at, { text, noteCharacters }] of queue) {
       const question = `Piece ${at + 1} of ${pieces.length}:\n\n  ${indented(text, '  ')}\n\nWrite your notes on it, in at most ${noteCharacters} characters.`;
       notes[at] = cut(indented(await ask(SYSTEM, question), '  '), noteCharacters);
     }
@@ -85,13 +85,13 @@ interface SharedOut {
 }
 
 function shareOut(texts: readonly string[], room: number): SharedOut {
-  const most = Math.max(MIN_TEXT, levelOf(texts, room));
+  const most = Math.max(MIN_TEXT, shareLevel(texts, room));
   const cuts = texts.map((text) => withoutMiddle(text, most));
   const all = cuts.map(({ shown }) => shown);
-  if (lengthOf(all) <= room) return { shown: all, left: cuts.flatMap(({ left }) => left ?? []) };
+  if (totalLength(all) <= room) return { shown: all, left: cuts.flatMap(({ left }) => left ?? []) };
   // The newest matter more than the oldest.
   const tail = thatFit(all.toReversed(), ((room - MARK_CHARACTERS) * 2) / 3).length;
-  const head = thatFit(all.slice(0, all.length - tail), room - MARK_CHARACTERS - lengthOf(all.slice(all.length - tail))).length;
+  const head = thatFit(all.slice(0, all.length - tail), room - MARK_CHARACTERS - totalLength(all.slice(all.length - tail))).length;
   const end = all.length - tail;
   return {
     shown: [...all.slice(0, head), `[left out here: ${end - head} of ${all.length} messages]`, ...all.slice(end)],
@@ -100,7 +100,7 @@ function shareOut(texts: readonly string[], room: number): SharedOut {
 }
 
 /** How long each text may be so that all take the room, where the shorter ones leave theirs to the longer ones. */
-function levelOf(texts: readonly string[], room: number): number {
+function shareLevel(texts: readonly string[], room: number): number {
   const lengths = texts.map(({ length }) => length + 1).sort((a, b) => a - b);
   let left = room;
   for (const [at, length] of lengths.entries()) {
@@ -114,30 +114,30 @@ function levelOf(texts: readonly string[], room: number): number {
 function withoutMiddle(text: string, characters: number): { readonly shown: string; readonly left?: string } {
   if (text.length <= characters) return { shown: text };
   const half = Math.floor((characters - MARK_CHARACTERS) / 2);
-  const head = beginningOf(text, half);
-  const tail = endOf(text, half);
+  const head = truncate(text, half);
+  const tail = lastPart(text, half);
   const middle = text.slice(head.length, text.length - tail.length);
   return {
     shown: `${head}\n    [left out here: ${middle.length} characters]\n    ${tail}`,
-    left: `[of: ${beginningOf(oneLine(head), LABEL_CHARACTERS)}]\n${middle}`,
+    left: `[of: ${truncate(oneLine(head), LABEL_CHARACTERS)}]\n${middle}`,
   };
 }
 
-function piecesOf(left: readonly string[], size: number): string[] {
+function splitPieces(left: readonly string[], size: number): string[] {
   const step = Math.floor(size) - OVERLAP;
-  const text = (lengthOf(left) <= MAX_PIECES * step ? left : shareOut(left, MAX_PIECES * step).shown).join('\n');
+  const text = (totalLength(left) <= MAX_PIECES * step ? left : shareOut(left, MAX_PIECES * step).shown).join('\n');
   const pieces: string[] = [];
   for (let at = 0; at < text.length - OVERLAP || at === 0; at += step) pieces.push(text.slice(at, at + step + OVERLAP).toWellFormed());
   return pieces.slice(0, MAX_PIECES);
 }
 
-function endOf(text: string, units: number): string {
+function lastPart(text: string, units: number): string {
   return text
     .slice(-units)
     .toWellFormed()
     .replace(/^\uFFFD/, '');
 }
 
-function lengthOf(texts: readonly string[]): number {
+function totalLength(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + text.length + 1, 0);
 }

@@ -1,8 +1,8 @@
-/** Everything that was said in one life of a conversation, with long texts at hand: to be taken elsewhere, and to be put there. */
+/** All messages of one life of a conversation, with long texts at hand: to be exported, and to be imported. */
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
-import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
+import { type ConversationKey, type EpisodeRecord, type Store, LifeDeleted } from '../stores/store.js';
 import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
 
 export interface PastLife {
@@ -70,4 +70,14 @@ async function withTextsStored(store: Store, key: ConversationKey, entry: Entry)
     case 'assistant':
       return { ...entry, message: { ...message, blocks: await withLongBlocksStored(store, key, message.blocks) } };
   }
+}
+
+/** Throws LifeDeleted; `attempt` ends the sentence "cannot …". */
+export async function refuseDeleted({ lives }: Pick<Store, 'lives'>, key: ConversationKey, attempt: string): Promise<void> {
+  const tombstone = (await lives.deleted(key)).find(({ life }) => life === key.life);
+  if (tombstone) throw new LifeDeleted(attempt, { conversation: key.conversation, at: tombstone.at });
+}
+
+export function describeDeleted(attempt: string, of: { readonly conversation: string; readonly at: number }): string {
+  return new LifeDeleted(attempt, of).message;
 }

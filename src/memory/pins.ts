@@ -1,7 +1,7 @@
-/** What a conversation is for, as its own messages say it (design section 4): what the tool `set_task` has pinned last, and its first message. */
+/** What a conversation is for, as its messages say it (design section 4): what the tool `set_task` has pinned last, and its first message. */
 import { pinnedAgain, type Task } from '../records/episodes.js';
 import { isFromPerson, isNotice, shownText, type ConversationMessage } from '../records/message.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 import { memoryBundle } from './compaction/snapshot.js';
 
 const GOAL_CHARACTERS = 500;
@@ -9,13 +9,13 @@ const GOAL_CHARACTERS = 500;
 const PINNED = /(?:^|\n\n)(\[TASK\]\n[^]*)$/;
 const PINNED_GOAL = /^\[TASK\]\nGoal: ([^]*?)(?:\nOpen tasks:|$)/;
 
-/** The session's first user message is its goal, unless the agent has said otherwise. */
+/** The session's first user message is its goal, unless the agent has pinned another. */
 export function goalIn(messages: readonly ConversationMessage[]): string {
   const first = messages.find(isFromPerson);
-  return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
+  return first ? truncate(shownText(first.text), GOAL_CHARACTERS) : '';
 }
 
-/** As the tool `set_task` has pinned it; its goal is '' where none was ever said: then it is the session's first message. */
+/** As the tool `set_task` has pinned it; its goal is '' where none was ever set: then it is the session's first message. */
 export function taskIn(messages: readonly ConversationMessage[]): Task | null {
   const done = new Set(messages.flatMap((message) => (message.role === 'tool' && message.outcome === 'ok' ? [message.callId] : [])));
   let pinned: Task | null = null;
@@ -43,7 +43,7 @@ export function namesGoal(base: string): boolean {
  * that is nothing. An earlier notice may be among them: wherever it stands, it has what left before all others of these, since the oldest
  * leave first. `isBeginning`: the session's first message is the first of these.
  */
-export function pinsOf(leaving: readonly ConversationMessage[], isBeginning: boolean): string {
+export function describePins(leaving: readonly ConversationMessage[], isBeginning: boolean): string {
   const noticed = leaving.map((message) =>
     message.role === 'user' && isNotice(message) ? PINNED.exec(shownText(message.text))?.[1] : undefined,
   );

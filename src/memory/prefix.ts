@@ -7,7 +7,7 @@
  */
 import type { Cut, JoinedSessions } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
-import { slotsOf, toRanges, withSlot, type SlotRange } from '../records/slots.js';
+import { listSlots, toRanges, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import { byAge, withoutSuperseded } from '../records/memory/items.js';
@@ -27,7 +27,7 @@ export interface PastTurn {
   readonly session: number;
   /** Slot of its first answer, or of its message where there is none: the order of these is that of the turns. */
   readonly begun: number;
-  /** Epoch seconds of what was said last in it. */
+  /** Epoch seconds of the last message in it. */
   readonly ended: number;
 }
 
@@ -47,7 +47,7 @@ export interface Prefix {
 export type Beforehand = Omit<Prefix, 'turn'> & { readonly turn?: PastTurn };
 
 /** In the order in which they began. */
-export function turnsOf(entries: readonly Entry[]): PastTurn[] {
+export function groupTurns(entries: readonly Entry[]): PastTurn[] {
   const byTurn = new Map<number, Entry[]>();
   for (const entry of entries) {
     const number = turnNumber(entry.turn);
@@ -59,19 +59,19 @@ export function turnsOf(entries: readonly Entry[]): PastTurn[] {
 }
 
 /** Undefined when there is no such turn. `atEnd`: with the summaries too that were made after it. */
-export function prefixOf(past: Past, number: number, { atEnd = false }: { readonly atEnd?: boolean } = {}): Prefix | undefined {
-  const turns = turnsOf(past.entries);
+export function findPrefix(past: Past, number: number, { atEnd = false }: { readonly atEnd?: boolean } = {}): Prefix | undefined {
+  const turns = groupTurns(past.entries);
   const turn = turns.find((one) => one.number === number);
   if (!turn) return undefined;
   const line = lineTo(turns, past.cuts, turn.begun);
   const session = sessionTo(turns, past.cuts, turn);
   const here = new Set(session.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
   const episodes = withoutSuperseded(episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: atEnd ? Infinity : turn.ended }))
-    .filter(({ slots }) => slots.length > 0 && slotsOf(slots).every((slot) => here.has(slot)))
+    .filter(({ slots }) => slots.length > 0 && listSlots(slots).every((slot) => here.has(slot)))
     .sort(byAge)
     // Told again for another session it is still one.
     .filter(({ slots }, at, all) => all.findIndex((other) => JSON.stringify(other.slots) === JSON.stringify(slots)) === at);
-  const covered = new Set(episodes.flatMap(({ slots }) => slotsOf(slots)));
+  const covered = new Set(episodes.flatMap(({ slots }) => listSlots(slots)));
   const context = session.flatMap((one) => {
     const entries = one.entries.filter(({ slot }) => !covered.has(slot));
     return entries.length > 0 ? [{ ...one, entries }] : one === turn ? [one] : [];
@@ -81,18 +81,18 @@ export function prefixOf(past: Past, number: number, { atEnd = false }: { readon
 
 /** What a turn came after: what goes on without it, and with it nothing of another session. Undefined when there is no such turn. */
 export function prefixBefore(past: Past, number: number): Beforehand | undefined {
-  const whole = prefixOf(past, number);
+  const whole = findPrefix(past, number);
   if (!whole) return undefined;
   const turn = whole.line.at(-2);
   // The first turn of a session has none of another in its context.
   const isFirst = !turn || !whole.session.includes(turn);
-  if (!isFirst) return prefixOf(past, turn.number);
+  if (!isFirst) return findPrefix(past, turn.number);
   return { ...(turn && { turn }), line: whole.line.slice(0, -1), session: [], context: [], episodes: [] };
 }
 
 /** The turns that a conversation has now, without those that rewinds have cut. */
 export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): PastTurn[] {
-  return lineTo(turnsOf(entries), cuts, Infinity);
+  return lineTo(groupTurns(entries), cuts, Infinity);
 }
 
 /** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one stands for. */
@@ -102,7 +102,7 @@ export function episodesInSight(episodes: readonly EpisodeRecord[], cuts: readon
 
 /** Sessions of a line that go by several numbers. `known`: those that the life began with. */
 export function joinedSessions(past: Past, line: readonly PastTurn[], known: readonly JoinedSessions[] = []): JoinedSessions[] {
-  const turns = turnsOf(past.entries);
+  const turns = groupTurns(past.entries);
   const found: JoinedSessions[] = [];
   let left = line;
   for (let last = left.at(-1); last; last = left.at(-1)) {
@@ -122,7 +122,7 @@ export function inJoined(entries: readonly Entry[], joined: readonly JoinedSessi
   return entries.map((entry) => ({ ...entry, session: numbers.get(entry.session) ?? entry.session }));
 }
 
-export function rangesOf(turns: readonly PastTurn[]): readonly SlotRange[] {
+export function toSlotRanges(turns: readonly PastTurn[]): readonly SlotRange[] {
   return slotsIn(turns).reduce<readonly SlotRange[]>(withSlot, []);
 }
 

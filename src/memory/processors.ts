@@ -1,8 +1,8 @@
 /**
- * What is done to a text before it is remembered (seed 000, 10.1A): processors in ascending order. Memory's own stands at 900 and
+ * What is done to a text before it is remembered (seed 000, 10.1A): processors in ascending order. Memory's processor stands at 900 and
  * stores what has become of the text, so that memory has what the model sees.
  *
- * A processor is a function of the text and its context alone: no clock, no chance, no memory of its own. When the store has lost
+ * A processor is a function of the text and its context alone: no clock, no chance, no state. When the store has lost
  * a message it is rebuilt from history, and the processors run again: what they removed must be removed again.
  */
 import type { MessageToRecord } from '../conversation/outbox/writes.js';
@@ -61,7 +61,7 @@ export class ProcessorFailed extends Error {
   }
 }
 
-/** Memory's own: `ingest` stores the final text. Its name says which pipeline it closes. */
+/** Memory's processor: `ingest` stores the final text. Its name says which pipeline it closes. */
 export function memoryIngest<Context>(
   name: 'MemoryIngestInputProcessor' | 'MemoryIngestToolResultProcessor',
   ingest: (text: string, context: Context) => Promise<void>,
@@ -91,7 +91,7 @@ export function checkProcessors(processors: readonly Processor<never>[]): void {
   }
 }
 
-/** What became of the text. Rejects with ProcessorFailed; what memory's own throws (a store that is away) goes through as it is. */
+/** What became of the text. Rejects with ProcessorFailed; what memory's processor throws (a store that is away) goes through as it is. */
 export async function runProcessors<Context>(processors: readonly Processor<Context>[], text: string, context: Context): Promise<string> {
   let current = text;
   for (const processor of processors.toSorted(byOrder)) current = await runOne(processor, current, context);

@@ -1,11 +1,11 @@
-/** A session's episodes for the tool that reads them: their summaries, and what was said in their turns. */
+/** A session's episodes for the tool that reads them: their summaries, and the messages of their turns. */
 import { turnId } from '../records/identity.js';
 import { byAge } from '../records/memory/items.js';
-import { slotsOf } from '../records/slots.js';
+import { listSlots } from '../records/slots.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
 import { withBodies } from './bodies.js';
 import { messagesByTurn } from './compaction/recent-turns.js';
-import { outlineOf } from './compaction/summary.js';
+import { outlineTurns } from './compaction/summary.js';
 import { redactor } from './documents/forgetting.js';
 import { longRecord } from './long-record.js';
 import { episodesInSight } from './prefix.js';
@@ -17,7 +17,7 @@ const OUTLINE_CHARACTERS = 6_000;
 const MAX_ENTRIES = 2_000;
 
 export interface ReadableEpisode extends EpisodeRecord {
-  /** What was said in that turn, long texts by their ends; of all its turns a line for each. */
+  /** The messages of that turn, long texts by their ends; of all its turns a line for each. */
   readonly read: (turn?: number) => Promise<string>;
 }
 
@@ -29,9 +29,9 @@ export async function readEpisodes(store: Store, key: ConversationKey, session: 
     store.documents.forgotten(key),
   ]);
   const redact = redactor(tombstones, key.scope);
-  const said = async (slots: EpisodeRecord['slots'], turn?: number): Promise<string> => {
-    const found = (await store.entries.read(key, slotsOf(slots).slice(0, MAX_ENTRIES))).filter((entry) => entry !== undefined);
-    if (turn === undefined) return outlineOf(found, OUTLINE_CHARACTERS);
+  const readMessages = async (slots: EpisodeRecord['slots'], turn?: number): Promise<string> => {
+    const found = (await store.entries.read(key, listSlots(slots).slice(0, MAX_ENTRIES))).filter((entry) => entry !== undefined);
+    if (turn === undefined) return outlineTurns(found, OUTLINE_CHARACTERS);
     const entries = found.filter((entry) => entry.turn === turnId(turn));
     const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
     return longRecord(messagesByTurn(whole), RECORD_CHARACTERS).text;
@@ -41,6 +41,6 @@ export async function readEpisodes(store: Store, key: ConversationKey, session: 
     .map((episode) => ({
       ...episode,
       summary: redact(episode.summary),
-      read: async (turn) => redact(await said(episode.slots, turn)),
+      read: async (turn) => redact(await readMessages(episode.slots, turn)),
     }));
 }

@@ -46,11 +46,11 @@ export function selectMessages(
   estimateTokens: (message: ConversationMessage) => number,
 ): Selection {
   const tokens = messages.map((message) => estimateTokens(message));
-  const callers = callersOf(messages);
-  const from = suffixesOf(tokens, callers);
+  const callers = mapCallers(messages);
+  const from = suffixTokens(tokens, callers);
   const users = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []));
-  const asked = messages.findLastIndex(isFromPerson);
-  const newest = asked === -1 ? users.at(-1) : asked;
+  const newestQuestion = messages.findLastIndex(isFromPerson);
+  const newest = newestQuestion === -1 ? users.at(-1) : newestQuestion;
   if (newest === undefined) return toSelection(messages, tokens, () => false);
 
   const isAfter = (start: number) => (at: number) => at >= start && callers(at) >= start;
@@ -59,7 +59,7 @@ export function selectMessages(
 
   const question = tokens[newest] ?? 0;
   const rounds = messages.flatMap(({ role }, at) => (role === 'assistant' && at > newest ? [at] : []));
-  // Without an answer yet, what follows the question is what others said.
+  // Without an answer yet, what follows the question comes from others.
   const last = rounds.at(-1) ?? messages.length;
   const round = [...rounds, last].find((at) => question + from(at) <= tokenBudget);
   if (round === undefined) throw new MessageTooLarge(question + from(last), tokenBudget);
@@ -67,7 +67,7 @@ export function selectMessages(
 }
 
 /** For a result the place of its call, −1 where it has none; any other message stands for itself. */
-function callersOf(messages: readonly ConversationMessage[]): (at: number) => number {
+function mapCallers(messages: readonly ConversationMessage[]): (at: number) => number {
   const latest = new Map<string, number>();
   const callers = messages.map((message, at) => {
     if (message.role === 'tool') return latest.get(message.callId) ?? -1;
@@ -80,7 +80,7 @@ function callersOf(messages: readonly ConversationMessage[]): (at: number) => nu
 }
 
 /** Tokens of what is selected when it begins at a place: all after it, without the results whose calls are before it. */
-function suffixesOf(tokens: readonly number[], callers: (at: number) => number): (start: number) => number {
+function suffixTokens(tokens: readonly number[], callers: (at: number) => number): (start: number) => number {
   // A message counts for every start up to its caller's place.
   const sums = new Array<number>(tokens.length + 1).fill(0);
   tokens.forEach((each, at) => {

@@ -1,5 +1,5 @@
 /**
- * Tokens by estimate: characters over four (seed 002, gap 6), or by a model's own tokenizer where one is handed in. A guard, never
+ * Tokens by estimate: characters over four (seed 002, gap 6), or by a model's tokenizer where one is handed in. A guard, never
  * the driver: what the provider reports decides.
  */
 import { citationTokens, citedMessageTokens, isKept, newFrom } from '../conversation/context/citing.js';
@@ -72,12 +72,12 @@ function addBlock(block: AssistantBlock, add: (body: Body) => void): void {
   }
 }
 
-export function tokensOf(messages: readonly ConversationMessage[], count?: CountTokens): number {
+export function countMessageTokens(messages: readonly ConversationMessage[], count?: CountTokens): number {
   return messages.reduce((sum, message) => sum + estimateMessageTokens(message, count), 0);
 }
 
 /** Of messages as they are stored: old results in the memory channel count as what stands for them. */
-export function shownTokensOf(messages: readonly ConversationMessage[], count?: CountTokens): number {
+export function countShown(messages: readonly ConversationMessage[], count?: CountTokens): number {
   return shownTokensEach(messages, count).reduce((sum, tokens) => sum + tokens, 0);
 }
 

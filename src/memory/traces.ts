@@ -1,5 +1,5 @@
 /**
- * Raw traces: what was said and done, in the seed's format (seed 000, RAW_TRACE), derived from entries. Every entry leaves at
+ * Raw traces: messages and calls, in the seed's format (seed 000, RAW_TRACE), derived from entries. Every entry leaves at
  * least one, so that a gap in the slots is a loss and never an answer without words.
  */
 import {
@@ -52,7 +52,7 @@ export interface RawTrace {
 type TraceBody = Omit<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq' | 'conversation_id' | 'slot'>;
 
 export function toTraces(entry: Entry, conversationId: string): RawTrace[] {
-  return bodiesOf(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
+  return toTraceBodies(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
     id: traceId(entry.slot, i),
     ts: entry.ts,
     turn_id: entry.turn,
@@ -71,7 +71,7 @@ function traceId(slot: number, i: number): string {
   return i === 0 ? id : `${id}_${i}`;
 }
 
-function bodiesOf({ message }: Entry): TraceBody[] {
+function toTraceBodies({ message }: Entry): TraceBody[] {
   switch (message.role) {
     case 'user':
       return [traceOfUser(message)];
@@ -88,7 +88,7 @@ function traceOfUser(message: UserMessage): TraceBody {
   return {
     trace_type: 'user',
     content: shownText(message.text),
-    ...contentRefOf([message.text]),
+    ...toContentRef([message.text]),
     source_event: 'LLMUserMessageReadyEvent',
     ...(sourcesIn(message).length > 0 && { media: toAddresses(message) }),
     tags: ['processed'],
@@ -115,14 +115,14 @@ function tracesOfAssistant({ blocks, stop }: AssistantMessage): TraceBody[] {
   );
   if (text === '' && calls.length > 0) return calls;
   const tags = stop === 'interrupted' ? ['interrupted'] : calls.length === 0 ? ['final'] : [];
-  const said: TraceBody = {
+  const answer: TraceBody = {
     trace_type: 'assistant',
     content: text,
-    ...contentRefOf(texts),
+    ...toContentRef(texts),
     source_event: 'LLMCompleteResponseReceivedEvent',
     ...(tags.length > 0 && { tags }),
   };
-  return [said, ...calls];
+  return [answer, ...calls];
 }
 
 function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): TraceBody {
@@ -134,18 +134,18 @@ function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): Trac
     tool_call_id: callId,
     correlation_id: callId,
     ...(outcome === 'ok' ? { tool_result: shownText(text) } : { tool_error: shownText(text) }),
-    ...refOf(text),
+    ...toResultRef(text),
     // The seed knows results and errors; the three other ends differ by their tag.
     ...(outcome !== 'ok' && outcome !== 'error' && { tags: [outcome] }),
   };
 }
 
-function contentRefOf(texts: readonly Body[]): Pick<RawTrace, 'content_ref'> {
+function toContentRef(texts: readonly Body[]): Pick<RawTrace, 'content_ref'> {
   const refs = texts.flatMap((text) => (isBodyRef(text) ? [text.ref] : []));
   return refs.length === 0 ? {} : { content_ref: refs.join(' ') };
 }
 
-function refOf(text: Body): { readonly tool_result_ref?: string } {
+function toResultRef(text: Body): { readonly tool_result_ref?: string } {
   return isBodyRef(text) ? { tool_result_ref: text.ref } : {};
 }
 
@@ -158,4 +158,45 @@ function toAddresses({ images = [], audio = [], video = [], documents }: Media):
 function toAddress(source: MediaSource): string {
   if ('url' in source) return source.url;
   return 'ref' in source ? source.ref : `data:${source.mediaType};base64,${source.base64}`;
+}
+
+/** A tool call with its result, found together (seed 000). */
+export interface ToolInteraction {
+  readonly tool_call_id: string;
+  /** Of the call; a result that arrives in a later turn changes nothing. */
+  readonly turn_id: string;
+  readonly tool_name: string;
+  /** null when the call's trace is lost. */
+  readonly arguments: JsonValue;
+  readonly result: JsonValue;
+  readonly error: string | null;
+  readonly status: 'PENDING' | 'SUCCESS' | 'ERROR';
+}
+
+/** In the order of the calls; with `turnId` of that turn only. A result whose call is lost stands at the end, without arguments. */
+export function toToolInteractions(traces: readonly RawTrace[], turnId?: string): ToolInteraction[] {
+  const results = new Map<string, RawTrace[]>();
+  for (const trace of traces) {
+    if (trace.trace_type !== 'tool_result') continue;
+    const id = trace.tool_call_id ?? '';
+    results.set(id, [...(results.get(id) ?? []), trace]);
+  }
+  const calls = traces.filter((trace) => trace.trace_type === 'tool_call');
+  const called = calls.map((call) => toInteraction(call, results.get(call.tool_call_id ?? '')?.shift()));
+  const ids = new Set(calls.map((call) => call.tool_call_id ?? ''));
+  const lost = [...results].flatMap(([id, [first]]) => (first === undefined || ids.has(id) ? [] : [toInteraction(first, first)]));
+  return [...called, ...lost].filter((interaction) => turnId === undefined || interaction.turn_id === turnId);
+}
+
+function toInteraction(call: RawTrace, result: RawTrace | undefined): ToolInteraction {
+  const error = result?.tool_error ?? null;
+  return {
+    tool_call_id: call.tool_call_id ?? '',
+    turn_id: call.turn_id,
+    tool_name: call.tool_name ?? '',
+    arguments: call.tool_args ?? null,
+    result: result?.tool_result ?? null,
+    error,
+    status: result === undefined ? 'PENDING' : error === null ? 'SUCCESS' : 'ERROR',
+  };
 }

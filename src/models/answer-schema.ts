@@ -11,7 +11,7 @@ import { toWellFormedJson } from './well-formed.js';
 import { toWireName } from './wire-names.js';
 import { isRecord } from '../platform/json.js';
 
-/** Undefined where there is none to send: none was asked for, the model is not known to take one, or no strict one can say it. */
+/** Undefined where there is none to send: the request has none, the model is not known to take one, or no strict schema expresses it. */
 export function sentSchema(provider: string, { model, answerSchema }: ModelRequest): AnswerSchema | undefined {
   if (!answerSchema || !modelLimits(`${provider}/${model}`).answerSchema) return undefined;
   const schema = toStrictSchema(answerSchema.schema);
@@ -20,7 +20,7 @@ export function sentSchema(provider: string, { model, answerSchema }: ModelReque
 
 /**
  * The same in strict words: every object is closed and has all of its properties, and an optional one may be null. Bounds, patterns
- * and formats are left out. Undefined for what cannot be said so: an object of any keys, a reference, a root that is no object.
+ * and formats are left out. Undefined for what strict mode cannot express: an object of any keys, a reference, a root that is no object.
  */
 export function toStrictSchema(schema: JsonObject): JsonObject | undefined {
   return schema.type === 'object' ? strictValue(schema) : undefined;

@@ -1,13 +1,13 @@
 /**
  * Which models cannot answer now, as one worker has seen it: a conversation whose agent names another model need not wait for them. Only
- * hastens: the last of a list is always asked, and so is the only one.
+ * hastens: the last model of a list is always called, and so is the only one.
  *
  * @rule models/failure-of-model-or-provider: A limit or an overload counts for that model, another failure for its whole provider; a
  *   refused request says nothing of either. (test: test/models/circuit-breaker.test.ts)
  * @rule models/one-try-after-rest: After `FAILURES` in a row a model rests for `REST_MS`, or for as long as its provider wants; then one
  *   call tries, and the others wait for its result. (test: test/models/circuit-breaker.test.ts)
  */
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 import { isModelAway } from '../records/failure-kinds.js';
 import { ModelFailure } from './model.js';
 import { splitModel } from './known-models.js';
@@ -31,7 +31,7 @@ export interface OpenCircuit {
 
 export interface Circuits {
   /**
-   * Why this model, as `provider/model`, is not to be asked now. If its rest is over, one caller alone may try (models/one-try-after-rest).
+   * Why this model, as `provider/model`, is not to be called now. If its rest is over, one caller alone may try (models/one-try-after-rest).
    */
   refusal(
     name: string,
@@ -45,7 +45,7 @@ interface Circuit {
   readonly failures: number;
   readonly reason: string;
   readonly message: string;
-  /** null: it is asked. */
+  /** null: the model is called. */
   readonly until: number | null;
 }
 
@@ -60,7 +60,7 @@ export function createCircuits({
     [...circuits].flatMap(([of, { reason, message, until }]) => (until === null ? [] : [{ of, reason, message, until }]));
 
   const succeeded = (name: string): void => {
-    for (const key of keysOf(name)) {
+    for (const key of circuitKeys(name)) {
       const was = circuits.get(key);
       circuits.delete(key);
       if (was && was.until !== null) changed(open(), key);
@@ -75,7 +75,7 @@ export function createCircuits({
     const until = failures >= FAILURES ? now() + rest : null;
     circuits.delete(of);
     if (circuits.size >= MAX_KNOWN) circuits.delete(circuits.keys().next().value ?? '');
-    circuits.set(of, { failures, reason: kind, message: beginningOf(message, MAX_WORDS), until });
+    circuits.set(of, { failures, reason: kind, message: truncate(message, MAX_WORDS), until });
     if (until !== null) changed(open(), of);
   };
 
@@ -88,7 +88,7 @@ export function createCircuits({
     },
 
     refusal(name) {
-      for (const key of keysOf(name)) {
+      for (const key of circuitKeys(name)) {
         const circuit = circuits.get(key);
         if (!circuit || circuit.until === null) continue;
         const left = circuit.until - now();
@@ -100,7 +100,7 @@ export function createCircuits({
         const { reason, message } = circuit;
         return {
           type: reason,
-          message: `not asked: ${key} has failed ${circuit.failures} times in a row (${message})`,
+          message: `not called: ${key} has failed ${circuit.failures} times in a row (${message})`,
           transient: true,
           retryAfterMs: left,
         };
@@ -110,6 +110,6 @@ export function createCircuits({
   };
 }
 
-function keysOf(name: string): readonly string[] {
+function circuitKeys(name: string): readonly string[] {
   return [name, splitModel(name).provider];
 }

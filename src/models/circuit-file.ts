@@ -1,4 +1,4 @@
-/** What a worker does not ask now, in a file of its own beside the working folder's other state: `perdura doctor` reads it there. */
+/** Which models a worker does not call now, in a separate file beside the working folder's other state: `perdura doctor` reads it there. */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -10,10 +10,10 @@ const fileSchema = z.object({ v: z.literal(1), open: z.array(circuitSchema).max(
 
 /** A folder that cannot be written to costs the doctor its view, and no turn anything. */
 export function writeCircuits(cwd: string, open: readonly OpenCircuit[]): void {
-  const file = fileOf(cwd, process.pid);
+  const file = circuitPath(cwd, process.pid);
   try {
     if (open.length === 0) return rmSync(file, { force: true });
-    mkdirSync(folderOf(cwd), { recursive: true });
+    mkdirSync(circuitFolder(cwd), { recursive: true });
     writeFileSync(`${file}.new`, JSON.stringify({ v: 1, open }));
     renameSync(`${file}.new`, file);
   } catch {
@@ -23,10 +23,10 @@ export function writeCircuits(cwd: string, open: readonly OpenCircuit[]): void {
 
 /** Of the workers that run in this folder now. */
 export function readCircuits(cwd: string): readonly (OpenCircuit & { readonly pid: number })[] {
-  return pidsIn(folderOf(cwd)).flatMap((pid) => {
+  return pidsIn(circuitFolder(cwd)).flatMap((pid) => {
     if (!isAlive(pid)) return [];
     try {
-      return fileSchema.parse(JSON.parse(readFileSync(fileOf(cwd, pid), 'utf8'))).open.map((one) => ({ ...one, pid }));
+      return fileSchema.parse(JSON.parse(readFileSync(circuitPath(cwd, pid), 'utf8'))).open.map((one) => ({ ...one, pid }));
     } catch {
       return [];
     }
@@ -44,10 +44,10 @@ function pidsIn(folder: string): number[] {
   }
 }
 
-function folderOf(cwd: string): string {
+function circuitFolder(cwd: string): string {
   return join(cwd, '.perdura', 'circuits');
 }
 
-function fileOf(cwd: string, pid: number): string {
-  return join(folderOf(cwd), `${pid}.json`);
+function circuitPath(cwd: string, pid: number): string {
+  return join(circuitFolder(cwd), `${pid}.json`);
 }

@@ -1,7 +1,7 @@
 /** Room for prompt and answer together, where a provider's server gives it instead of the model's name. Pure. */
 
 export interface ContextWindow {
-  /** What is asked of the server with each call. */
+  /** What the request sets for the server in each call. */
   readonly tokens: number;
   /** False: the server did not say how much the model takes, so this is the agent's number or a default. */
   readonly isKnown: boolean;
@@ -19,9 +19,9 @@ export interface PromptCut {
 }
 
 /** Below it the estimate alone may be that far off; a server that cuts leaves more. */
-const LEAST_READ = 1_024;
+const MIN_READ = 1_024;
 
 /** A server that cuts a prompt does not say so: it reads far less than was sent. Estimates miss by less than half. */
 export function promptCut(sent: number, read: number): PromptCut | undefined {
-  return read >= LEAST_READ && read * 2 < sent ? { sent, read } : undefined;
+  return read >= MIN_READ && read * 2 < sent ? { sent, read } : undefined;
 }

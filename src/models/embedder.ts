@@ -1,4 +1,4 @@
-/** Texts as vectors, for a search by meaning beside that by words. Off unless somebody asks for it. */
+/** Texts as vectors, for a search by meaning beside that by words. Off unless a setting turns it on. */
 import { ModelFailure } from './model.js';
 
 /** A model that makes vectors of texts: `embedder` of perdura.config, `createWorker` and `createClient`. */
@@ -36,7 +36,7 @@ export function readVectors(name: string, came: unknown, count: number): readonl
   const refuse = (what: string): never => {
     throw new ModelFailure('broken-stream', `cannot use what ${name} answered: ${what}`);
   };
-  if (!Array.isArray(came) || came.length !== count) return refuse(`${count} vectors were asked for`);
+  if (!Array.isArray(came) || came.length !== count) return refuse(`${count} vectors were requested`);
   const vectors = came.map((one: unknown) => {
     if (!Array.isArray(one) || one.length === 0 || one.length > MAX_DIMENSIONS || !one.every((value) => Number.isFinite(value))) {
       return refuse(`a vector must have 1 to ${MAX_DIMENSIONS} numbers`);

@@ -18,7 +18,7 @@ export interface Provider {
 
 export interface FailureContext {
   readonly provider: Provider;
-  /** The model's own name. */
+  /** The model's name at the provider. */
   readonly model: string;
   /** Whether an answer had begun to come. */
   readonly answered: boolean;
@@ -117,12 +117,12 @@ export function keyAdvice(setting: string): Pick<Advice, 'auth' | 'missing-key'>
 }
 
 export function toModelFailure(error: unknown, { provider, model, answered, usage }: FailureContext): ModelFailure {
-  const kind = kindOf(error, answered);
+  const kind = classify(error, answered);
   const { status, retryAfterMs } = error instanceof Refusal ? error.refused : {};
-  const what = scrub(reasonOf(error), provider.secrets);
+  const what = scrub(describeCause(error), provider.secrets);
   return new ModelFailure(
     kind,
-    `cannot get an answer from ${provider.name}/${model}: ${what}${/[.!?]$/.test(what) ? '' : '.'} ${adviceOf(provider, kind)}`,
+    `cannot get an answer from ${provider.name}/${model}: ${what}${/[.!?]$/.test(what) ? '' : '.'} ${findAdvice(provider, kind)}`,
     {
       ...(retryAfterMs !== undefined && { retryAfterMs }),
       ...(status !== undefined && { status }),
@@ -133,14 +133,17 @@ export function toModelFailure(error: unknown, { provider, model, answered, usag
 }
 
 export function missingKey(provider: Provider, model: string): ModelFailure {
-  return new ModelFailure('missing-key', `cannot ask ${provider.name}/${model}: there is no API key. ${adviceOf(provider, 'missing-key')}`);
+  return new ModelFailure(
+    'missing-key',
+    `cannot ask ${provider.name}/${model}: there is no API key. ${findAdvice(provider, 'missing-key')}`,
+  );
 }
 
-function adviceOf({ advice }: Provider, kind: ModelFailureKind): string {
+function findAdvice({ advice }: Provider, kind: ModelFailureKind): string {
   return advice[kind] ?? { ...ADVICE, auth: advice.auth }[kind];
 }
 
-function kindOf(error: unknown, answered: boolean): ModelFailureKind {
+function classify(error: unknown, answered: boolean): ModelFailureKind {
   if (error instanceof ModelFailure) return error.kind;
   if (error instanceof Refusal) return kindOfRefusal(error.refused);
   if (error instanceof MissingPackage) return 'missing-package';
@@ -151,8 +154,8 @@ function kindOf(error: unknown, answered: boolean): ModelFailureKind {
 }
 
 function kindOfRefusal({ words, status, codes }: Refused): ModelFailureKind {
-  const said = codes.map((code) => KIND_OF_CODE.get(code)).find((kind) => kind !== undefined) ?? KIND_OF_STATUS.get(status ?? 0);
-  if (said) return said === 'rate-limit' && TOO_LARGE_FOR_THE_LIMIT.test(words) ? 'too-large' : said;
+  const found = codes.map((code) => KIND_OF_CODE.get(code)).find((kind) => kind !== undefined) ?? KIND_OF_STATUS.get(status ?? 0);
+  if (found) return found === 'rate-limit' && TOO_LARGE_FOR_THE_LIMIT.test(words) ? 'too-large' : found;
   const meant = KIND_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1];
   if (meant) return meant;
   const isTheirs = status === undefined || status >= 500;
@@ -174,7 +177,7 @@ function isMistake(error: unknown): boolean {
   return isError(error) && ['TypeError', 'RangeError', 'ReferenceError'].includes(error.name);
 }
 
-function reasonOf(error: unknown): string {
+function describeCause(error: unknown): string {
   if (error instanceof Unreachable) return isTimeout(error) ? 'the connection timed out' : `the connection failed (${rootCause(error)})`;
   if (error instanceof Refusal) {
     const { status, words } = error.refused;
@@ -207,7 +210,7 @@ function scrubbedCause(error: unknown, secrets: readonly string[]): Error | unde
   return cause;
 }
 
-/** Also what looks like a key of somebody's: APIs repeat a wrong one, half of it in stars. */
+/** Also what looks like any other key: APIs repeat a wrong one, half of it in stars. */
 function scrub(text: string, secrets: readonly string[]): string {
   const known = secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[key]')), text);
   return known.replace(/\bsk-[\w*-]{4,}|\bAIza[\w*-]{8,}/g, '[key]');

@@ -4,9 +4,9 @@
  * - One call is one request: Temporal is the only layer that retries.
  * - No call hangs: silence, a drip and a flood of bytes all end it.
  * - It throws only ModelFailure or ModelInterrupted, and never shows a key.
- * - An HTTP response is judged here, before the SDK words it in its own way: its status, its headers, and whether anything came at all.
+ * - An HTTP response is judged here, before the SDK rewords it: its status, its headers, and whether anything came at all.
  */
-import type { Answer } from './answer.js';
+import type { Answer } from './draft.js';
 import { type Provider, toModelFailure } from './failure.js';
 import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type StreamOptions } from './model.js';
 import { toRefusal, Unreachable } from './refusal.js';
@@ -28,11 +28,11 @@ export interface GuardedCall<Event> {
   /** Default: the platform's. */
   readonly fetch?: typeof fetch;
   /** Asks, and gives the events of the answer as they come. */
-  readonly ask: (line: Line) => AsyncIterable<Event>;
+  readonly ask: (channel: HttpChannel) => AsyncIterable<Event>;
 }
 
 /** What a client of an SDK is given to speak through. */
-export interface Line {
+export interface HttpChannel {
   readonly signal: AbortSignal;
   readonly fetch: typeof fetch;
   /** For an SDK that sends by itself: sees the response before it does. */
@@ -50,8 +50,8 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   const { provider, request, options, answer } = call;
   const { signal } = options;
   try {
-    return await guarded({ ...options, fetch: call.fetch }, async (line, watchdog) => {
-      await read(call.ask(line), answer, line, watchdog);
+    return await guarded({ ...options, fetch: call.fetch }, async (channel, watchdog) => {
+      await read(call.ask(channel), answer, channel, watchdog);
       return answer.response();
     });
   } catch (error) {
@@ -74,7 +74,7 @@ export async function guardedRequest<T>(
     readonly totalMs?: number;
     readonly fetch?: typeof fetch | undefined;
   },
-  ask: (line: Line) => Promise<T>,
+  ask: (channel: HttpChannel) => Promise<T>,
 ): Promise<T> {
   try {
     // All of it comes at once: until then there is silence.
@@ -104,22 +104,27 @@ async function guarded<T>(
     totalMs = TOTAL_MS,
     fetch: platformFetch = fetch,
   }: { readonly signal: AbortSignal; readonly idleMs?: number; readonly totalMs?: number; readonly fetch?: typeof fetch | undefined },
-  run: (line: WatchedLine, watchdog: Watchdog) => Promise<T>,
+  run: (channel: WatchedChannel, watchdog: Watchdog) => Promise<T>,
 ): Promise<T> {
   const limits = { idleMs, totalMs, maxBytes: MAX_BYTES };
   const watchdog = startWatchdog(signal, limits);
-  const line = createLine(watchdog, platformFetch);
+  const channel = createChannel(watchdog, platformFetch);
   try {
     signal.throwIfAborted();
-    return await run(line, watchdog);
+    return await run(channel, watchdog);
   } catch (error) {
-    throw new Failed(overLimit(watchdog, limits) ?? line.trouble() ?? error, line.contentType() !== undefined);
+    throw new Failed(overLimit(watchdog, limits) ?? channel.trouble() ?? error, channel.contentType() !== undefined);
   } finally {
     watchdog.stop();
   }
 }
 
-async function read<Event>(events: AsyncIterable<Event>, answer: Answer<Event>, line: WatchedLine, watchdog: Watchdog): Promise<void> {
+async function read<Event>(
+  events: AsyncIterable<Event>,
+  answer: Answer<Event>,
+  channel: WatchedChannel,
+  watchdog: Watchdog,
+): Promise<void> {
   let taken = 0;
   try {
     for await (const event of events) {
@@ -131,25 +136,25 @@ async function read<Event>(events: AsyncIterable<Event>, answer: Answer<Event>, 
     answer.end();
   } catch (error) {
     // What happens to the connection after the last word does not matter.
-    if (!answer.isWhole()) throw (taken === 0 && noStream(line.contentType(), error)) || error;
+    if (!answer.isWhole()) throw (taken === 0 && noStream(channel.contentType(), error)) || error;
   }
-  if (!answer.isWhole() && taken === 0) throw noStream(line.contentType()) ?? new ModelFailure('broken-stream', 'nothing was said');
+  if (!answer.isWhole() && taken === 0) throw noStream(channel.contentType()) ?? new ModelFailure('broken-stream', 'the answer is empty');
 }
 
-/** A captive portal answers everything with a page of its own. */
+/** A captive portal answers everything with its login page. */
 function noStream(contentType: string | undefined, cause?: unknown): ModelFailure | undefined {
   if (contentType === undefined || /event-stream|ndjson/.test(contentType)) return undefined;
   return new ModelFailure('broken-stream', `the answer is no event stream but ${contentType || 'nothing'}`, { cause });
 }
 
-interface WatchedLine extends Line {
+interface WatchedChannel extends HttpChannel {
   /** What went wrong with the request itself. */
   trouble(): Error | undefined;
   /** Undefined until an answer has begun to come. */
   contentType(): string | undefined;
 }
 
-function createLine(watchdog: Watchdog, platformFetch: typeof fetch): WatchedLine {
+function createChannel(watchdog: Watchdog, platformFetch: typeof fetch): WatchedChannel {
   let trouble: Error | undefined;
   let contentType: string | undefined;
   const watch = async (send: () => Promise<Response>): Promise<Response> => {
@@ -200,7 +205,7 @@ function interrupted<Event>(answer: Answer<Event>): ModelInterrupted {
 }
 
 /**
- * Ends a call that hangs. An SDK's own timeout covers the wait for headers only, so that a stream which falls silent
+ * Ends a call that hangs. An SDK's timeout covers the wait for headers only, so that a stream which falls silent
  * would hang for ever, and one that drips pings too.
  */
 interface Watchdog {
@@ -210,7 +215,7 @@ interface Watchdog {
   expired(): 'idle' | 'total' | 'bytes' | undefined;
   /** Bytes came: the idle limit begins anew, the total one does not. */
   sawBytes(count: number): void;
-  /** All has been said: what is left of the body gets this long, so that its connection can be used again. */
+  /** The answer is complete: what is left of the body gets this long, so that its connection can be used again. */
   allow(ms: number): void;
   stop(): void;
 }

@@ -15,7 +15,7 @@ export interface HookedCall {
   readonly model: string;
 }
 
-/** Looks at what models are asked and answer, and changes nothing. What it throws is logged. */
+/** Reads the requests to models and their answers, and changes nothing. What it throws is logged. */
 export interface ModelHook {
   /** Unique, for logs. */
   readonly name: string;

@@ -26,13 +26,13 @@ export interface ModelLimits {
   readonly answerSchema: boolean;
   /** Whether it is known to read PDFs. */
   readonly documents: boolean;
-  /** How calls are written in the text of a model that has no tools of its own. Absent: it has them. */
+  /** How calls are written in the text of a model without native tool calls. Absent: it has them. */
   readonly textTools?: TextToolFormat;
   /** `contextTokens` is what a user has written, of a model that may be small. */
   readonly isDeclared?: true;
 }
 
-/** What a user says of a model: of a provider of their own, or of one that stands behind another address. */
+/** What a user declares about a model: of a custom provider, or of a model behind another address. */
 export interface DeclaredModel {
   /** US dollars per million tokens. `cached` and `cacheWrite` cost as `input` does where they are absent. */
   readonly prices?: { readonly input: number; readonly output: number; readonly cached?: number; readonly cacheWrite?: number };
@@ -59,7 +59,7 @@ export function modelsAnsweredBy(model: Model, declared?: DeclaredModels): Model
 }
 
 /** What estimates miss grows with what is estimated. */
-export function safetyMarginOf(contextTokens: number): number {
+export function defaultSafetyMargin(contextTokens: number): number {
   return Math.max(2_000, Math.floor(contextTokens / 100));
 }
 
@@ -156,7 +156,7 @@ const READERS = /^(anthropic|gemini)\//;
 /** `modelLimits`, with what a user has declared before it. */
 export function createModelLimits(declared: DeclaredModels = {}): (name: string) => ModelLimits {
   return (name) => {
-    const found = ownValue(declared, name) ?? ownValue(declared, name.replace(/\/.*$/, '/*'));
+    const found = findDeclared(declared, name) ?? findDeclared(declared, name.replace(/\/.*$/, '/*'));
     return found ? declaredLimits(modelLimits(name), found) : modelLimits(name);
   };
 }
@@ -171,7 +171,7 @@ export function costUsd({ price: usual, longPrompt }: ModelLimits, usage: ModelU
   return millionths / 1_000_000;
 }
 
-/** Splits at the first slash: a model's own name may have more of them. */
+/** Splits at the first slash: a model's name may contain more of them. */
 export function splitModel(name: string): { readonly provider: string; readonly model: string } {
   const [, provider, model] = /^([^/\s]+)\/(\S+)$/.exec(name) ?? [];
   if (provider === undefined || model === undefined) {
@@ -190,7 +190,7 @@ function price(input: number, cached: number, output: number): Price {
 }
 
 function limits(contextTokens: number, maxOutputTokens: number, price: Price | null): ModelLimits {
-  const safetyMargin = safetyMarginOf(contextTokens);
+  const safetyMargin = defaultSafetyMargin(contextTokens);
   return { contextTokens, maxOutputTokens, price, compactionRatio: 0.8, safetyMargin, answerSchema: false, documents: true };
 }
 
@@ -206,7 +206,7 @@ function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTo
     ...(prices ? { price: { cached: prices.input, cacheWrite: prices.input, ...prices } } : longPrompt && { longPrompt }),
     ...(contextWindow !== undefined && {
       contextTokens: contextWindow,
-      safetyMargin: Math.min(safetyMarginOf(contextWindow), Math.floor(contextWindow / 16)),
+      safetyMargin: Math.min(defaultSafetyMargin(contextWindow), Math.floor(contextWindow / 16)),
       isDeclared: true,
     }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
@@ -214,7 +214,7 @@ function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTo
   };
 }
 
-function ownValue(declared: DeclaredModels, name: string): DeclaredModel | undefined {
+function findDeclared(declared: DeclaredModels, name: string): DeclaredModel | undefined {
   return Object.hasOwn(declared, name) ? declared[name] : undefined;
 }
 

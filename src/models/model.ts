@@ -18,9 +18,9 @@ export interface AnswerSchema {
   readonly schema: JsonObject;
 }
 
-/** What a model is asked. Messages come normalized (`normalize.ts`), with every body's text at hand. */
+/** A request to a model. Messages come normalized (`normalize.ts`), with every body's text at hand. */
 export interface ModelRequest {
-  /** The provider's own name of the model, without the `provider/` prefix. */
+  /** The provider's name of the model, without the `provider/` prefix. */
   readonly model: string;
   readonly maxTokens: number;
   readonly system: string;
@@ -30,7 +30,7 @@ export interface ModelRequest {
   readonly contextWindow?: number;
   /** A wish: it goes along where the provider and the model are known to take it, so the answer may be anything still. */
   readonly answerSchema?: AnswerSchema;
-  /** One of `tools` must be called. No wish: a provider that cannot hold its model to it is not asked (`Model.takesMustCall`). */
+  /** One of `tools` must be called. No wish: a provider that cannot hold its model to it gets no such request (`Model.takesMustCall`). */
   readonly mustCall?: true;
 }
 
@@ -65,22 +65,22 @@ export interface StreamOptions {
   readonly totalMs?: number;
 }
 
-/** How a call is written by a model that has no tools of its own. */
+/** How a model without native tool calls writes a call. */
 export type TextToolFormat = 'xml' | 'json';
 
-/** A provider of models; implement it to bring your own. */
+/** A provider of models; implement it to add a custom one. */
 export interface Model {
   readonly provider: string;
-  /** For a provider whose models have no tools of their own: calls are written in the text, in this format. */
+  /** For a provider whose models have no native tool calls: calls are written in the text, in this format. */
   readonly textTools?: TextToolFormat;
   /** `ModelRequest.mustCall` holds with it. */
   readonly takesMustCall?: true;
   /**
-   * Room of a model (its own name) where its server is asked for it, within `wanted` tokens. Never rejects. Absent for a provider whose
+   * Context window of a model (by the provider's name for it) where its server tells it, within `wanted` tokens. Never rejects. Absent for a provider whose
    * models are in the registry. Such a server may cut a prompt silently, so what it has read is compared with what was sent.
    */
   contextWindow?(model: string, wanted: number | undefined): Promise<ContextWindow>;
-  /** Resolves once the provider has said the whole answer; rejects with ModelFailure or ModelInterrupted, nothing else. */
+  /** Resolves once the provider has sent the whole answer; rejects with ModelFailure or ModelInterrupted, nothing else. */
   stream(request: ModelRequest, options: StreamOptions): Promise<ModelResponse>;
 }
 
@@ -105,7 +105,7 @@ export type ModelFailureKind =
   | 'missing-key'
   | 'missing-package';
 
-/** Why a model did not answer. `kind` decides whether it is asked again. */
+/** Why a model did not answer. `kind` decides whether it is called again. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   constructor(

@@ -31,7 +31,7 @@ import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } fr
 import { isRecord } from '../platform/json.js';
 
 export interface NormalizeOptions {
-  /** The provider asked next. */
+  /** The provider that gets the request. */
   readonly provider: string;
 }
 
@@ -53,10 +53,10 @@ export function normalize(messages: readonly ConversationMessage[], { provider }
       case 'tool':
         return; // placed with its call
       case 'user':
-        if (!isBlankUser(message)) out.push(soundUser(message));
+        if (!isBlankUser(message)) out.push(sanitizeUser(message));
         return;
       case 'assistant':
-        out.push(...soundAssistant(message, answers.get(first + offset) ?? [], provider, freshId));
+        out.push(...sanitizeAssistant(message, answers.get(first + offset) ?? [], provider, freshId));
         return;
       default:
         throw new Error(`unknown role ${JSON.stringify(message satisfies never)}`);
@@ -99,7 +99,7 @@ function matchAnswers(messages: readonly ConversationMessage[]): Answers {
   return answers;
 }
 
-/** Gives each occurrence of a call an id of its own: the first keeps it. */
+/** Gives each occurrence of a call a unique id: the first keeps it. */
 function createIdGiver(messages: readonly ConversationMessage[]): (callId: string) => string {
   const reserved = new Set(
     messages.flatMap((message) => (message.role === 'assistant' ? toolCalls(message).map((call) => call.callId) : [])),
@@ -113,7 +113,7 @@ function createIdGiver(messages: readonly ConversationMessage[]): (callId: strin
   };
 }
 
-function soundAssistant(
+function sanitizeAssistant(
   message: AssistantMessage,
   answers: readonly (ToolResultMessage | undefined)[],
   provider: string,
@@ -123,14 +123,14 @@ function soundAssistant(
   const blocks = message.blocks.flatMap((block): AssistantBlock[] => {
     if (block.kind !== 'tool-call') return soundBlock(block, provider);
     const callId = freshId(block.callId);
-    const call = soundCall(block, callId);
+    const call = sanitizeCall(block, callId);
     results.push(soundResult(answers[results.length] ?? missingResult(message, call), callId));
     return [call];
   });
-  // Thinking that leads to nothing said is refused at the end of a message.
-  const said = blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
+  // Providers refuse thinking at the end of a message, with no text or call after it.
+  const trimmed = blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
   return [
-    ...(said.length === 0 ? [] : [sameBlocks(said, message.blocks) ? message : { ...message, blocks: said }]),
+    ...(trimmed.length === 0 ? [] : [sameBlocks(trimmed, message.blocks) ? message : { ...message, blocks: trimmed }]),
     ...results,
     ...(message.stop === 'interrupted' ? [INTERRUPTED] : []),
   ];
@@ -147,13 +147,13 @@ function soundBlock(block: Exclude<AssistantBlock, ToolCall>, provider: string):
       // Unsigned thinking is for people to read; no provider takes it back.
       return block.provider === provider && block.signature && isWellFormed(block.text) ? [block] : [];
     case 'opaque':
-      return block.provider === provider && typeOf(block.value) !== undefined && isWellFormedJson(block.value) ? [block] : [];
+      return block.provider === provider && blockType(block.value) !== undefined && isWellFormedJson(block.value) ? [block] : [];
     default:
       throw new Error(`unknown block ${JSON.stringify(block satisfies never)}`);
   }
 }
 
-function soundCall(call: ToolCall, callId: string): ToolCall {
+function sanitizeCall(call: ToolCall, callId: string): ToolCall {
   const input = isBodyRef(call.input) ? (toWellFormedBody(call.input) as typeof call.input) : toWellFormedJson(call.input);
   return callId === call.callId && input === call.input ? call : { ...call, callId, input };
 }
@@ -177,7 +177,7 @@ function missingResult(message: AssistantMessage, { callId, name }: ToolCall): T
     : { role: 'tool', callId, name, outcome: 'cancelled', text: 'The answer ended before the call could be made.' };
 }
 
-function soundUser(message: UserMessage): UserMessage {
+function sanitizeUser(message: UserMessage): UserMessage {
   const text = toWellFormedBody(message.text);
   const media = mapMedia(message, (list) => toWellFormedJson(list as readonly (MediaSource & Record<string, string>)[]));
   const same = text === message.text && MEDIA_KINDS.every((kind) => media[kind] === undefined || media[kind] === message[kind]);
@@ -199,11 +199,11 @@ function isBlankUser(message: UserMessage): boolean {
 }
 
 function isThinking(block: AssistantBlock): boolean {
-  return block.kind === 'thinking' || (block.kind === 'opaque' && OPAQUE_THINKING.includes(typeOf(block.value)));
+  return block.kind === 'thinking' || (block.kind === 'opaque' && OPAQUE_THINKING.includes(blockType(block.value)));
 }
 
 /** Whatever a provider sends as a block is an object that names its type; anything else is damage. */
-function typeOf(value: unknown): string | undefined {
+function blockType(value: unknown): string | undefined {
   if (!isRecord(value)) return undefined;
   const type = (value as { type?: unknown }).type;
   return typeof type === 'string' ? type : undefined;

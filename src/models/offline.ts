@@ -38,7 +38,7 @@ const INTRODUCTION =
   'Meanwhile try: "read README.md", "list files", "search for TODO", "what time is it", "tell me a long story" or "count to 200"; ' +
   '"run git status" needs your approval, "ask me something" waits for your answer, "delegate count to 20" starts a sub-agent.';
 
-/** Any tool at all, so that people can try their own without an account: `use book_room {"room":"Oslo"}`. To the end of the line. */
+/** Any tool at all, so that people can try their tools without an account: `use book_room {"room":"Oslo"}`. To the end of the line. */
 const USE_PATTERN = /\buse\s+([a-zA-Z][\w-]{0,63})\s+(\{[^\n]*\})/g;
 
 /** In this order; what one has taken of a text is no other's. */
@@ -113,10 +113,10 @@ export function offlineAnswer(request: ModelRequest): OfflineAnswer {
   const { calls, missing } = wishedTools(request, wish);
   if (calls.length > 0) return { text: `${opening}Let me see.`, calls };
   if (missing.length > 0) return { text: `${opening}I would call ${missing.join(' and ')} for that, but was not offered it.`, calls: [] };
-  const said =
+  const reply =
     longText(wish) ??
     `You said: "${shortened(wish, 200)}". That is message ${wishesIn(request.messages).length} of yours that I have seen.`;
-  return { text: opening + said, calls: [] };
+  return { text: opening + reply, calls: [] };
 }
 
 function wishedTools({ tools }: ModelRequest, wish: string): Pick<OfflineAnswer, 'calls'> & { readonly missing: readonly string[] } {
@@ -147,7 +147,7 @@ function objectIn(json: string): JsonObject | undefined {
   }
 }
 
-/** What tools said since the last answer, and what a person added while they ran. */
+/** Results of tools since the last answer, and what a person added while they ran. */
 function lastResults(messages: readonly ConversationMessage[]): {
   readonly results: readonly ToolResultMessage[];
   readonly added: readonly string[];
@@ -155,17 +155,17 @@ function lastResults(messages: readonly ConversationMessage[]): {
   const since = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1);
   return {
     results: since.filter((message) => message.role === 'tool'),
-    added: since.flatMap((message) => (message.role === 'user' ? wordsOf(message) : [])),
+    added: since.flatMap((message) => (message.role === 'user' ? textParts(message) : [])),
   };
 }
 
-/** What a tool said, in the words of the one who asked. */
+/** The result of a tool, in the words of the person who requested it. */
 function report({ name, outcome, text }: ToolResultMessage): string {
-  const said = typeof text === 'string' ? text.trim() : '';
-  if (outcome !== 'ok') return `${name} failed: ${shortened(said, QUOTED_CHARACTERS)}`;
-  if (said === '') return `${name} had nothing to say.`;
-  if (name === 'get_time') return `It is ${shortened(said, QUOTED_CHARACTERS)}.`;
-  const lines = said.split('\n');
+  const result = typeof text === 'string' ? text.trim() : '';
+  if (outcome !== 'ok') return `${name} failed: ${shortened(result, QUOTED_CHARACTERS)}`;
+  if (result === '') return `${name} had nothing to say.`;
+  if (name === 'get_time') return `It is ${shortened(result, QUOTED_CHARACTERS)}.`;
+  const lines = result.split('\n');
   const quote = lines.slice(0, QUOTED_LINES).map((line) => `> ${line}`);
   const rest = lines.length > QUOTED_LINES ? `\n(and ${lines.length - QUOTED_LINES} lines more)` : '';
   return `${name} says:\n${shortened(quote.join('\n'), QUOTED_CHARACTERS)}${rest}`;
@@ -180,12 +180,12 @@ function longText(wish: string): string | undefined {
   return `${Array.from({ length: 40 }, (_, index) => `Chapter ${index + 1}. ${chapter}`).join('\n')}\nThe end.`;
 }
 
-/** Asked to consolidate a memory, it keeps the memory, adds what a person asked it to remember, and notes how much was said. */
+/** For a request to consolidate memory: keeps the memory, adds what a person wanted remembered, and notes how many messages there were. */
 export function offlineConsolidation({ system, messages }: ModelRequest): string | undefined {
-  const asked = [system, ...messages.flatMap((message) => (message.role === 'user' ? wordsOf(message) : []))].join('\n');
-  if (!asked.includes('You are a memory consolidation agent') || !asked.includes('"memory_update"')) return undefined;
-  const memory = /## Current Long-term Memory\n([\s\S]*?)\n+## Conversation to Process/.exec(asked)?.[1]?.trim() ?? '';
-  const talk = asked.split('## Conversation to Process').at(-1)?.split('How to answer:')[0]?.trim() ?? '';
+  const prompt = [system, ...messages.flatMap((message) => (message.role === 'user' ? textParts(message) : []))].join('\n');
+  if (!prompt.includes('You are a memory consolidation agent') || !prompt.includes('"memory_update"')) return undefined;
+  const memory = /## Current Long-term Memory\n([\s\S]*?)\n+## Conversation to Process/.exec(prompt)?.[1]?.trim() ?? '';
+  const talk = prompt.split('## Conversation to Process').at(-1)?.split('How to answer:')[0]?.trim() ?? '';
   const time = /\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}/.exec(talk)?.[0].replace('T', ' ') ?? '0000-00-00 00:00';
   const count = talk.split('\n').filter((line) => line.startsWith('[')).length;
   const beginning = [...talk.replace(/\s+/g, ' ')].slice(0, 160).join('');
@@ -198,12 +198,12 @@ export function offlineConsolidation({ system, messages }: ModelRequest): string
   });
 }
 
-/** The newest of what a person said in one go: what precedes it are notices and memories. */
+/** The newest text that a person sent in one go: what precedes it are notices and memories. */
 function wishesIn(messages: readonly ConversationMessage[]): string[] {
-  return messages.flatMap((message, at) => (message.role === 'user' && messages[at + 1]?.role !== 'user' ? wordsOf(message) : []));
+  return messages.flatMap((message, at) => (message.role === 'user' && messages[at + 1]?.role !== 'user' ? textParts(message) : []));
 }
 
-function wordsOf({ text }: Extract<ConversationMessage, { role: 'user' }>): string[] {
+function textParts({ text }: Extract<ConversationMessage, { role: 'user' }>): string[] {
   return typeof text === 'string' && text.trim() !== '' ? [text.trim()] : [];
 }
 

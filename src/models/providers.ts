@@ -17,7 +17,7 @@ export interface ProviderOptions {
   readonly gemini?: KeyedOptions;
   readonly ollama?: OllamaOptions;
   /** Custom providers, by the name before the slash. */
-  readonly own?: Readonly<Record<string, Model>>;
+  readonly custom?: Readonly<Record<string, Model>>;
   /** What the user says that models cost and take. */
   readonly declared?: DeclaredModels;
 }
@@ -32,7 +32,7 @@ export function createModels(options: ProviderOptions): Models {
     createOllamaModel(options.ollama ?? {}),
   ];
   const providers = new Map<string, Model>(builtin.map((model) => [model.provider, model]));
-  for (const [name, model] of Object.entries(options.own ?? {})) providers.set(name, model);
+  for (const [name, model] of Object.entries(options.custom ?? {})) providers.set(name, model);
   const choose = (name: string): Model => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);

@@ -3,7 +3,7 @@ import { asList, asObject, asText } from './read-json.js';
 import { isRecord } from '../platform/json.js';
 
 export interface Refused {
-  /** What it said, in its own words; may be empty. */
+  /** The provider's message; may be empty. */
   readonly words: string;
   readonly status?: number;
   /** Its words for machines, the most exact first. */
@@ -22,14 +22,14 @@ export class Refusal extends Error {
 export class Unreachable extends Error {
   override readonly name = 'Unreachable';
   constructor(cause: unknown) {
-    super('nobody answered', { cause });
+    super('the server did not answer', { cause });
   }
 }
 
 export interface HttpOfRefusal {
   readonly status: number;
   readonly headers: Headers;
-  /** Epoch milliseconds: a `retry-after` may name a date, and the answer no date of its own. */
+  /** Epoch milliseconds: a `retry-after` may name a date, and the answer carries no other date. */
   readonly now: number;
 }
 
@@ -73,35 +73,35 @@ function plainText(body: string): string {
   return text.length > 300 ? `${text.slice(0, 300)}…` : text;
 }
 
-/** Milliseconds to wait as asked, a day at most; undefined where nothing sensible was asked. */
+/** Milliseconds to wait as the provider wants, a day at most; undefined where it names no sensible time. */
 export function retryAfter(headers: Headers, now: number): number | undefined {
   const ms =
-    waitOf(headers.get('retry-after-ms'), 1) ??
-    waitOf(headers.get('retry-after'), 1_000) ??
+    parseWait(headers.get('retry-after-ms'), 1) ??
+    parseWait(headers.get('retry-after'), 1_000) ??
     // By the clock that the date was made with: ours may be off.
-    untilOf(headers.get('retry-after'), dateOf(headers.get('date')) ?? now);
+    timeUntil(headers.get('retry-after'), parseHttpDate(headers.get('date')) ?? now);
   return ms === undefined ? undefined : Math.min(Math.ceil(ms), DAY_MS);
 }
 
-function waitOf(value: string | null, unitMs: number): number | undefined {
+function parseWait(value: string | null, unitMs: number): number | undefined {
   return value && /^\d+(\.\d+)?$/.test(value.trim()) ? Number(value) * unitMs : undefined;
 }
 
-function untilOf(value: string | null, now: number): number | undefined {
-  const ms = (dateOf(value) ?? NaN) - now;
+function timeUntil(value: string | null, now: number): number | undefined {
+  const ms = (parseHttpDate(value) ?? NaN) - now;
   return ms >= 0 ? ms : undefined;
 }
 
 /** Only what looks like an HTTP date: `Date.parse` finds a date in nearly anything, `-1` included. */
-function dateOf(value: string | null): number | undefined {
+function parseHttpDate(value: string | null): number | undefined {
   const at = value && /[a-z]{3}.*\d{4}.*GMT/i.test(value) ? Date.parse(value) : NaN;
   return Number.isNaN(at) ? undefined : at;
 }
 
 /** Google says it in the body, as `{ retryDelay: '7s' }` among the details. */
 function retryDelay(details: unknown): number | undefined {
-  const said = asList(details)
+  const delay = asList(details)
     .map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(asText(asObject(detail).retryDelay))?.[1])
     .find((seconds) => seconds !== undefined);
-  return said === undefined ? undefined : Math.min(Math.ceil(Number(said) * 1_000), DAY_MS);
+  return delay === undefined ? undefined : Math.min(Math.ceil(Number(delay) * 1_000), DAY_MS);
 }

@@ -16,7 +16,7 @@ export function sentText(body: Body): string {
   return text.trim() === '' ? '' : text;
 }
 
-/** What an assistant said, as one text, and what it called: for an API that has one place for each. */
+/** An assistant's text, joined, and its calls: for an API that has one place for each. */
 export function textAndCalls(blocks: readonly AssistantBlock[]) {
   const texts = blocks.flatMap((block) => (block.kind === 'text' ? [sentText(block.text)] : []));
   return {
@@ -59,12 +59,12 @@ export function sentImage(image: MediaSource, taken: Taken): SentMedia {
 export const PDF_TYPE = 'application/pdf' as const;
 
 export function sentDocument(source: MediaSource, { urls }: Pick<Taken, 'urls'>): SentMedia {
-  return sentAsIs(source, { types: [PDF_TYPE], urls }) ?? { kind: 'words', text: documentInWords(source) };
+  return sentAsIs(source, { types: [PDF_TYPE], urls }) ?? { kind: 'words', text: describeDocument(source) };
 }
 
 /** For those who take none, and of those that are gone. */
-export function documentInWords(source: MediaSource): string {
-  return toWellFormed(`[document: ${source.mediaType || 'unknown type'}, ${whereOf(source)}; this model is not known to read it]`);
+export function describeDocument(source: MediaSource): string {
+  return toWellFormed(`[document: ${source.mediaType || 'unknown type'}, ${describeSource(source)}; this model is not known to read it]`);
 }
 
 export function sentRecording(kind: 'audio' | 'video', source: MediaSource, taken: Taken): SentMedia {
@@ -72,11 +72,11 @@ export function sentRecording(kind: 'audio' | 'video', source: MediaSource, take
   if (sent) return sent;
   const mediaType = source.mediaType || 'unknown type';
   const refused = taken.types.length === 0 ? kind : `${mediaType} like this`;
-  return { kind: 'words', text: toWellFormed(`[${kind}: ${mediaType}, ${whereOf(source)}; this model does not take ${refused}]`) };
+  return { kind: 'words', text: toWellFormed(`[${kind}: ${mediaType}, ${describeSource(source)}; this model does not take ${refused}]`) };
 }
 
 /** For those who take neither. */
-export function recordingsInWords({ audio = [], video = [] }: Media): string[] {
+export function describeRecordings({ audio = [], video = [] }: Media): string[] {
   const words = (kind: 'audio' | 'video') => (source: MediaSource) => {
     const sent = sentRecording(kind, source, { types: [], urls: false });
     return sent.kind === 'words' ? [sent.text] : [];
@@ -90,7 +90,7 @@ function sentAsIs(source: MediaSource, { types, urls }: Taken): SentMedia | unde
   return urls && isWebAddress(source) ? { kind: 'url', mediaType, url: toWellFormed(source.url) } : undefined;
 }
 
-function whereOf(source: MediaSource): string {
+function describeSource(source: MediaSource): string {
   if ('url' in source) return isWebAddress(source) ? `at ${source.url}` : 'at an address that cannot be used';
   if ('ref' in source) return `kept as ${source.ref}`;
   return `${Math.floor((source.base64.replace(/=+$/, '').length * 3) / 4)} bytes`;
@@ -111,9 +111,9 @@ const BECAME: Record<ToolOutcome, string> = {
 /** What a model reads of a tool's result, after a sentence on what became of the call. Long ones were cited before: memory/channel/cite-results.ts. */
 export function toolResultText(result: ToolResultMessage): string {
   const text = toWellFormed(shownText(result.text));
-  const said = [BECAME[result.outcome], text].filter((part) => part.trim() !== '').join('\n');
+  const lines = [BECAME[result.outcome], text].filter((part) => part.trim() !== '').join('\n');
   // Providers refuse blank text.
-  return said === '' ? '(no output)' : said;
+  return lines === '' ? '(no output)' : lines;
 }
 
 /** For APIs that have no mark for a failed call: the words must say it. */

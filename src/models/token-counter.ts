@@ -1,5 +1,5 @@
 /**
- * How many tokens a text is to a model: counted by its own tokenizer where that is public (OpenAI's models), characters over four for
+ * How many tokens a text is to a model: counted by its tokenizer where that is public (OpenAI's models), characters over four for
  * every other. A guard either way: what the provider reports of a prompt decides.
  */
 import { missingPackage, TOKENIZER_PACKAGE } from '../platform/optional-package.js';
@@ -25,7 +25,7 @@ const counters = new Map<Tokenizer, Promise<TokenCounter>>();
 
 /** `model`: provider/model. */
 export function tokenCounterFor(model: string): Promise<TokenCounter> {
-  return tokenCounterBy(tokenizerOf(model));
+  return tokenCounterBy(findTokenizer(model));
 }
 
 /** A tokenizer is loaded (0.15 s, 70 MB) when it is wanted first; by one that is not here, in this version or at all, it is an estimate. */
@@ -41,7 +41,7 @@ function isKnown(tokenizer: string | undefined): tokenizer is Tokenizer {
 }
 
 /** By the models' published names; a server that only speaks OpenAI's protocol has models of other names. */
-export function tokenizerOf(model: string): Tokenizer | undefined {
+export function findTokenizer(model: string): Tokenizer | undefined {
   const [, name] = /^openai(?:-responses)?\/(?:ft:)?(.+)$/.exec(model) ?? [];
   if (name === undefined) return undefined;
   if (/^(gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-[5-9]|o[1-9])(\b|-|$)/.test(name)) return 'o200k_base';
@@ -57,13 +57,13 @@ async function load(by: Tokenizer): Promise<TokenCounter> {
   });
   if (loaded === undefined) return ESTIMATE;
   const { countTokens } = loaded;
-  // What looks like a special token is text that somebody wrote.
+  // What looks like a special token is plain text.
   const plain = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
-  return { by, count: (text) => piecesOf(text).reduce((sum, piece) => sum + countTokens(piece, plain), 0) };
+  return { by, count: (text) => splitPieces(text).reduce((sum, piece) => sum + countTokens(piece, plain), 0) };
 }
 
 /** Where it can, between words; never within a character. */
-function piecesOf(text: string): readonly string[] {
+function splitPieces(text: string): readonly string[] {
   const pieces: string[] = [];
   for (let at = 0; at < text.length;) {
     const end = endOfPiece(text, at);

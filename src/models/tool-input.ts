@@ -41,8 +41,8 @@ function withoutPrototypeKeys(value: JsonValue): JsonValue {
 }
 
 /** A tool call whose input waits for the stop reason before it is read: cut off, its JSON may look whole and mean something else. */
-export interface UnreadCall {
-  readonly kind: 'unread-call';
+export interface UnparsedCall {
+  readonly kind: 'unparsed-call';
   readonly callId: string;
   readonly name: string;
   readonly json: string;
@@ -50,7 +50,7 @@ export interface UnreadCall {
   readonly input: JsonValue;
 }
 
-export function readCall({ callId, name, json, input }: UnreadCall): AssistantBlock {
+export function readCall({ callId, name, json, input }: UnparsedCall): AssistantBlock {
   try {
     return { kind: 'tool-call', callId, name, input: json.trim() === '' ? toToolInput(input) : parseToolInput(json) };
   } catch (error) {

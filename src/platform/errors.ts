@@ -2,27 +2,27 @@
 
 /** Its message; the name of an error that has none. */
 export function errorMessage(error: unknown): string {
-  const { message, name } = fieldsOf(error);
+  const { message, name } = errorFields(error);
   if (typeof message !== 'string') return String(error);
   return message || String(name ?? '');
 }
 
 /** Its code where that is a word, as Node's `ENOENT` is. */
 export function errorCode(error: unknown): string | undefined {
-  const { code } = fieldsOf(error);
+  const { code } = errorFields(error);
   return typeof code === 'string' ? code : undefined;
 }
 
 /** The first code of the error and its causes: fetch says `fetch failed`, and its cause has the code. */
 export function firstErrorCode(error: unknown): string | undefined {
-  for (let at = error; at !== undefined && at !== null; at = fieldsOf(at).cause) {
+  for (let at = error; at !== undefined && at !== null; at = errorFields(at).cause) {
     const code = errorCode(at);
     if (code !== undefined) return code;
   }
   return undefined;
 }
 
-function fieldsOf(error: unknown): {
+function errorFields(error: unknown): {
   readonly message?: unknown;
   readonly name?: unknown;
   readonly code?: unknown;

@@ -8,7 +8,7 @@ export const REDACTED = '[redacted]';
 /** Shorter ones would take whole words out of every line. */
 const SHORTEST = 4;
 /** Shorter ones are in other words by chance: they are neither looked for in other alphabets nor held against what leaves. */
-const SHORTEST_SURE = 8;
+const MIN_SURE = 8;
 
 export interface KnownSecrets {
   /** Values that nothing shows from now on. */
@@ -24,9 +24,9 @@ export function createKnownSecrets(secrets: readonly string[] = []): KnownSecret
   let known: readonly string[] = [];
   let sure: readonly string[] = [];
   const add = (more: readonly string[]): void => {
-    const own = more.filter((secret) => secret.length >= SHORTEST);
-    known = [...new Set([...known, ...own.flatMap(spellings)])].sort((a, b) => b.length - a.length);
-    sure = [...new Set([...sure, ...own.filter((secret) => secret.length >= SHORTEST_SURE).flatMap(spellings)])];
+    const added = more.filter((secret) => secret.length >= SHORTEST);
+    known = [...new Set([...known, ...added.flatMap(spellings)])].sort((a, b) => b.length - a.length);
+    sure = [...new Set([...sure, ...added.filter((secret) => secret.length >= MIN_SURE).flatMap(spellings)])];
   };
   add(secrets);
   return {
@@ -39,7 +39,7 @@ export function createKnownSecrets(secrets: readonly string[] = []): KnownSecret
 function spellings(secret: string): string[] {
   const inUrl = encodeURIComponent(secret.toWellFormed());
   const plain = [secret, inUrl, lowerEscapes(inUrl), JSON.stringify(secret).slice(1, -1)];
-  if (secret.length < SHORTEST_SURE) return plain;
+  if (secret.length < MIN_SURE) return plain;
   const bytes = Buffer.from(secret);
   const hex = bytes.toString('hex');
   const escaped = hex.replace(/../g, '%$&');
@@ -68,7 +68,7 @@ export function withoutEscapes(text: string): string {
 
 /** Settings of programs are known by name alone: which of their values is a secret. */
 export function isSecretSetting(name: string, value: string): boolean {
-  if (value.length < SHORTEST_SURE || /^([~./]|[A-Za-z]:\\)/.test(value)) return false;
+  if (value.length < MIN_SURE || /^([~./]|[A-Za-z]:\\)/.test(value)) return false;
   return /(^|[_-])(key|apikey|token|secret|password|passwd|pass|pat|credentials?|auth|authorization|cookie|dsn)(s?$|[_-])/i.test(
     name.trim(),
   );

@@ -29,7 +29,7 @@ export const PROVIDER_PACKAGES: Readonly<Record<string, string>> = {
 export class MissingPackage extends Error {
   override readonly name = 'MissingPackage';
   constructor(names: readonly string[], options?: ErrorOptions) {
-    super(needsInWords(names), options);
+    super(describeNeeds(names), options);
   }
 }
 
@@ -48,12 +48,12 @@ export function missingPackage(error: unknown, names: readonly string[]): Missin
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined;
   const [, wanted = ''] = /^Cannot find (?:package|module) '([^']+)'/.exec(String(message)) ?? [];
   return names.some((name) => wanted === name || wanted.startsWith(`${name}/`))
-    ? new MissingPackage(missingOf(names, wanted), { cause: error })
+    ? new MissingPackage(findMissing(names, wanted), { cause: error })
     : undefined;
 }
 
 /** What is missing is installed with one command, so all of it is named; at least the one that was not found. */
-function missingOf(names: readonly string[], wanted: string): readonly string[] {
+function findMissing(names: readonly string[], wanted: string): readonly string[] {
   const missing = names.filter((name) => !isInstalled(name));
   return missing.length > 0 ? missing : names.filter((name) => wanted === name || wanted.startsWith(`${name}/`));
 }
@@ -64,7 +64,7 @@ export function isInstalled(name: string): boolean {
   return folders.some((folder) => existsSync(join(folder, name, 'package.json')));
 }
 
-export function needsInWords(names: readonly string[]): string {
+export function describeNeeds(names: readonly string[]): string {
   const [one] = names;
   const what =
     names.length === 1 ? `the package ${one}, which is not installed` : `the packages ${names.join(', ')}, which are not installed`;
@@ -73,11 +73,11 @@ export function needsInWords(names: readonly string[]): string {
 
 /** With the version that this one goes with: the newest may be another. */
 export function installCommand(names: readonly string[]): string {
-  return `npm install ${names.map((name) => `${name}${versionOf(peerRange(name))}`).join(' ')}`;
+  return `npm install ${names.map((name) => `${name}${versionSuffix(peerRange(name))}`).join(' ')}`;
 }
 
 /** `^6.49.0` -> `@6`, `^0.57.2` -> `@0.57`: what a shell takes without quotes. */
-function versionOf(range: string | undefined): string {
+function versionSuffix(range: string | undefined): string {
   const [, major, minor] = /^\^(\d+)\.(\d+)/.exec(range ?? '') ?? [];
   if (major === undefined) return '';
   return major === '0' ? `@0.${minor}` : `@${major}`;

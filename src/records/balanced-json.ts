@@ -49,19 +49,19 @@ const TRIES = 8;
 const TAG = /<([a-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>/iy;
 const MAX_TAGS = 100;
 
-export interface OwnObjects {
+export interface AnswerObjects {
   readonly found: readonly FoundObject[];
   /** Where the first begins that is not whole, or no valid JSON. */
   readonly broken?: number;
 }
 
 /**
- * The objects that a model's answer says in its own words, in their order: not inside of another one, of a `<tag>`, of quotation marks
+ * The objects that a model's answer states itself, in their order: not inside of another one, of a `<tag>`, of quotation marks
  * or of a quoted line, and not one that stood in the `question` already, however it was spaced or fenced.
  */
-export function ownObjects(answer: string, question: string, maxDepth: number): OwnObjects {
+export function objectsInAnswer(answer: string, question: string, maxDepth: number): AnswerObjects {
   const found: FoundObject[] = [];
-  const asked = squeezed(question);
+  const squeezedQuestion = squeezed(question);
   let broken: number | undefined;
   let tags = 0;
   let tries = 0;
@@ -84,7 +84,7 @@ export function ownObjects(answer: string, question: string, maxDepth: number): 
       tries++;
       const search = objectAt(answer, at, maxDepth);
       if (search.kind !== 'found') {
-        // A broken object of its own: what stands inside of it may be somebody else's, and whole.
+        // A broken object: what stands inside of it may be quoted, and whole.
         if (!/^\{\s*["/]/.test(answer.slice(at, at + 100))) continue;
         if (search.kind !== 'no-json') return { found, broken: broken ?? at };
         broken ??= at;
@@ -92,7 +92,7 @@ export function ownObjects(answer: string, question: string, maxDepth: number): 
         continue;
       }
       const isQuoted = QUOTES.includes(answer[at - 1] ?? ' ') && QUOTES.includes(answer[search.to] ?? ' ');
-      if (!isQuoted && !asked.includes(squeezed(answer.slice(at, search.to)))) found.push(search);
+      if (!isQuoted && !squeezedQuestion.includes(squeezed(answer.slice(at, search.to)))) found.push(search);
       at = search.to - 1;
     }
   }

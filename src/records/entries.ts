@@ -1,5 +1,5 @@
 /** One entry from what produced it: the same when it is first written, and when it is rebuilt from history. */
-import { mediaOf, type AssistantMessage, type Body, type Entry, type Media, type ToolResultMessage } from './message.js';
+import { pickMedia, type AssistantMessage, type Body, type Entry, type Media, type ToolResultMessage } from './message.js';
 
 type Place = Pick<Entry, 'slot' | 'session' | 'turn' | 'ts'>;
 
@@ -10,7 +10,7 @@ export function userEntry(
   media: Media = {},
   tools?: string,
 ): Entry {
-  const message = { role: 'user', text, ...mediaOf(media), ...(tools !== undefined && { tools: { ref: tools } }) } as const;
+  const message = { role: 'user', text, ...pickMedia(media), ...(tools !== undefined && { tools: { ref: tools } }) } as const;
   return { v: 1, slot, session, turn, seq, ts, message, messageId };
 }
 

@@ -7,9 +7,9 @@ export interface CompactionRecord {
   /** `WorkingFlowCompactor`, or a custom one. */
   readonly compactor: string;
   readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
-  /** `provider/model` that was there to be asked. */
+  /** `provider/model` that was available. */
   readonly model: string;
-  /** Why not the agent's own compactor, or not at the first try. */
+  /** Why not the agent's compactor, or not at the first try. */
   readonly failure?: string;
   /** Estimates of the messages before and after, the base with them. */
   readonly tokensBefore: number;
@@ -22,7 +22,7 @@ export interface Task {
   readonly openTasks: readonly string[];
 }
 
-/** What is still open is said anew each time; a goal stays until another is said. */
+/** Each summary lists the open tasks anew; a goal stays until a summary states another. */
 export function pinnedAgain(before: Task | null, { goal, openTasks }: Task): Task {
   return { goal: goal || (before?.goal ?? ''), openTasks };
 }

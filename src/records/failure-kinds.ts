@@ -15,7 +15,7 @@ export function isTransient(type: string): boolean {
   return TRANSIENT.includes(type);
 }
 
-/** Of a model that cannot answer now, whatever it is asked: another one may. A request that was refused would be refused again. */
+/** Of a model that cannot answer any request now: another one may. A request that was refused would be refused again. */
 const AWAY: readonly string[] = ['rate-limit', 'overloaded', 'server', 'connection', 'timeout', 'broken-stream'];
 
 export function isModelAway(type: string): boolean {
@@ -23,7 +23,7 @@ export function isModelAway(type: string): boolean {
 }
 
 /**
- * The longest wait that a provider may ask for and get inside an activity's own retries, where no person sees it.
+ * The longest wait that a provider may ask for and get inside an activity's retries, where no person sees it.
  * A longer one goes back to the workflow, which shows it and can be stopped.
  */
 export const LONG_WAIT_MS = 5_000;

@@ -24,7 +24,7 @@ export interface TurnError {
   readonly message: string;
 }
 
-/** How a turn went. A failed turn is data: the update that asked for it succeeds. */
+/** How a turn went. A failed turn is data: the update that sent its message succeeds. */
 export interface TurnResult {
   /** null only for a reset. */
   readonly turnId: string | null;
@@ -33,7 +33,7 @@ export interface TurnResult {
   readonly textRef?: BodyRef;
   readonly stopReason: StopReason;
   readonly usage: Usage;
-  /** The answer as data, where an `output` was asked for and the whole of it is at hand. */
+  /** The answer as data, where the message wanted an `output` and the whole of it is at hand. */
   readonly payload?: JsonValue;
   /** How many tools were called. */
   readonly toolCalls: number;
@@ -74,7 +74,7 @@ export type FeedEvent =
     }
   /** `reason` is the stable type of the failure that `for` words; a worker of an older version does not say it. */
   | { readonly kind: 'waiting'; readonly turn: string; readonly reason?: string; readonly for: string; readonly until: number }
-  /** A model could not answer: what was drawn of this call is void, and another model is asked in a call of its own. */
+  /** A model could not answer: what was drawn of this call is void, and another model gets a new call. */
   | ({ readonly kind: 'fallback'; readonly turn: string; readonly call: string; readonly for: string } & Fallback)
   /** A person is waited for, or the client that runs a tool; then what was decided: `approve`, `deny`, `answer` or `expired`. */
   | {

@@ -15,7 +15,7 @@ export const TAKEN_FILES = 'PNG, JPEG, GIF or WebP picture, PDF, or text in UTF-
 export const START_BYTES = 12;
 
 /** A picture or a PDF, by how it begins. */
-export function binaryTypeOf(bytes: Uint8Array): string | undefined {
+export function detectBinaryType(bytes: Uint8Array): string | undefined {
   return STARTS.find(([, at, start]) => start.every((byte, i) => bytes[at + i] === byte))?.[0];
 }
 
@@ -34,8 +34,8 @@ export function createTextCheck(): (part?: Uint8Array) => boolean {
 }
 
 /** Of a whole file. */
-export function fileTypeOf(bytes: Uint8Array): string | undefined {
-  const binary = binaryTypeOf(bytes);
+export function detectFileType(bytes: Uint8Array): string | undefined {
+  const binary = detectBinaryType(bytes);
   if (binary !== undefined) return binary;
   const check = createTextCheck();
   return bytes.byteLength > 0 && check(bytes) && check() ? TEXT_TYPE : undefined;
@@ -56,7 +56,7 @@ export function withTextFile(text: string, { name, bytes }: { readonly name?: st
 
 const MAX_NAME = 200;
 
-/** What was said beside such files. */
+/** The text beside such files. */
 export function withoutTextFiles(text: string): string {
   const at = text.indexOf(MARK);
   return at < 0 ? text : text.slice(0, at);

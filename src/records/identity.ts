@@ -1,4 +1,4 @@
-/** Whose work it is, who asked for it, and what it may use. */
+/** Whose work it is, who started it, and what it may use. */
 import type { Budget, SharedBudget } from './shared-budget.js';
 
 export type { Budget };
@@ -13,7 +13,7 @@ export interface ConversationIdentity {
   readonly scope: string;
 }
 
-/** The conversation that asked for this one, and the call that waits for it. */
+/** The conversation that started this one, and the call that waits for it. */
 export interface ParentLink {
   readonly conversation: string;
   readonly life: string;
@@ -24,15 +24,15 @@ export interface ParentLink {
   readonly share?: number;
   /** Of the conversations that it works for, those whose budgets hold for it too. */
   readonly budgets?: readonly SharedBudget[];
-  /** Absent: it has its own items alone. */
+  /** Absent: it sees its items alone. */
   readonly memory?: SharedMemory;
 }
 
-/** Whose items a sub-agent sees beside its own: the parent's, or `of` those whose memory the parent shares itself. */
+/** Whose items a sub-agent sees besides: the parent's, or `of` those whose memory the parent shares itself. */
 export interface SharedMemory {
   readonly of?: { readonly conversation: string; readonly life: string };
   readonly session: number;
-  /** Null: it adds to them. Else it sees what was there then: epoch milliseconds, and for the parent's own the slot of its call. */
+  /** Null: it adds to them. Else it sees what was there then: epoch milliseconds, and for the parent's items the slot of its call. */
   readonly until: number | null;
   readonly before?: number;
   /** Where it adds to them: the slot of the call there under which all of it happens, so that what a rewind cuts goes with that call. */

@@ -48,7 +48,7 @@ export interface MessageContent extends Media {
 /** What a chunk's type looks like (seed 004). */
 export const CHUNK_TYPE = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
 
-/** What a person said. */
+/** A person's message. */
 export interface UserMessage extends Media {
   readonly role: 'user';
   readonly text: Body;
@@ -70,11 +70,11 @@ export type AssistantBlock =
   | { readonly kind: 'opaque'; readonly provider: string; readonly value: JsonValue }
   | { readonly kind: 'tool-call'; readonly callId: string; readonly name: string; readonly input: JsonValue; readonly inputRef?: BodyRef };
 
-/** What a model said: its blocks, in their order. */
+/** A model's answer: its blocks, in their order. */
 export interface AssistantMessage {
   readonly role: 'assistant';
   readonly blocks: readonly AssistantBlock[];
-  /** `provider/model` that said it: thinking goes back only to the provider that made it. */
+  /** `provider/model` that answered: thinking goes back only to the provider that made it. */
   readonly model: string;
   readonly stop: ModelStop;
 }
@@ -161,7 +161,7 @@ export function isBodyRef(value: unknown): value is BodyRef {
   );
 }
 
-/** What the model said to the person in one message. */
+/** The model's text for the person in one message. */
 export function answerText(message: ConversationMessage): string {
   if (message.role !== 'assistant') return '';
   return message.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
@@ -172,14 +172,14 @@ export function shownText(body: Body): string {
   return typeof body === 'string' ? body : `${body.preview}… (${body.bytes} bytes in all: ${body.ref})`;
 }
 
-/** What a person reads of what a model said: its texts, one after the other. */
+/** What a person reads of a model's answer: its texts, one after the other. */
 export interface Answer {
   readonly text: string;
   /** Where the whole of it lies, when `text` is only its beginning. */
   readonly textRef?: BodyRef;
 }
 
-/** Undefined when nothing was said. */
+/** Undefined when there is no text. */
 export function answerIn(blocks: readonly AssistantBlock[]): Answer | undefined {
   const texts = blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
   if (texts.length === 0) return undefined;
@@ -194,14 +194,14 @@ export type MediaKind = keyof Media;
 export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video', 'documents'];
 
 /** Each list that has something in it, in one order; other fields of what carries them are left out. */
-export function mediaOf(carrier: Media): Media {
+export function pickMedia(carrier: Media): Media {
   return mapMedia(carrier, (list) => list);
 }
 
 /** Of what carries a message: its content alone. */
 export function pickContent(carrier: Partial<MessageContent>): MessageContent {
   const { text = '', output, context, tools } = carrier;
-  return { text, ...mediaOf(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
+  return { text, ...pickMedia(carrier), ...(output && { output }), ...(context && { context }), ...(tools && { tools }) };
 }
 
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
@@ -217,7 +217,7 @@ export function sourcesIn(carrier: Media): { readonly kind: MediaKind; readonly 
   return !hasMedia(carrier) ? [] : MEDIA_KINDS.flatMap((kind) => (carrier[kind] ?? []).map((source) => ({ kind, source })));
 }
 
-/** Nearly no message has: asked first, as each request asks of every message in it. */
+/** Nearly no message has media: this check comes first, as each request runs it for every message. */
 function hasMedia({ images, audio, video, documents }: Media): boolean {
   return images !== undefined || audio !== undefined || video !== undefined || documents !== undefined;
 }

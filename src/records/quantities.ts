@@ -16,7 +16,7 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** `1 turn`, `2 turns`; a noun with a plural of its own names it. */
-export function countOf(count: number, one: string, many = `${one}s`): string {
+/** `1 turn`, `2 turns`; a noun with an irregular plural names it. */
+export function formatQuantity(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }

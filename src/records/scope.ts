@@ -1,7 +1,7 @@
 /**
  * Whose memory it is. A tenant's scope is another one than the same name without a tenant or in another one, since its whole name, as the
  * store and the memory workflow have it, begins with the tenant and a full stop, which no name that anyone chooses has.
- * Whoever has the scope has the tenant: neither travels without the other.
+ * A scope names its tenant: neither travels without the other.
  */
 
 export interface ScopeParts {
@@ -23,12 +23,12 @@ export function scopeParts(qualified: string): ScopeParts {
   return at < 0 ? { scope: qualified } : { tenant: qualified.slice(0, at), scope: qualified.slice(at + 1) };
 }
 
-export function tenantOf(qualified: string): string | undefined {
+export function readTenant(qualified: string): string | undefined {
   return scopeParts(qualified).tenant;
 }
 
 /** As memos and statuses show it: the whole name, and the tenant where there is one. */
 export function scopeAndTenant(qualified: string): ScopeParts {
-  const tenant = tenantOf(qualified);
+  const tenant = readTenant(qualified);
   return { scope: qualified, ...(tenant === undefined ? {} : { tenant }) };
 }

@@ -22,7 +22,7 @@ export const SECRET_FORMS: readonly (readonly [what: string, pattern: RegExp])[]
 
 /** Characters: what is shorter is a word or a number, what is longer is data. */
 const RANDOM = /[A-Za-z0-9_+=-]{24,200}/g;
-const LEAST_BITS = 4.2;
+const MIN_BITS = 4.2;
 
 export function hasRandomToken(text: string): boolean {
   return (text.match(RANDOM) ?? []).some(isRandom);
@@ -42,7 +42,7 @@ function isRandom(token: string): boolean {
   const parts = token.split(/[-_+=]+/).flatMap((part) => part.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+/g) ?? []);
   // `How-To-Set-Up-Node20-In2024` and `getUserById2FromCache` are made of words.
   if (token.length / Math.max(1, parts.length) >= 3.5) return false;
-  return bitsPerCharacter(token) >= LEAST_BITS;
+  return bitsPerCharacter(token) >= MIN_BITS;
 }
 
 /** Shannon's entropy. */

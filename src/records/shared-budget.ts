@@ -78,20 +78,20 @@ export const LEASE_MS = 10 * 60_000;
 export const NOTHING_USED: Amount = { tokens: 0, nanoUsd: 0 };
 const NANO = 1e9;
 
-export function amountOf({ inputTokens, outputTokens, costUsd }: Usage): Amount {
+export function toAmount({ inputTokens, outputTokens, costUsd }: Usage): Amount {
   return { tokens: whole(inputTokens + outputTokens), nanoUsd: whole((costUsd ?? 0) * NANO) };
 }
 
-export function usdOf({ nanoUsd }: Amount): number {
+export function toUsd({ nanoUsd }: Amount): number {
   return nanoUsd / NANO;
 }
 
-export function nanoOf(usd: number): number {
+export function toNanoUsd(usd: number): number {
   return whole(usd * NANO);
 }
 
 export function isUsedUp({ tokens, nanoUsd }: Amount, { maxTokens, maxCostUsd }: Budget): boolean {
-  return (maxTokens !== undefined && tokens >= maxTokens) || (maxCostUsd !== undefined && nanoUsd >= nanoOf(maxCostUsd));
+  return (maxTokens !== undefined && tokens >= maxTokens) || (maxCostUsd !== undefined && nanoUsd >= toNanoUsd(maxCostUsd));
 }
 
 export function addAmounts(a: Amount, b: Amount): Amount {

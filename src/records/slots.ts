@@ -22,7 +22,7 @@ export function toRanges(slots: readonly number[]): readonly SlotRange[] {
   return ranges;
 }
 
-export function slotsOf(ranges: readonly SlotRange[]): number[] {
+export function listSlots(ranges: readonly SlotRange[]): number[] {
   const slots: number[] = [];
   for (const [first, last] of ranges) for (let slot = first; slot <= last; slot++) slots.push(slot);
   return slots;

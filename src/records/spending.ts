@@ -1,8 +1,8 @@
 /** What was paid for: one record for each answer, summary and consolidation, beside the effect that it belongs to. */
-import { tenantOf } from './scope.js';
+import { readTenant } from './scope.js';
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
-/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. `embedding`: vectors of what was said, and of questions. */
+/** `tool`: a tool's calls of a model, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. `embedding`: vectors of messages and of questions. */
 export type SpendingKind = 'answer' | 'tool' | 'citation' | 'title' | 'compaction' | 'consolidation' | 'care' | 'embedding';
 
 export interface Spending {
@@ -52,11 +52,11 @@ export function sumSpendings(spent: readonly Spent[], by: SpendingGroup): Spendi
     if (group) group.push(one);
     else groups.set(name, [one]);
   }
-  const sums = [...groups].map(([of, ones]) => sumOf(of, ones));
-  return sums.sort((a, b) => (by === 'day' ? 0 : costOf(b) - costOf(a) || tokensOf(b) - tokensOf(a)) || (a.of < b.of ? -1 : 1));
+  const sums = [...groups].map(([of, ones]) => sumSpending(of, ones));
+  return sums.sort((a, b) => (by === 'day' ? 0 : totalCost(b) - totalCost(a) || totalTokens(b) - totalTokens(a)) || (a.of < b.of ? -1 : 1));
 }
 
-export function sumOf(of: string, spent: readonly Spent[]): SpendingSum {
+export function sumSpending(of: string, spent: readonly Spent[]): SpendingSum {
   const priced = spent.filter(({ usage }) => usage.costUsd !== null);
   const all = spent.reduce((sum, { usage }) => addUsage(sum, { ...usage, costUsd: usage.costUsd ?? 0 }), NO_USAGE);
   return {
@@ -74,11 +74,11 @@ const NO_TENANT = '(none)';
 
 function nameIn(one: Spent, by: SpendingGroup): string {
   if (by === 'day') return new Date(one.at).toISOString().slice(0, 10);
-  return by === 'tenant' ? (tenantOf(one.scope) ?? NO_TENANT) : one[by];
+  return by === 'tenant' ? (readTenant(one.scope) ?? NO_TENANT) : one[by];
 }
 
-const costOf = ({ usage }: SpendingSum): number => usage.costUsd ?? 0;
-const tokensOf = ({ usage }: SpendingSum): number => usage.inputTokens + usage.outputTokens;
+const totalCost = ({ usage }: SpendingSum): number => usage.costUsd ?? 0;
+const totalTokens = ({ usage }: SpendingSum): number => usage.inputTokens + usage.outputTokens;
 
 /** A record of a store may be from another program (stores/foreign-is-skipped). */
 export function isSpending(value: unknown): value is Spending {

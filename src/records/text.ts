@@ -16,7 +16,7 @@ export function utf8Length(text: string): number {
 }
 
 /** The beginning of `text` in at most `units` UTF-16 units, never half of a character. */
-export function beginningOf(text: string, units: number): string {
+export function truncate(text: string, units: number): string {
   return text.length <= units
     ? text
     : text
@@ -42,7 +42,7 @@ export function asCode(text: string): string {
   return `\`${text.replace(/[`\r\n]+/g, ' ').slice(0, 300)}\``;
 }
 
-/** Text from anywhere, made fit to stand in a list that we write: it cannot pass for one of our lines or headings. */
+// Text from anywhere, made fit to stand in a list that we write: it cannot pass for one of our lines or headings.
 
 /** All of it in one line. */
 export function oneLine(text: string): string {
@@ -64,7 +64,7 @@ export function withoutHeadings(text: string): string {
 
 /** Itself, or its beginning and how long it is. */
 export function cut(text: string, characters: number): string {
-  return text.length <= characters ? text : `${beginningOf(text, characters)}… [${text.length} characters in all]`;
+  return text.length <= characters ? text : `${truncate(text, characters)}… [${text.length} characters in all]`;
 }
 
 /** The first of them that have room in so many UTF-16 units, each with a line break. */
@@ -74,7 +74,7 @@ export function thatFit(texts: readonly string[], characters: number): readonly 
   return texts.slice(0, end === -1 ? texts.length : end);
 }
 
-/** `1 turn`, `2 turns`; a noun with a plural of its own names it. */
+/** `1 turn`, `2 turns`; a noun with an irregular plural names it. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }

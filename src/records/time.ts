@@ -1,4 +1,4 @@
-/** Times as people read them. */
+/** Times as people and models read and write them: ISO 8601, a day or a time, UTC where no zone is named. */
 
 /** Epoch milliseconds of the last moment that a date can show. */
 export const LAST_TIME = 8.64e15;
@@ -6,4 +6,22 @@ export const LAST_TIME = 8.64e15;
 /** ISO 8601. Whatever number stands where a time should: a view never throws. */
 export function isoTime(ms: number): string {
   return Math.abs(ms) <= LAST_TIME ? new Date(ms).toISOString() : 'a time that no calendar has';
+}
+
+const MOMENT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?$/;
+const DAY_SECONDS = 24 * 60 * 60;
+
+/** Epoch seconds; undefined for what is no moment. Of a day alone it is the beginning, or else the end, which is the next day's beginning. */
+export function parseMoment(text: string, ofDay: 'beginning' | 'end' = 'beginning'): number | undefined {
+  const [, day, time, zone = 'Z'] = MOMENT.exec(text.trim()) ?? [];
+  if (day === undefined || !isDay(day)) return undefined;
+  const ms = Date.parse(`${day}T${time ?? '00:00'}${zone}`);
+  if (Number.isNaN(ms)) return undefined;
+  return ms / 1000 + (time === undefined && ofDay === 'end' ? DAY_SECONDS : 0);
+}
+
+/** `Date.parse` takes the 31st of February for the 3rd of March. */
+function isDay(day: string): boolean {
+  const at = new Date(`${day}T00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
 }

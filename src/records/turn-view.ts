@@ -196,7 +196,7 @@ export interface CallText {
   readonly isOpen: boolean;
 }
 
-/** What the model has said, one text for each of its calls. */
+/** The model's text, one for each of its calls. */
 export function callTexts({ parts, settled: stays }: TurnView): readonly CallText[] {
   const texts: { call: string | undefined; text: string; isOpen: boolean }[] = [];
   let isApart = true;

@@ -1,7 +1,7 @@
-/** What a text is found by: the stems of its words, who said it, the days that it mentions. Pure but for what stems it remembers. */
+/** What a text is found by: the stems of its words, who wrote it, the days that it mentions. Pure but for what stems it remembers. */
 import { daysIn, mentionTerms } from './dates.js';
-import { createStems, isStopWord, languageOf, type Language, type Stems } from './languages.js';
-import { folded, wordsOf, type Word } from './words.js';
+import { createStems, isStopWord, detectLanguage, type Language, type Stems } from './languages.js';
+import { folded, splitWords, type Word } from './words.js';
 
 export interface Analysis {
   /** How often each word stands there. */
@@ -15,12 +15,12 @@ export interface Analysis {
 }
 
 export interface Analyzer {
-  /** `otherwise`: the language of what was said before; `at`: epoch seconds. */
+  /** `otherwise`: the language of the message before; `at`: epoch seconds. */
   text(
     text: string,
     of: { readonly at: number; readonly otherwise?: Language | undefined; readonly speaker?: string | undefined },
   ): Analysis;
-  /** Under which words one is found that is asked for, whatever language it was said in. */
+  /** Under which words a word of a question is found, in each language of the messages. */
   variants(word: string, languages: readonly Language[]): string[];
 }
 
@@ -31,23 +31,23 @@ const ASKS = /[?？؟]["'”’)\]\s]*$/u;
 export function createAnalyzer(stems: Stems = createStems()): Analyzer {
   return {
     text(text, { at, otherwise, speaker = speakerIn(text) }) {
-      const words = wordsOf(text);
-      const language = languageOf(words) ?? otherwise;
+      const words = splitWords(text);
+      const language = detectLanguage(words) ?? otherwise;
       const terms = new Map<string, number>();
       const count = (term: string): void => void terms.set(term, (terms.get(term) ?? 0) + 1);
       for (const word of words) {
-        if (isLookedFor(word, language ?? 'en')) count(stemOf(stems, word.text, language ?? 'en'));
+        if (isLookedFor(word, language ?? 'en')) count(stemWord(stems, word.text, language ?? 'en'));
       }
       // Names are words too, also those that a language has as a stop word: Will, May.
-      for (const word of speaker === undefined ? [] : wordsOf(speaker)) {
-        if (!terms.has(stemOf(stems, word.text, language ?? 'en'))) count(folded(word.text));
+      for (const word of speaker === undefined ? [] : splitWords(speaker)) {
+        if (!terms.has(stemWord(stems, word.text, language ?? 'en'))) count(folded(word.text));
       }
       const days = daysIn(text, words, at);
       for (const term of new Set(days.flatMap(mentionTerms))) terms.set(term, 1);
       return { terms, length: words.length, language, speaker, asks: ASKS.test(text.slice(-200)), hasDate: days.length > 0 };
     },
     variants(word, languages) {
-      const all = languages.flatMap((language) => [stemOf(stems, word, language), stemOf(stems, folded(word), language)]);
+      const all = languages.flatMap((language) => [stemWord(stems, word, language), stemWord(stems, folded(word), language)]);
       return [...new Set([...all, folded(word)])];
     },
   };
@@ -62,7 +62,7 @@ function isLookedFor({ text }: Word, language: Language): boolean {
   return !isStopWord(text, language);
 }
 
-function stemOf(stems: Stems, word: string, language: Language): string {
+function stemWord(stems: Stems, word: string, language: Language): string {
   return isStemmed(word) ? stems.of(word, language) : folded(word);
 }
 

@@ -1,6 +1,6 @@
 /**
  * Times in words: "last May", "2024-05", "yesterday", "vor drei Tagen". They are resolved against a moment that is given: of a question the
- * asker's clock, of a message when it was said. Days are UTC's.
+ * asker's clock, of a message when it was sent. Days are UTC's.
  */
 import { folded, type Word } from './words.js';
 
@@ -74,7 +74,7 @@ export function daysIn(text: string, spoken: readonly Word[], at: number): Days[
     for (const [, day = '', month = '', year = ''] of text.matchAll(DOTTED)) found.push(dayOrMonth(+year, +month - 1, +day));
   }
   // A clock that is no clock names no days.
-  const today = Math.abs(at) < LAST_SECOND ? dayOf(at) : 0;
+  const today = Math.abs(at) < LAST_SECOND ? toEpochDay(at) : 0;
   const plain = spoken.map(({ text: word }) => folded(word));
   for (const [i, word] of plain.entries()) {
     if (found.length >= MAX_DATES) break;
@@ -86,18 +86,18 @@ export function daysIn(text: string, spoken: readonly Word[], at: number): Days[
     if (weekday !== undefined) found.push(weekdayAt(plain, i, weekday, today));
     const unit = UNITS.get(word);
     if (unit !== undefined) found.push(...unitAt(plain, i, unit, today));
-    if (!numeric && YEAR.test(word) && monthBeside(plain, i) === undefined) found.push(yearOf(+word));
+    if (!numeric && YEAR.test(word) && monthBeside(plain, i) === undefined) found.push(wholeYear(+word));
   }
   return found;
 }
 
 /** Epoch days. */
-function dayOf(seconds: number): number {
+function toEpochDay(seconds: number): number {
   return Math.floor(seconds / 86_400);
 }
 
 /** Times are epoch seconds: the latest `to` is not in it. With `yearly` the same days of every year from `first` to `last`. */
-export function rangesOf({ from, to, yearly }: Days, first: number, last: number): { readonly from: number; readonly to: number }[] {
+export function toTimeRanges({ from, to, yearly }: Days, first: number, last: number): { readonly from: number; readonly to: number }[] {
   if (yearly !== true) return [{ from: from * 86_400, to: to * 86_400 }];
   const at = new Date(from * DAY_MS);
   const [month, day, length] = [at.getUTCMonth(), at.getUTCDate(), to - from];
@@ -122,15 +122,15 @@ export function dayTerms({ from, to, yearly }: Days): string[] {
 /** The same of what a text mentions, with all that holds it. */
 export function mentionTerms(days: Days): string[] {
   const iso = new Date(days.from * DAY_MS).toISOString();
-  const own = dayTerms(days);
-  if (days.yearly === true) return [...own, `\u0001m${iso.slice(5, 7)}`];
-  if (days.to - days.from > 31) return own;
+  const terms = dayTerms(days);
+  if (days.yearly === true) return [...terms, `\u0001m${iso.slice(5, 7)}`];
+  if (days.to - days.from > 31) return terms;
   return [
-    ...own,
+    ...terms,
     `\u0001${iso.slice(0, 4)}`,
     `\u0001${iso.slice(0, 7)}`,
     `\u0001m${iso.slice(5, 7)}`,
-    ...(own.length === 1 ? [`\u0001y${iso.slice(5, 10)}`] : []),
+    ...(terms.length === 1 ? [`\u0001y${iso.slice(5, 10)}`] : []),
   ];
 }
 
@@ -166,7 +166,7 @@ function weekdayAt(plain: readonly string[], i: number, weekday: number, today: 
 }
 
 function unitAt(plain: readonly string[], i: number, unit: 'day' | 'week' | 'month' | 'year', today: number): Days[] {
-  const count = numberOf(plain[i - 1]);
+  const count = parseNumber(plain[i - 1]);
   const near = [plain[i + 1], plain[i - 2], plain[i - 3]];
   const isAgo = count !== undefined && (near.some((word) => word !== undefined && AGO.has(word)) || `${near[2]} ${near[1]}` === 'y a');
   if (isAgo) {
@@ -184,7 +184,7 @@ function unitAt(plain: readonly string[], i: number, unit: 'day' | 'week' | 'mon
 
 function shifted(unit: 'month' | 'year', by: number, today: number): Days {
   const now = new Date(today * DAY_MS);
-  if (unit === 'year') return yearOf(now.getUTCFullYear() + by);
+  if (unit === 'year') return wholeYear(now.getUTCFullYear() + by);
   return dayOrMonth(now.getUTCFullYear(), now.getUTCMonth() + by);
 }
 
@@ -204,7 +204,7 @@ function dayNumber(word: string | undefined): number | undefined {
   return digits !== undefined && +digits >= 1 && +digits <= 31 ? +digits : undefined;
 }
 
-function numberOf(word: string | undefined): number | undefined {
+function parseNumber(word: string | undefined): number | undefined {
   if (word === undefined) return undefined;
   return /^\d{1,4}$/.test(word) ? +word : NUMBERS.get(word);
 }
@@ -214,7 +214,7 @@ function dayOrMonth(year: number, month: number, day?: number): Days {
   return { from: Math.floor(Date.UTC(year, month, 1) / DAY_MS), to: Math.floor(Date.UTC(year, month + 1, 1) / DAY_MS) };
 }
 
-function yearOf(year: number): Days {
+function wholeYear(year: number): Days {
   return { from: Math.floor(Date.UTC(year, 0, 1) / DAY_MS), to: Math.floor(Date.UTC(year + 1, 0, 1) / DAY_MS) };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Which language a text is in, and what its words are reduced to. A message is short and may be in any language, so it is one guess per
- * message, by its most usual words, that falls back on the language of what was said before.
+ * message, by its most usual words, that falls back on the language of the message before.
  */
 import { newStemmer, type Stemmer } from 'snowball-stemmers';
 import { deu, eng, fra, ita, nld, por, rus, spa, swe } from 'stopword';
@@ -94,7 +94,7 @@ const CYRILLIC = /\p{Script=Cyrillic}/u;
 const LOOKED_AT = 60;
 
 /** Undefined where nothing tells: a name, a number, one word. */
-export function languageOf(words: readonly Word[]): Language | undefined {
+export function detectLanguage(words: readonly Word[]): Language | undefined {
   const scores = new Float64Array(LANGUAGES.length);
   for (const { text } of words.slice(0, LOOKED_AT)) {
     if (CYRILLIC.test(text)) return 'ru';
@@ -120,7 +120,7 @@ const REMEMBERED = 50_000;
 export function createStems(): Stems {
   const stemmers = new Map<Language, Stemmer>();
   const known = new Map<Language, Map<string, string>>();
-  const stemmerOf = (language: Language): Stemmer => {
+  const findStemmer = (language: Language): Stemmer => {
     const stemmer = stemmers.get(language) ?? newStemmer(ALGORITHMS[language]);
     stemmers.set(language, stemmer);
     return stemmer;
@@ -132,7 +132,7 @@ export function createStems(): Stems {
       const before = words.get(word);
       if (before !== undefined) return before;
       const base = language === 'en' ? (BASE_FORMS.get(word) ?? word).replace(/'s$/, '') : word;
-      const stem = /\p{N}/u.test(base) ? folded(base) : folded(stemmerOf(language).stem(base));
+      const stem = /\p{N}/u.test(base) ? folded(base) : folded(findStemmer(language).stem(base));
       if (words.size >= REMEMBERED) words.clear();
       words.set(word, stem);
       return stem;
@@ -161,6 +161,6 @@ const BASE_FORMS: ReadonlyMap<string, string> = new Map(
       const [base = '', ...forms] = line.trim().split(' ');
       return forms.map((form) => [form, base] as const);
     })
-    // Each of these is a word of its own more often than a form.
+    // Each of these is a word in itself more often than a form.
     .filter(([form]) => !['lay', 'left', 'found', 'lives', 'leaves', 'saw', 'felt', 'lit'].includes(form)),
 );

@@ -1,25 +1,27 @@
 /** Where in a text the words of a question stand, in any of their forms: to be marked for people, and to cut a long text to the part that has most of them. */
 import type { Analyzer } from './analysis.js';
-import { languageOf, type Language } from './languages.js';
-import { planOf } from './question.js';
-import { wordsOf } from './words.js';
+import { detectLanguage, type Language } from './languages.js';
+import { planQuestion } from './question.js';
+import { splitWords } from './words.js';
 
 /** In UTF-16 units of the text; `end` is not in it. */
 export type Mark = readonly [start: number, end: number];
 
 /** In their order, none in another. `now`: the asker's clock, in epoch seconds. */
 export function marksIn(text: string, question: string, { now, analyzer }: { readonly now: number; readonly analyzer: Analyzer }): Mark[] {
-  const words = wordsOf(text);
-  const own = languageOf(words);
-  const languages: Language[] = own === undefined ? [] : [own];
-  const plan = planOf(question, { now, languages, analyzer });
-  const asked = new Set(plan.words.flat());
-  if (asked.size === 0) return [];
-  const languagesOfBoth = [...new Set<Language>([languageOf(wordsOf(question, QUESTION_WORDS)) ?? own ?? 'en', ...languages])];
+  const words = splitWords(text);
+  const textLanguage = detectLanguage(words);
+  const languages: Language[] = textLanguage === undefined ? [] : [textLanguage];
+  const plan = planQuestion(question, { now, languages, analyzer });
+  const terms = new Set(plan.words.flat());
+  if (terms.size === 0) return [];
+  const languagesOfBoth = [
+    ...new Set<Language>([detectLanguage(splitWords(question, QUESTION_WORDS)) ?? textLanguage ?? 'en', ...languages]),
+  ];
   const marks: Mark[] = [];
   let last = 0;
   for (const { text: word, start, end } of words) {
-    if (start < last || !analyzer.variants(word, languagesOfBoth).some((variant) => asked.has(variant))) continue;
+    if (start < last || !analyzer.variants(word, languagesOfBoth).some((variant) => terms.has(variant))) continue;
     marks.push([start, end]);
     last = end;
   }

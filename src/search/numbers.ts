@@ -11,7 +11,7 @@ export function grown<T extends Numbers>(numbers: T, length: number): T {
 }
 
 /** 32 bits of a word, by FNV-1a with a last stir; two seeds make 64. */
-export function hashOf(text: string, seed: number): number {
+export function hashText(text: string, seed: number): number {
   let hash = seed ^ 0x811c9dc5;
   for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -1,4 +1,4 @@
-/** What is known of each passage, in columns: where it stands, who said it when, and in which window of its session. */
+/** What is known of each passage, in columns: where it stands, who wrote it when, and in which window of its session. */
 import { grown, type Numbers } from './numbers.js';
 import { BOUNDS } from './weights.js';
 
@@ -67,18 +67,18 @@ export class PassageTable {
   readonly #byName = new Map<string, number>();
   columns: Columns;
 
-  constructor(columns = columnsOf((_, Column) => new Column(0))) {
+  constructor(columns = makeColumns((_, Column) => new Column(0))) {
     this.columns = columns;
     this.count = columns.at.length;
   }
 
-  lineOf(name: string): Line | undefined {
+  findLine(name: string): Line | undefined {
     const number = this.#byName.get(name);
     return number === undefined ? undefined : this.lines[number];
   }
 
   addLine(name: string): Line {
-    const known = this.lineOf(name);
+    const known = this.findLine(name);
     if (known) return known;
     const line: Line = { name, passages: new Uint32Array(0), count: 0, isDirty: false };
     this.#byName.set(name, this.lines.push(line) - 1);
@@ -87,12 +87,12 @@ export class PassageTable {
 
   /** Its number; undefined where there is a passage already. */
   add(line: Line, row: Row): number | undefined {
-    const position = this.positionOf(line, row);
+    const position = this.findPosition(line, row);
     const there = line.passages[position];
     if (position < line.count && there !== undefined && this.#compare(there, row) === 0) return undefined;
     const passage = this.count;
     this.count += 1;
-    if (this.count > this.columns.at.length) this.columns = columnsOf((name) => grown(this.columns[name], this.count));
+    if (this.count > this.columns.at.length) this.columns = makeColumns((name) => grown(this.columns[name], this.count));
     const { columns } = this;
     columns.at[passage] = row.at;
     columns.part[passage] = row.part;
@@ -118,7 +118,7 @@ export class PassageTable {
   }
 
   /** Of the first passage of the line that is not before that place. */
-  positionOf(line: Line, place: Place): number {
+  findPosition(line: Line, place: Place): number {
     let [low, high] = [0, line.count];
     const last = line.passages[line.count - 1];
     if (last !== undefined && this.#compare(last, place) < 0) return line.count;
@@ -143,7 +143,7 @@ export class PassageTable {
   /** What another table has, by `order`: the passages that stay; `numbers` has what each is called from now on, -1 for one that goes. */
   take(other: PassageTable, order: Uint32Array, numbers: Int32Array): void {
     this.count = order.length;
-    this.columns = columnsOf((name, Column) => {
+    this.columns = makeColumns((name, Column) => {
       const from = other.columns[name];
       const column = new Column(order.length);
       for (let passage = 0; passage < order.length; passage += 1) column[passage] = from[order[passage] ?? 0] ?? 0;
@@ -184,6 +184,6 @@ export class PassageTable {
   }
 }
 
-export function columnsOf(make: (name: Name, Column: new (length: number) => Numbers) => Numbers): Columns {
+export function makeColumns(make: (name: Name, Column: new (length: number) => Numbers) => Numbers): Columns {
   return Object.fromEntries(COLUMN_NAMES.map((name) => [name, make(name, COLUMNS[name])])) as unknown as Columns;
 }

@@ -5,11 +5,11 @@
  * The passages of a word are a chain of slices in one large array; a slice is twice as long as the one before, up to a limit, and the
  * number behind it says where the next one begins. One number is a passage (24 bits) and how often it has the word (8 bits).
  */
-import { grown, hashOf } from './numbers.js';
+import { grown, hashText } from './numbers.js';
 
 export const MAX_PASSAGES = 2 ** 24 - 1;
 const MAX_TIMES = 255;
-const LONGEST_SLICE = 256;
+const MAX_SLICE = 256;
 const SEEDS = [0x9e3779b9, 0x2545f491] as const;
 
 /** Plain numbers, to be stored and read back. */
@@ -55,24 +55,24 @@ export class Postings {
   }
 
   add(word: string, passage: number, times: number): void {
-    const [high, low] = [hashOf(word, SEEDS[0]), hashOf(word, SEEDS[1])];
+    const [high, low] = [hashText(word, SEEDS[0]), hashText(word, SEEDS[1])];
     const known = this.#find(high, low);
     this.#append(known >= 0 ? known : this.#addTerm(high, low), ((passage << 8) | Math.min(times, MAX_TIMES)) >>> 0);
   }
 
   /** Undefined for a word that no passage has. */
-  termOf(word: string): number | undefined {
-    const term = this.#find(hashOf(word, SEEDS[0]), hashOf(word, SEEDS[1]));
+  findTerm(word: string): number | undefined {
+    const term = this.#find(hashText(word, SEEDS[0]), hashText(word, SEEDS[1]));
     return term < 0 ? undefined : term;
   }
 
-  countOf(term: number): number {
+  countPassages(term: number): number {
     return this.#counts[term] ?? 0;
   }
 
   /** All of a term, each `passage << 8 | times`. */
   read(term: number): Uint32Array {
-    const count = this.countOf(term);
+    const count = this.countPassages(term);
     const all = new Uint32Array(count);
     let at = this.#heads[term] ?? 0;
     for (let done = 0; done < count;) {
@@ -89,12 +89,12 @@ export class Postings {
   renumbered(numbers: Int32Array): Postings {
     const fresh = new Postings();
     for (let term = 0; term < this.#terms; term += 1) {
-      let own = -1;
+      let copy = -1;
       for (const value of this.read(term)) {
         const number = numbers[value >>> 8] ?? -1;
         if (number < 0) continue;
-        if (own < 0) own = fresh.#addTerm(this.#high[term] ?? 0, this.#low[term] ?? 0);
-        fresh.#append(own, ((number << 8) | (value & 255)) >>> 0);
+        if (copy < 0) copy = fresh.#addTerm(this.#high[term] ?? 0, this.#low[term] ?? 0);
+        fresh.#append(copy, ((number << 8) | (value & 255)) >>> 0);
       }
     }
     return fresh;
@@ -135,7 +135,7 @@ export class Postings {
   }
 
   #append(term: number, value: number): void {
-    const count = this.countOf(term);
+    const count = this.countPassages(term);
     const begins = startsSlice(count);
     if (begins) {
       const begin = this.#used;
@@ -166,13 +166,13 @@ export class Postings {
   }
 }
 
-/** Slices of 1, 2, 4, … begin after 0, 1, 3, 7, … passages, those of the longest kind each LONGEST_SLICE further. */
+/** Slices of 1, 2, 4, … begin after 0, 1, 3, 7, … passages, those of the longest kind each MAX_SLICE further. */
 function startsSlice(count: number): boolean {
   const next = count + 1;
-  return next < 2 * LONGEST_SLICE ? (next & (next - 1)) === 0 : next % LONGEST_SLICE === 0;
+  return next < 2 * MAX_SLICE ? (next & (next - 1)) === 0 : next % MAX_SLICE === 0;
 }
 
 /** How long the slice is that begins after so many passages. */
 function sliceAt(count: number): number {
-  return Math.min(LONGEST_SLICE, count + 1);
+  return Math.min(MAX_SLICE, count + 1);
 }

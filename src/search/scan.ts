@@ -1,13 +1,13 @@
 /**
  * What one index has for a question: first how often its words stand there, then which of its passages are best by the counts of all the
- * indexes that are asked together (search/indexes-rank-as-one).
+ * indexes that are searched together (search/indexes-rank-as-one).
  */
 import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
 import { rangesIn, type Plan } from './question.js';
 import type { Facts, SearchIndex } from './search-index.js';
-import type { Likeness } from './meanings.js';
+import type { Similarity } from './vector-index.js';
 import { BOUNDS, SURE, WEIGHTS, type Weights } from './weights.js';
-import { folded, wordsOf } from './words.js';
+import { folded, splitWords } from './words.js';
 
 export interface Query {
   readonly question: string;
@@ -15,15 +15,15 @@ export interface Query {
   readonly now: number;
   /** 10 without it; at most BOUNDS.hits. */
   readonly limit?: number;
-  /** Epoch seconds: said then or later. */
+  /** Epoch seconds: messages of that time or later. */
   readonly after?: number;
-  /** Epoch seconds: said before. */
+  /** Epoch seconds: messages before it. */
   readonly before?: number;
   readonly kinds?: readonly Kind[];
   readonly lines?: (name: string) => boolean;
   readonly weights?: Weights;
   /** How like the question texts are. */
-  readonly likeness?: Likeness;
+  readonly similarity?: Similarity;
 }
 
 export interface Hit {
@@ -38,9 +38,9 @@ export interface Hit {
   readonly speaker: string | undefined;
   readonly hash: number;
   readonly score: number;
-  /** Of the score that of its own words: 0 where all is its neighbours'. */
-  readonly own: number;
-  /** From 0 to 1: how much of the question its own words are, by how rare they are; little in a hit whose words are all usual. */
+  /** The part of the score that the hit's words give: 0 where all is its neighbours'. */
+  readonly words: number;
+  /** From 0 to 1: how much of the question its words are, by how rare they are; little in a hit whose words are all usual. */
   readonly confidence: number;
 }
 
@@ -49,28 +49,28 @@ export interface Counts {
   readonly found: readonly number[];
   /** Passages that have each of the words for the days that the question names. */
   readonly mentions: readonly number[];
-  /** Passages that were said then. */
+  /** Passages of that time. */
   readonly then: number;
 }
 
 /** Each `passage << 8 | times`, of each word of a plan. */
 export type Occurrences = readonly Uint32Array[];
 
-/** `all`: of all indexes that are asked together. */
+/** `all`: of all indexes that are searched together. */
 export function countIn(
   index: SearchIndex,
   plan: Plan,
   all: Facts,
 ): { readonly counts: Counts; readonly occurrences: Occurrences; readonly isEmpty: boolean } {
   const { postings } = index;
-  const occurrences = plan.words.map((variants) => occurrencesOf(index, variants));
+  const occurrences = plan.words.map((variants) => findOccurrences(index, variants));
   const counts: Counts = {
     found: occurrences.map(({ length }) => length),
     mentions: plan.mentions.map((mention) => {
-      const term = postings.termOf(mention);
-      return term === undefined ? 0 : postings.countOf(term);
+      const term = postings.findTerm(mention);
+      return term === undefined ? 0 : postings.countPassages(term);
     }),
-    then: countOf(isThenIn(index, plan, all)),
+    then: countFlags(isThenIn(index, plan, all)),
   };
   return { counts, occurrences, isEmpty: ![...counts.found, ...counts.mentions, counts.then].some((count) => count > 0) };
 }
@@ -83,8 +83,8 @@ function added(a: readonly number[], b: readonly number[]): number[] {
   return a.map((count, i) => count + (b[i] ?? 0));
 }
 
-/** What is asked of each index, and what all together know of it. */
-export interface Asked {
+/** The query for each index, and what all together know of it. */
+export interface ScanQuery {
   readonly query: Query;
   readonly plan: Plan;
   readonly all: Facts & Counts;
@@ -93,23 +93,23 @@ export interface Asked {
 interface Scores {
   /** About what a passage with all the words would have, those that stand nowhere too. */
   readonly possible: number;
-  readonly own: Float32Array;
+  readonly words: Float32Array;
   readonly windows: Float32Array;
 }
 
 /** The best of this index, best first, in order of `compareHits` and each text once. `occurrences`: where `countIn` has read them already. */
 export function rankIn(
   index: SearchIndex,
-  { query, plan, all }: Asked,
-  occurrences: Occurrences = plan.words.map((variants) => occurrencesOf(index, variants)),
+  { query, plan, all }: ScanQuery,
+  occurrences: Occurrences = plan.words.map((variants) => findOccurrences(index, variants)),
 ): Hit[] {
   index.table.settle();
   const weights = query.weights ?? WEIGHTS;
   const scores = scoreWords(index, occurrences, all, weights);
   const times = scoreTimes(index, plan, all, weights);
-  const meaningOf = query.likeness && meaningsBy(query.likeness, scores.possible, weights);
+  const scoreMeaning = query.similarity && scoreBySimilarity(query.similarity, scores.possible, weights);
   const speakers = namedSpeakers(index, plan);
-  const best = createBest(index, Math.min(query.limit ?? 10, BOUNDS.hits));
+  const best = createTopK(index, Math.min(query.limit ?? 10, BOUNDS.hits));
   const { kind, ts, session, flags, speaker, window, hash } = index.table.columns;
   const kinds = query.kinds && new Set(query.kinds.map((one) => KINDS.indexOf(one)));
   const { after = -Infinity, before = Infinity } = query;
@@ -118,9 +118,9 @@ export function rankIn(
     if (query.lines && !query.lines(line.name)) continue;
     for (let position = 0; position < line.count; position += 1) {
       const passage = line.passages[position] ?? 0;
-      const near = finds ? ofNeighbours(line, position, { own: scores.own, session, weights }) : 0;
+      const near = finds ? ofNeighbours(line, position, { words: scores.words, session, weights }) : 0;
       const time = times?.[passage] ?? 0;
-      let score = (scores.own[passage] ?? 0) + near + time + (meaningOf?.(hash[passage] ?? 0) ?? 0);
+      let score = (scores.words[passage] ?? 0) + near + time + (scoreMeaning?.(hash[passage] ?? 0) ?? 0);
       if (score <= 0) continue;
       if (kinds && !kinds.has(kind[passage] ?? 0)) continue;
       const at = ts[passage] ?? 0;
@@ -134,15 +134,15 @@ export function rankIn(
     }
   }
   return best.all().map(({ passage, score, line }) => {
-    const words = scores.own[passage] ?? 0;
+    const words = scores.words[passage] ?? 0;
     const confidence = scores.possible === 0 ? 0 : Math.min(1, words / scores.possible) * Math.min(1, words / SURE);
-    return toHit(index, { passage, score, line, own: words + (times?.[passage] ?? 0), confidence });
+    return toHit(index, { passage, score, line, words: words + (times?.[passage] ?? 0), confidence });
   });
 }
 
 /** Best first; of equal ones the newer. */
 export function compareHits(a: Hit, b: Hit): number {
-  return b.score - a.score || b.ts - a.ts || (placeOf(a) < placeOf(b) ? -1 : 1);
+  return b.score - a.score || b.ts - a.ts || (passageKey(a) < passageKey(b) ? -1 : 1);
 }
 
 /** The same text of the same time is one hit. */
@@ -154,7 +154,7 @@ export function withoutDoubles<T extends Pick<Hit, 'hash' | 'ts'>>(hits: readonl
   });
 }
 
-function placeOf({ line, at, part }: Hit): string {
+function passageKey({ line, at, part }: Hit): string {
   return `${line}\0${at}\0${part}`;
 }
 
@@ -164,7 +164,7 @@ function rarity(of: number, found: number): number {
 
 /** BM25 of each word, for passages and for windows. */
 function scoreWords({ table, size }: SearchIndex, occurrences: Occurrences, all: Facts & Counts, weights: Weights): Scores {
-  const own = new Float32Array(size);
+  const words = new Float32Array(size);
   const windows = new Float32Array(table.windows);
   const { words: lengths, window } = table.columns;
   const { saturation, length } = weights;
@@ -180,7 +180,7 @@ function scoreWords({ table, size }: SearchIndex, occurrences: Occurrences, all:
       const value = values[i] ?? 0;
       const passage = value >>> 8;
       const times = value & 255;
-      own[passage] = (own[passage] ?? 0) + (idf * times * (saturation + 1)) / (times + fixed + byLength * (lengths[passage] ?? 0));
+      words[passage] = (words[passage] ?? 0) + (idf * times * (saturation + 1)) / (times + fixed + byLength * (lengths[passage] ?? 0));
       if (inWindow.length > 0) {
         const at = window[passage] ?? 0;
         inWindow[at] = (inWindow[at] ?? 0) + times;
@@ -195,11 +195,11 @@ function scoreWords({ table, size }: SearchIndex, occurrences: Occurrences, all:
       inWindow[at] = 0;
     }
   }
-  return { own, windows, possible };
+  return { words, windows, possible };
 }
 
-function occurrencesOf({ postings, size }: SearchIndex, variants: readonly string[]): Uint32Array {
-  const terms = new Set(variants.flatMap((variant) => postings.termOf(variant) ?? []));
+function findOccurrences({ postings, size }: SearchIndex, variants: readonly string[]): Uint32Array {
+  const terms = new Set(variants.flatMap((variant) => postings.findTerm(variant) ?? []));
   const [first] = terms;
   if (first === undefined) return new Uint32Array(0);
   if (terms.size === 1) return postings.read(first);
@@ -227,7 +227,7 @@ function occurrencesOf({ postings, size }: SearchIndex, variants: readonly strin
   return merged;
 }
 
-/** 1 for each passage that was said at a time that the question names. Undefined where it names none. */
+/** 1 for each passage of a time that the question names. Undefined where it names none. */
 function isThenIn({ table, size }: SearchIndex, plan: Plan, { first, last }: Facts): Uint8Array | undefined {
   if (plan.days.length === 0) return undefined;
   const { ts } = table.columns;
@@ -241,20 +241,20 @@ function isThenIn({ table, size }: SearchIndex, plan: Plan, { first, last }: Fac
   return isThen;
 }
 
-function countOf(flags: Uint8Array | undefined): number {
+function countFlags(flags: Uint8Array | undefined): number {
   return flags?.reduce((sum, flag) => sum + flag, 0) ?? 0;
 }
 
-/** Of the times that a question names: what was said then, and what mentions it. Undefined where it names none. */
+/** Of the times that a question names: messages of that time, and those that mention it. Undefined where it names none. */
 function scoreTimes(index: SearchIndex, plan: Plan, all: Facts & Counts, weights: Weights): Float32Array | undefined {
   const isThen = weights.time === 0 ? undefined : isThenIn(index, plan, all);
   if (!isThen) return undefined;
   const { size, postings } = index;
   const scores = new Float32Array(size);
-  const saidThen = weights.time * rarity(all.passages, all.then);
-  for (let passage = 0; passage < size; passage += 1) if (isThen[passage] === 1) scores[passage] = saidThen;
+  const mentionWeight = weights.time * rarity(all.passages, all.then);
+  for (let passage = 0; passage < size; passage += 1) if (isThen[passage] === 1) scores[passage] = mentionWeight;
   for (const [i, mention] of plan.mentions.entries()) {
-    const term = postings.termOf(mention);
+    const term = postings.findTerm(mention);
     if (term === undefined) continue;
     const mentioned = weights.time * rarity(all.passages, all.mentions[i] ?? 0);
     for (const value of postings.read(term)) scores[value >>> 8] = Math.max(scores[value >>> 8] ?? 0, mentioned);
@@ -263,8 +263,12 @@ function scoreTimes(index: SearchIndex, plan: Plan, all: Facts & Counts, weights
 }
 
 /** By how much more a text is like the question than all are. Undefined where too few are known to tell, or all are alike. */
-function meaningsBy({ count, mean, deviation, of }: Likeness, possible: number, weights: Weights): ((text: number) => number) | undefined {
-  if (!(deviation > LEAST_DEVIATION)) return undefined;
+function scoreBySimilarity(
+  { count, mean, deviation, of }: Similarity,
+  possible: number,
+  weights: Weights,
+): ((text: number) => number) | undefined {
+  if (!(deviation > MIN_DEVIATION)) return undefined;
   const { likeFrom, likeFully } = weights;
   // Few cannot be far from their mean.
   const reach = Math.min(likeFully, Math.sqrt(count - 1)) / likeFully;
@@ -275,18 +279,18 @@ function meaningsBy({ count, mean, deviation, of }: Likeness, possible: number, 
   };
 }
 
-/** Of likenesses that are all one. */
-const LEAST_DEVIATION = 1e-4;
+/** Of similarities that are all one. */
+const MIN_DEVIATION = 1e-4;
 
 function namedSpeakers({ speakers }: SearchIndex, { spoken }: Plan): ReadonlySet<number> {
-  const named = speakers.flatMap((name, i) => (wordsOf(name).some(({ text }) => spoken.has(folded(text))) ? [i + 1] : []));
+  const named = speakers.flatMap((name, i) => (splitWords(name).some(({ text }) => spoken.has(folded(text))) ? [i + 1] : []));
   return new Set(named);
 }
 
 function ofNeighbours(
   { passages, count }: Line,
   position: number,
-  { own, session, weights }: { readonly own: Float32Array; readonly session: Uint32Array; readonly weights: Weights },
+  { words, session, weights }: { readonly words: Float32Array; readonly session: Uint32Array; readonly weights: Weights },
 ): number {
   const of = session[passages[position] ?? 0];
   let score = 0;
@@ -294,11 +298,11 @@ function ofNeighbours(
     const weight = distance === 1 ? weights.neighbour : weights.secondNeighbour;
     if (position >= distance) {
       const before = passages[position - distance] ?? 0;
-      if (session[before] === of) score += weight * (own[before] ?? 0);
+      if (session[before] === of) score += weight * (words[before] ?? 0);
     }
     if (position + distance < count) {
       const after = passages[position + distance] ?? 0;
-      if (session[after] === of) score += weight * (own[after] ?? 0);
+      if (session[after] === of) score += weight * (words[after] ?? 0);
     }
   }
   return score;
@@ -311,12 +315,12 @@ interface Found {
 }
 
 /** The best ones, the worst of them first at hand: a heap. */
-function createBest({ table }: SearchIndex, limit: number): { offer(passage: number, score: number, line: Line): void; all(): Found[] } {
+function createTopK({ table }: SearchIndex, limit: number): { offer(passage: number, score: number, line: Line): void; all(): Found[] } {
   const { ts, hash, at, part } = table.columns;
   const place = ({ passage, line }: Found): string => `${line.name}\0${at[passage]}\0${part[passage]}`;
   const compare = (a: Found, b: Found): number =>
     b.score - a.score || (ts[b.passage] ?? 0) - (ts[a.passage] ?? 0) || (place(a) < place(b) ? -1 : 1);
-  // Twice as many as asked for: some may be one text.
+  // More than the limit: some may be one text.
   let kept: Found[] = [];
   const most = 4 * limit + 32;
   let least = 0;
@@ -335,7 +339,10 @@ function createBest({ table }: SearchIndex, limit: number): { offer(passage: num
   };
 }
 
-function toHit({ table, speakers }: SearchIndex, { passage, score, own, confidence, line }: Found & Pick<Hit, 'own' | 'confidence'>): Hit {
+function toHit(
+  { table, speakers }: SearchIndex,
+  { passage, score, words, confidence, line }: Found & Pick<Hit, 'words' | 'confidence'>,
+): Hit {
   const { at, part, start, end, ts, session, kind, speaker, hash } = table.columns;
   return {
     line: line.name,
@@ -349,7 +356,7 @@ function toHit({ table, speakers }: SearchIndex, { passage, score, own, confiden
     speaker: speakers[(speaker[passage] ?? 0) - 1],
     hash: hash[passage] ?? 0,
     score,
-    own,
+    words,
     confidence,
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The index of what one scope has said, in memory: passages by their words. It is derived and holds no text; what it finds is read where
+ * The index of one scope's messages, in memory: passages by their words. It is derived and holds no text; what it finds is read where
  * it lies. Pure: the clock is an argument.
  *
  * The size of the index and the bounds of weights.ts bound the work, whatever the question and the texts are.
@@ -10,10 +10,46 @@
  */
 import { createAnalyzer, type Analyzer } from './analysis.js';
 import { LANGUAGES, type Language } from './languages.js';
-import { hashOf } from './numbers.js';
+import { hashText } from './numbers.js';
 import { ASKS, DATED, KINDS, PassageTable, type Kind, type Line } from './passage-table.js';
-import { passagesOf } from './passages.js';
 import { MAX_PASSAGES, Postings } from './postings.js';
+import { BOUNDS } from './weights.js';
+
+interface Passage {
+  /** In UTF-16 units of the text; `end` is not in it. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** They follow on each other without a gap. Of a very long text those of its beginning, BOUNDS.text of it. */
+export function splitPassages(text: string): Passage[] {
+  const length = Math.min(text.length, BOUNDS.text);
+  const passages: Passage[] = [];
+  for (let start = 0; start < length || passages.length === 0;) {
+    const end = length - start <= BOUNDS.passage ? length : breakBefore(text, start, start + BOUNDS.passage);
+    passages.push({ start, end });
+    start = end;
+    if (end >= length) break;
+  }
+  return passages;
+}
+
+/** Where a reader would stop, in the last half of the passage. */
+function breakBefore(text: string, start: number, most: number): number {
+  const least = start + Math.floor(BOUNDS.passage / 2);
+  for (const [mark, kept] of [
+    ['\n\n', 2],
+    ['\n', 1],
+    ['. ', 2],
+    ['。', 1],
+    [' ', 1],
+  ] as const) {
+    const at = text.lastIndexOf(mark, most - kept);
+    if (at >= least) return at + kept;
+  }
+  // Never half of a character.
+  return /[\uD800-\uDBFF]/.test(text.charAt(most - 1)) ? most - 1 : most;
+}
 
 /** One text: a message, a line of a document, a fact. */
 export interface Text {
@@ -68,12 +104,12 @@ export class SearchIndex {
   add({ line: name, at, session, ts, kind, text, speaker }: Text): number {
     const line = this.table.addLine(name);
     let added = 0;
-    for (const [part, { start, end }] of passagesOf(text).entries()) {
+    for (const [part, { start, end }] of splitPassages(text).entries()) {
       if (this.size >= MAX_PASSAGES) break;
-      const position = this.table.positionOf(line, { at, part });
-      const own = text.slice(start, end);
+      const position = this.table.findPosition(line, { at, part });
+      const passageText = text.slice(start, end);
       const before = this.#languageBefore(line, position);
-      const analysis = this.analyzer.text(own, { at: ts, otherwise: before, ...(speaker !== undefined && { speaker }) });
+      const analysis = this.analyzer.text(passageText, { at: ts, otherwise: before, ...(speaker !== undefined && { speaker }) });
       const passage = this.table.add(line, {
         ...{ at, part, start, end, session, ts },
         kind: KINDS.indexOf(kind),
@@ -81,7 +117,7 @@ export class SearchIndex {
         language: analysis.language === undefined ? 0 : LANGUAGES.indexOf(analysis.language) + 1,
         speaker: this.speakerNumber(analysis.speaker),
         words: analysis.length,
-        hash: textHash(own),
+        hash: textHash(passageText),
       });
       if (passage === undefined) continue;
       added += 1;
@@ -93,7 +129,7 @@ export class SearchIndex {
 
   /** Takes away those texts of a line for which `isGone` holds; answers how many passages went. */
   remove(name: string, isGone: (at: number) => boolean): number {
-    const line = this.table.lineOf(name);
+    const line = this.table.findLine(name);
     if (!line) return 0;
     const { at } = this.table.columns;
     const gone = line.passages.subarray(0, line.count).filter((passage) => isGone(at[passage] ?? 0));
@@ -112,7 +148,7 @@ export class SearchIndex {
     return { passages: this.size, words: this.words, spoken: [...this.#spoken], first, last };
   }
 
-  /** Those lines for which `isIn` holds, as an index of their own. */
+  /** Those lines for which `isIn` holds, as a separate index. */
   part(isIn: (line: string) => boolean): SearchIndex {
     const part = new SearchIndex(this.analyzer, this.#mostUsual());
     const isKept = new Uint8Array(this.size);
@@ -152,7 +188,7 @@ export class SearchIndex {
     if (number > 0) this.#spoken[number - 1] = (this.#spoken[number - 1] ?? 0) + by;
   }
 
-  /** A name, a number or a single word is in the language of what was said before it. */
+  /** A name, a number or a single word counts as the language of the message before it. */
   #languageBefore(line: Line, position: number): Language | undefined {
     const before = line.passages[position - 1];
     const number = before === undefined || position === 0 ? 0 : (this.table.columns.language[before] ?? 0);
@@ -191,8 +227,8 @@ export class SearchIndex {
   }
 }
 
-/** Languages of at least a hundredth of what was said, the most usual one first. */
-export function languagesOf({ passages, spoken }: Pick<Facts, 'passages' | 'spoken'>): Language[] {
+/** Languages of at least a hundredth of the messages, the most usual one first. */
+export function spokenLanguages({ passages, spoken }: Pick<Facts, 'passages' | 'spoken'>): Language[] {
   const least = Math.max(1, passages / 100);
   return LANGUAGES.map((language, i) => ({ language, count: spoken[i] ?? 0 }))
     .filter(({ count }) => count >= least)
@@ -200,7 +236,7 @@ export function languagesOf({ passages, spoken }: Pick<Facts, 'passages' | 'spok
     .map(({ language }) => language);
 }
 
-export function sumOf(facts: readonly Facts[]): Facts {
+export function sumFacts(facts: readonly Facts[]): Facts {
   return facts.reduce(
     (sum, one) => ({
       passages: sum.passages + one.passages,
@@ -215,5 +251,5 @@ export function sumOf(facts: readonly Facts[]): Facts {
 
 /** Of a passage's text. */
 export function textHash(text: string): number {
-  return hashOf(text, 0x51ed270b);
+  return hashText(text, 0x51ed270b);
 }

@@ -1,8 +1,8 @@
 /**
- * An index as bytes, so that a worker that begins need not read all that was ever said. What is of another version, of another scope, cut
+ * An index as bytes, so that a worker that begins need not read every message. What is of another version, of another scope, cut
  * off or changed is refused, and the caller builds the index anew: it is only derived.
  */
-import { columnsOf, COLUMN_NAMES, KINDS, PassageTable, type Columns } from './passage-table.js';
+import { makeColumns, COLUMN_NAMES, KINDS, PassageTable, type Columns } from './passage-table.js';
 import { LANGUAGES } from './languages.js';
 import type { Numbers } from './numbers.js';
 import { Postings, type PostingsState } from './postings.js';
@@ -82,14 +82,15 @@ export function toSnapshot(index: SearchIndex, of: string, extra: unknown): Uint
 export function fromSnapshot<Extra>(bytes: Uint8Array, of: string, analyzer?: Analyzer): Snapshot<Extra> | undefined {
   if (bytes.length < HEADER_BYTES) return undefined;
   // Typed arrays begin at multiples of their size.
-  const own = bytes.byteOffset % ALIGNED === 0 ? bytes : bytes.slice();
-  const view = new DataView(own.buffer, own.byteOffset, own.byteLength);
-  const isWhole = view.getUint32(0, true) === MAGIC && view.getUint32(12, true) === own.length && view.getUint32(4, true) === checksum(own);
+  const buffer = bytes.byteOffset % ALIGNED === 0 ? bytes : bytes.slice();
+  const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+  const isWhole =
+    view.getUint32(0, true) === MAGIC && view.getUint32(12, true) === buffer.length && view.getUint32(4, true) === checksum(buffer);
   if (!isWhole) return undefined;
   const headBytes = view.getUint32(8, true);
-  const head = headIn(own.subarray(HEADER_BYTES, HEADER_BYTES + headBytes));
+  const head = headIn(buffer.subarray(HEADER_BYTES, HEADER_BYTES + headBytes));
   if (head === undefined || head.version !== VERSION || head.made !== MADE || head.of !== of) return undefined;
-  const read = arraysIn(own, aligned(HEADER_BYTES + headBytes), head.lengths);
+  const read = arraysIn(buffer, aligned(HEADER_BYTES + headBytes), head.lengths);
   if (read === undefined) return undefined;
 
   const index = new SearchIndex(analyzer);
@@ -136,7 +137,7 @@ function arraysIn(
     offset += aligned(size);
     return array;
   };
-  const columns = columnsOf((_, Column) => take(Column as never));
+  const columns = makeColumns((_, Column) => take(Column as never));
   const order = take(Uint32Array);
   const postings = Object.fromEntries(POSTINGS.map((name) => [name, take(Uint32Array)])) as unknown as PostingsState;
   return fits ? { columns, order, postings } : undefined;

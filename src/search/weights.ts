@@ -12,16 +12,16 @@ export const WEIGHTS = {
   secondNeighbour: 0.25,
   /** What the stretch of talk around it is about; more lets one long session win. */
   session: 0.07,
-  /** The question names who said it. */
+  /** The question names who wrote it. */
   speaker: 1.5,
   /** A question is rarely the answer. */
   question: 0.9,
   /** Of a turn with a date in it, where the question asks when. */
   dated: 1.3,
-  /** The question names a time, and the turn was said then, or mentions it. */
+  /** The question names a time, and the turn was at that time, or mentions it. */
   time: 1,
   /**
-   * Where there are vectors: of the question's own words, how much the passage that is most like it is worth. They are added to the words,
+   * Where there are vectors: of the question's words, how much the passage that is most like it is worth. They are added to the words,
    * each scaled by itself, since that has one number to choose and keeps how much better the best is, which ranks alone do not (Bruch and
    * others, An Analysis of Fusion Functions for Hybrid Retrieval, 2023).
    */
@@ -57,5 +57,5 @@ export const BOUNDS = {
   hits: 200,
 } as const;
 
-/** The score of its own words that a hit must have to be sure of: a rare word alone in a large index, two in a small one. */
+/** The score of its words alone that a hit must have to be sure of: a rare word alone in a large index, two in a small one. */
 export const SURE = 4;

@@ -23,7 +23,7 @@ export interface Word {
 }
 
 /** In their order, at most `most` of them. */
-export function wordsOf(text: string, most: number = BOUNDS.passageWords): Word[] {
+export function splitWords(text: string, most: number = BOUNDS.passageWords): Word[] {
   const words: Word[] = [];
   WORD.lastIndex = 0;
   for (let match = WORD.exec(text); match !== null && words.length < most; match = WORD.exec(text)) {

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange } from '../records/memory/documents.js';
+import { NO_MEMORY_VERSION } from '../records/memory/memory-lines.js';
 import type { BodyRef, Entry } from '../records/message.js';
 import { DocumentRefused, MAX_MEMORY } from './store.js';
 
@@ -150,4 +151,9 @@ function hash(text: string): string {
 function beginning(text: string): string {
   const cut = text.slice(0, PREVIEW_CHARACTERS);
   return cut.length < text.length && /[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut;
+}
+
+/** Names the bytes of a MEMORY.md. */
+export function memoryVersion(text: string): string {
+  return text === '' ? NO_MEMORY_VERSION : createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

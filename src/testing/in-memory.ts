@@ -18,7 +18,7 @@ import { LATEST_RULES } from '../conversation/rules.js';
 import type { ConversationState } from '../conversation/state.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
 import { endedTurn, isTurnOpen, statusOf } from '../conversation/views/view.js';
-import { askedArguments, withBodies } from '../memory/bodies.js';
+import { readArguments, withBodies } from '../memory/bodies.js';
 import { readCurrent } from '../memory/branches.js';
 import { modelsAnsweredBy } from '../models/known-models.js';
 import { createKnownSecrets } from '../platform/known-secrets.js';
@@ -241,7 +241,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
         return Promise.all(
           approvalsOf(state()).map(async (one) => {
             const asked = watched.get(one.conversation)?.state;
-            return { ...one, arguments: (await askedArguments(store, asked ? keyOf(one.conversation, asked) : key, one)) ?? null };
+            return { ...one, arguments: (await readArguments(store, asked ? keyOf(one.conversation, asked) : key, one)) ?? null };
           }),
         );
       },

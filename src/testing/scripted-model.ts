@@ -2,7 +2,7 @@
 import { estimatedUsage, offlineConsolidation } from '../models/offline.js';
 import { ModelFailure, ModelInterrupted, type Model, type ModelRequest, type ModelResponse, type ModelUsage } from '../models/model.js';
 import { shownText, type AssistantBlock, type JsonObject } from '../records/message.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 
 /** A tool call as a model makes it. */
 export interface ScriptedCall {
@@ -122,5 +122,5 @@ function lastWords(request: ModelRequest | undefined): string {
 }
 
 function quoteBeginning(text: string): string {
-  return JSON.stringify(beginningOf(text, 200));
+  return JSON.stringify(truncate(text, 200));
 }

@@ -1,6 +1,6 @@
 /**
  * Which calls run, which ask a person first, and which never run. Rules of the agent come first, in their order; then what the tool says
- * of these arguments, then its own policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they
+ * of these arguments, then the tool's policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they
  * look at from a model.
  *
  * @rule tools/spellings-are-one: Other spellings of one thing make no difference (canonical-forms.ts). A rule that allows must fit each
@@ -22,7 +22,7 @@ export interface ApprovalRule {
   /** In place of `where`: all arguments of one call. It fits that call and no other (call-identity.ts). */
   readonly exactly?: JsonObject;
   readonly policy: ApprovalPolicy;
-  /** For the person who is asked, or the model that is refused. */
+  /** For the person who decides, or the model that is refused. */
   readonly why?: string;
 }
 
@@ -77,12 +77,12 @@ function fitsCall({ where = {}, policy }: ApprovalRule, input: JsonValue, real: 
   const wanted = Object.entries(where);
   // (tools/allow-only-what-is-named)
   if (policy === 'allow' && wanted.length > 0) {
-    const { cwd = '.', stdin = '' } = fieldsOf(input);
+    const { cwd = '.', stdin = '' } = toFields(input);
     const here = real?.['cwd'] ?? (typeof cwd === 'string' ? canonicalForms('cwd', cwd).strict[0] : undefined);
     if (!('cwd' in where) && here !== '.') return false;
     if (!('stdin' in where) && stdin !== '') return false;
   }
-  return wanted.every(([field, pattern]) => fits({ field, policy, real: real?.[field] }, pattern, fieldOf(input, field)));
+  return wanted.every(([field, pattern]) => fits({ field, policy, real: real?.[field] }, pattern, readField(input, field)));
 }
 
 interface Compared {
@@ -113,12 +113,12 @@ function fitsWord({ field, policy, real }: Compared, wanted: string, value: Json
   return [word, ...forms.strict, ...forms.loose, real ?? word].some((form) => matches(pattern, form) || matches(wanted, form));
 }
 
-function fieldOf(input: JsonValue, field: string): JsonValue | undefined {
-  const fields = fieldsOf(input);
+function readField(input: JsonValue, field: string): JsonValue | undefined {
+  const fields = toFields(input);
   return Object.hasOwn(fields, field) ? fields[field] : undefined;
 }
 
-function fieldsOf(input: JsonValue): Readonly<Record<string, JsonValue | undefined>> {
+function toFields(input: JsonValue): Readonly<Record<string, JsonValue | undefined>> {
   if (!isRecord(input)) return {};
   return input as Readonly<Record<string, JsonValue>>;
 }

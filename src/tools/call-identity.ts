@@ -9,7 +9,7 @@ import { canonicalForms } from './canonical-forms.js';
 import type { Examined } from './tool.js';
 import { isRecord } from '../platform/json.js';
 
-/** What is meant where it is not said. */
+/** The default where a call names none. */
 const DEFAULTS: Readonly<Record<string, string>> = { cwd: '.', stdin: '' };
 
 /** `real`: where paths lead, as the tool has found. */

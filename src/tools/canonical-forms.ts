@@ -16,7 +16,7 @@ export function canonicalForms(field: string, word: string): Forms {
   const url = asUrl(word);
   if (url) return { strict: [...new Set([url, readAgain(url)])], loose: [] };
   if (field === 'command') {
-    const path = programOf(word);
+    const path = canonicalProgram(word);
     const name = posix.basename(path);
     // `RM` is `rm` where the file system says so.
     return { strict: [path], loose: [name, name.toLowerCase(), name.toLowerCase().replace(/\.(exe|com|bat|cmd)$/, '')] };
@@ -35,7 +35,7 @@ export function canonicalPattern(pattern: string): string {
   );
 }
 
-/** As it is asked for: without name and password, fragment, default port, dot segments and needless escapes. */
+/** As it is requested: without name and password, fragment, default port, dot segments and needless escapes. */
 function asUrl(word: string): string | undefined {
   if (!/^[\u0000-\u0020]*[a-z][a-z0-9+.\t\n\r-]*:/i.test(word) || !URL.canParse(word)) return undefined;
   const url = new URL(word);
@@ -58,7 +58,7 @@ function readAgain(url: string): string {
 }
 
 /** A name is looked for along PATH; `./git` is another program than `git`. */
-function programOf(word: string): string {
+function canonicalProgram(word: string): string {
   const path = posix.normalize(word);
   if (!word.includes('/')) return word;
   return path.includes('/') ? path : `./${path}`;

@@ -5,7 +5,7 @@
 import type { ClientTool } from '../records/message.js';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { toPrefixed } from '../conversation/protocol/client-tools.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 import { hasHidden, withoutHidden } from './hidden-text.js';
 import { readSchema } from './mcp/server-tool.js';
 import type { Tool } from './tool.js';
@@ -37,18 +37,18 @@ export function toBeCalled(json: string | undefined): ReadonlySet<string> {
 }
 
 function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
-  const validate = validatorOf(inputSchema);
+  const validate = compileSchema(inputSchema);
   return {
     name: toPrefixed(name),
     description: (hasHidden(description) ? withoutHidden(description) : description).trim() || `The tool ${name} of the client.`,
     inputSchema,
     policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-    misfit: (input) => {
+    schemaViolation: (input) => {
       if (validate === undefined || validate(input)) return undefined;
       const problems = (validate.errors ?? []).map(
         ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
       );
-      return beginningOf(`the arguments do not fit the tool's schema: ${problems.join('; ')}`, MAX_WHY);
+      return truncate(`the arguments do not fit the tool's schema: ${problems.join('; ')}`, MAX_WHY);
     },
     workflowAction: (_input, { approvalExpiryMs }) => ({ kind: 'ask-client', expiresMs: approvalExpiryMs }),
     run: () => Promise.resolve({ ok: false, error: 'it runs with the client alone' }),
@@ -56,7 +56,7 @@ function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
 }
 
 /** Undefined for what cannot be compiled, such as a reference to nowhere: then its program has to look for itself. */
-function validatorOf(schema: ClientTool['inputSchema']): ValidateFunction | undefined {
+function compileSchema(schema: ClientTool['inputSchema']): ValidateFunction | undefined {
   try {
     return new Ajv({ strict: false, logger: false, validateFormats: false }).compile(schema);
   } catch {

@@ -51,7 +51,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   };
 }
 
-/** A tool without `verify` cannot be asked: the call is then of unknown outcome. */
+/** A tool without `verify` cannot tell: the call is then of unknown outcome. */
 function verifier<Schema extends z.ZodObject>(
   schema: Schema,
   verify: NonNullable<ToolDefinition<Schema>['verify']>,
@@ -173,7 +173,7 @@ function withBeside(
   };
 }
 
-/** What a tool's result may have besides its text. Checked, since it goes into a conversation's state and into its memory. */
+// What a tool's result may have besides its text. Checked, since it goes into a conversation's state and into its memory.
 
 /** Half characters would be refused by stores and providers. */
 const words = z.string().overwrite((text) => text.toWellFormed());

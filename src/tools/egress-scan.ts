@@ -29,7 +29,7 @@ export function examineLeaving(text: string, to: string, known?: Pick<KnownSecre
   return { asks: { why: `it would send ${leaving.what} to ${to}`, ...(leaving.isSure && { overRules: true }) } };
 }
 
-/** For what is sent without anybody being asked. */
+/** For what is sent without a person's approval. */
 export function withoutSecrets(text: string, known: Pick<KnownSecrets, 'text'>): string {
   return withoutSecretForms(known.text(text), REDACTED);
 }

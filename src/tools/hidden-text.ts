@@ -40,7 +40,7 @@ export function showHidden(text: string): string {
     if (run.length === 1 && isOfUse(text, at)) return run;
     const codes = [...run];
     const shown = codes.slice(0, SHOWN_OF_RUN).map((character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
-    return shown.join('') + (codes.length > SHOWN_OF_RUN ? `[and ${codes.length - SHOWN_OF_RUN} more that nobody sees]` : '');
+    return shown.join('') + (codes.length > SHOWN_OF_RUN ? `[and ${codes.length - SHOWN_OF_RUN} more that no person sees]` : '');
   });
 }
 

@@ -1,6 +1,6 @@
 /**
- * What file tools do not write, since it runs or is obeyed later without anybody having asked: hooks, settings of programs,
- * secrets, our own settings and memory. It is refused whether or not it is there yet. A command can still do it; commands are
+ * What file tools do not write, since it runs or is obeyed later without a person's approval: hooks, settings of programs,
+ * secrets, Perdura's settings and memory. It is refused whether or not it is there yet. A command can still do it; commands are
  * for a person to allow. Compared as file systems that ignore case and invisible characters would.
  */
 import { lstat } from 'node:fs/promises';
@@ -27,17 +27,17 @@ export function refuseProtected(root: string, real: string, protectedPlaces: rea
     throw new WriteRefused('protected', `cannot write ${onOneLine(relative(root, real))}: ${what}. ${ASK}`);
   };
   const folder = names.find((name) => isNamed(name, FOLDERS));
-  if (folder !== undefined) refuse(`what lies in ${folder} is run or obeyed later, without anybody asking`);
+  if (folder !== undefined) refuse(`what lies in ${folder} is run or obeyed later, without a person's approval`);
   if (ENV_FILE.test(file) && !ENV_EXAMPLE.test(file)) refuse('such a file holds secrets and settings');
-  if (isNamed(file, FILES) || OUR_CONFIG.test(file)) refuse('programs obey it later, without anybody asking');
-  if (protectedPlaces.some((place) => isInside(place, real))) refuse("it belongs to Perdura's own settings or memory");
+  if (isNamed(file, FILES) || OUR_CONFIG.test(file)) refuse("programs obey it later, without a person's approval");
+  if (protectedPlaces.some((place) => isInside(place, real))) refuse("it belongs to Perdura's settings or memory");
 }
 
 /** Throws `WriteRefused` for a package.json with other scripts than before: `npm install` and `npm test` would run them. */
 export function refuseNewScripts(root: string, real: string, before: string | undefined, after: string): void {
   if (plainName(relative(root, real).split(sep).at(-1) ?? '') !== 'package.json') return;
-  const scripts = before === undefined ? [] : scriptsOf(before);
-  const wanted = scriptsOf(after);
+  const scripts = before === undefined ? [] : readScripts(before);
+  const wanted = readScripts(after);
   if (wanted !== undefined && (wanted.length === 0 || JSON.stringify(wanted) === JSON.stringify(scripts))) return;
   const what =
     wanted === undefined
@@ -49,7 +49,7 @@ export function refuseNewScripts(root: string, real: string, before: string | un
 const ASK = 'Tell the person what you wanted to write and why; they can do it.';
 
 /** Sorted pairs of all that npm and hook managers run; undefined where the text is no JSON object. */
-function scriptsOf(text: string): readonly (readonly [string, string])[] | undefined {
+function readScripts(text: string): readonly (readonly [string, string])[] | undefined {
   try {
     const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
     if (!isRecord(parsed)) return undefined;

@@ -42,9 +42,9 @@ export function toText(value: unknown, maxBytes = RESULT_BYTES): string {
 export function errorText(thrown: unknown): string {
   if (!(thrown instanceof Error)) return thrown === undefined ? 'the tool failed without saying why' : toText(thrown);
   try {
-    const own = thrown.message || thrown.name;
+    const message = thrown.message || thrown.name;
     const cause = thrown.cause instanceof Error && thrown.cause.message ? ` (cause: ${thrown.cause.message})` : '';
-    return boundText(`${own}${cause}`);
+    return boundText(`${message}${cause}`);
   } catch {
     return 'the tool failed with an error that cannot be read';
   }
@@ -137,7 +137,7 @@ function binaryBytes(value: object): number | undefined {
   return value instanceof Blob ? value.size : undefined;
 }
 
-/** What a schema found wrong, one line per finding, `path: reason`: for a model to correct itself, or a person their file. */
+// What a schema found wrong, one line per finding, `path: reason`: for a model to correct itself, or a person their file.
 
 const MAX_LINES = 12;
 const LINE_BYTES = 300;

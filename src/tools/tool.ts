@@ -41,11 +41,11 @@ export interface ToolContext {
   readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
   readonly history: () => AsyncIterable<HistoryEntry>;
-  /** All that was said and is remembered in the conversation's scope. */
+  /** All messages and memories of the conversation's scope. */
   readonly recall: {
     /** Best first. */
     readonly search: (query: RecallQuery) => Promise<readonly Recalled[]>;
-    /** What was said at an address and around it, in its order; empty where nothing is there. */
+    /** The messages at an address and around it, in their order; empty where nothing is there. */
     readonly open: (address: string, around?: number) => Promise<readonly Recalled[]>;
   };
   /**
@@ -53,13 +53,13 @@ export interface ToolContext {
    * Undefined where it would.
    */
   readonly refusalOf?: (input: JsonValue) => string | undefined;
-  /** Summaries of this session's older turns, newest first; `read` gives what was said in one of the turns, or a line for each. */
+  /** Summaries of this session's older turns, newest first; `read` gives the messages of one of the turns, or a line for each. */
   readonly episodes: () => Promise<readonly OpenEpisode[]>;
 }
 
 /** A summary of older turns. */
 export interface OpenEpisode extends Episode {
-  /** What was said in one of the turns, or a line for each. */
+  /** The messages of one of the turns, or a line for each. */
   readonly read: (turn?: number) => Promise<string>;
 }
 
@@ -98,12 +98,12 @@ export interface WorkflowActionContext {
   };
 }
 
-/** What a tool can see of the world when it is asked about a call. */
+/** What a tool can see of the world when it examines a call. */
 export interface ExamineContext {
   readonly workspace: string;
 }
 
-/** What a tool says of one call before anybody has allowed it. */
+/** What a tool reports of one call before the call is allowed. */
 export interface Examined {
   /** A person is to allow it, unless a rule of the agent does; with `overRules` also then. `why` is for the person. */
   readonly asks?: { readonly why: string; readonly overRules?: boolean };
@@ -118,12 +118,12 @@ export interface Tool {
   readonly inputSchema: JsonObject;
   readonly policy: ToolPolicy;
   /**
-   * For tools that must not run twice: asked before another attempt at a call whose first was broken off. Without it such a call is
+   * For tools that must not run twice: called before another attempt at a call whose first was broken off. Without it such a call is
    * answered "outcome unknown".
    */
   readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
   /** Why these arguments are refused before anything is done; for tools that run elsewhere, and cannot say it. Never throws. */
-  readonly misfit?: (input: JsonValue) => string | undefined;
+  readonly schemaViolation?: (input: JsonValue) => string | undefined;
   /** Looked at when a call is planned, and once more when it runs. Never throws. */
   readonly examine?: (input: JsonValue, context: ExamineContext) => Promise<Examined>;
   /** What the conversation does in place of a run. Undefined for arguments that do not fit, which a run then says. */
@@ -142,7 +142,7 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly policy?: Partial<ToolPolicy>;
   /** May throw: then it is unknown. */
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
-  /** Whether a person is to allow a call with these arguments. May throw: then one is asked. Not called for what does not fit the schema. */
+  /** Whether a person is to allow a call with these arguments. May throw: then a person has to. Not called for what does not fit the schema. */
   readonly examine?: (input: z.output<Schema>, context: ExamineContext) => Promise<Examined> | Examined;
   /** What the conversation does in place of a run, such as waiting. For built-in tools. */
   readonly workflowAction?: (input: z.output<Schema>, context: WorkflowActionContext) => WorkflowAction | undefined;

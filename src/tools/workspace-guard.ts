@@ -10,7 +10,7 @@ import { errorCode } from '../platform/errors.js';
 
 const MAX_PATH = 4_096;
 const MAX_NAME = 255;
-/** File systems whose regular files are the kernel's own words: environment variables, other processes. */
+/** File systems whose regular files the kernel writes: environment variables, other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys'];
 
 export type RefusalKind = 'outside' | 'missing' | 'not-a-file' | 'not-a-folder' | 'not-permitted' | 'bad-path';
@@ -121,7 +121,7 @@ export function handlePath(handle: FileHandle): string {
   return `/proc/self/fd/${handle.fd}`;
 }
 
-/** Where a handle cannot be asked for its path (macOS): what lies at the path now, inside the root, must be what was opened. */
+/** Where a handle does not give its path (macOS): what lies at the path now, inside the root, must be what was opened. */
 export async function refuseUnlessSame(root: string, real: string, path: string, found: BigIntStats): Promise<void> {
   const now = await orRefuse(path, realpath(real));
   const there = await orRefuse(path, stat(now, { bigint: true }));

@@ -44,7 +44,7 @@ export async function writeInside({ root, protectedPlaces, real, content, seen }
   await refuseRepository(root, real, content);
   const folder = await openFolders(root, dirname(real), path);
   try {
-    const base = await baseOf(root, folder, dirname(real), path);
+    const base = await openBase(root, folder, dirname(real), path);
     // Where the folder really is: it may have been swapped for another one of the workspace since.
     if (hasHandlePaths()) {
       const place = join(await readlink(handlePath(folder)), basename(real));
@@ -59,7 +59,7 @@ export async function writeInside({ root, protectedPlaces, real, content, seen }
       await orRefuse(path, writeBeside(beside, content, there));
       const now = await lookAt(target);
       if (seen && !isSame(seen, now)) throw changedSince(path);
-      await baseOf(root, folder, dirname(real), path);
+      await openBase(root, folder, dirname(real), path);
       await orRefuse(path, rename(beside, target));
     } catch (error) {
       await unlink(beside).catch(() => undefined);
@@ -110,7 +110,7 @@ function openFolder(path: string): Promise<FileHandle> {
 }
 
 /** The path to the folder's files, through its handle if possible; (tools/opened-handle-checked) before each use. */
-async function baseOf(root: string, folder: FileHandle, real: string, path: string): Promise<string> {
+async function openBase(root: string, folder: FileHandle, real: string, path: string): Promise<string> {
   if (!hasHandlePaths()) {
     await refuseUnlessSame(root, real, path, await folder.stat({ bigint: true }));
     return real;
@@ -126,13 +126,13 @@ async function lookAt(target: string): Promise<BigIntStats | undefined> {
   });
 }
 
-/** A file of its own, never one that was there; with the rights of the one that it replaces. */
+/** A new file, never one that was there; with the rights of the one that it replaces. */
 async function writeBeside(beside: string, content: Buffer, there: BigIntStats | undefined): Promise<void> {
   const handle = await open(beside, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o666);
   try {
     await handle.writeFile(content);
     if (there) {
-      // A file of somebody else's stays theirs where we may give it away.
+      // A file keeps its owner where we may give it away.
       await handle.chown(Number(there.uid), Number(there.gid)).catch(() => undefined);
       // Not the bits that give a program its owner's rights.
       await handle.chmod(Number(there.mode) & 0o777);
@@ -150,6 +150,6 @@ function isSame(seen: Seen, now: BigIntStats | undefined): boolean {
 function changedSince(path: string): WriteRefused {
   return new WriteRefused(
     'changed',
-    `did not write ${path}: somebody else changed it meanwhile. Read it again, then edit what is there now.`,
+    `did not write ${path}: another program changed it meanwhile. Read it again, then edit what is there now.`,
   );
 }

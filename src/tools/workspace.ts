@@ -55,7 +55,7 @@ export type FolderEntry =
   | { readonly kind: 'folder' | 'link' | 'other'; readonly name: string };
 
 export interface Folder {
-  /** Sorted by name; at most as many as were asked for. */
+  /** Sorted by name; at most as many as the caller wants. */
   readonly entries: readonly FolderEntry[];
   /** How many there are in all. */
   readonly total: number;
@@ -103,11 +103,11 @@ async function realPlace(place: string): Promise<string> {
 
 async function resolveInside(root: string, path: string): Promise<string> {
   refuseMalformed(path);
-  const asked = isAbsolute(path) ? resolve(path) : resolve(root, path);
-  const real = await realpath(asked).catch(async (error: unknown) => {
+  const target = isAbsolute(path) ? resolve(path) : resolve(root, path);
+  const real = await realpath(target).catch(async (error: unknown) => {
     // `link/x` must sound the same whether or not x is there, so the nearest parent that exists decides first
     // (tools/refusal-reveals-nothing).
-    if (!isInside(root, (await nearestExisting(asked)).real)) throw outside(path);
+    if (!isInside(root, (await nearestExisting(target)).real)) throw outside(path);
     throw toRefusal(path, error);
   });
   if (!isInside(root, real)) throw outside(path);
@@ -123,23 +123,23 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
       `cannot write ${shownPath(path)}: that names a folder. Give the path of a file; its folders are made.`,
     );
   }
-  const asked = isAbsolute(path) ? resolve(path) : resolve(root, path);
-  const real = await realpath(asked).catch(async (error: unknown) => {
-    const { real: above, at } = await nearestExisting(asked);
+  const target = isAbsolute(path) ? resolve(path) : resolve(root, path);
+  const real = await realpath(target).catch(async (error: unknown) => {
+    const { real: above, at } = await nearestExisting(target);
     if (!isInside(root, above)) throw outside(path);
     if (errorCode(error) !== 'ENOENT') throw toRefusal(path, error);
-    return join(above, relative(at, asked));
+    return join(above, relative(at, target));
   });
   if (!isInside(root, real)) throw outside(path);
-  // Also by the name that was asked for: `.git` may be a link to a folder of another name.
-  if (isInside(root, asked)) refuseProtected(root, asked, protectedPlaces);
+  // Also by the name in the call: `.git` may be a link to a folder of another name.
+  if (isInside(root, target)) refuseProtected(root, target, protectedPlaces);
   refuseProtected(root, real, protectedPlaces);
   return real;
 }
 
 async function openFile(root: string, real: string): Promise<OpenedFile> {
   const path = shownPath(relative(root, real) || '.');
-  // Opening a device can have effects of its own, so its kind is looked at before as well as after (tools/regular-files-only).
+  // Opening a device can have effects, so its kind is looked at before as well as after (tools/regular-files-only).
   refuseUnlessRegular(path, await orRefuse(path, lstat(real, { bigint: true })));
   return opened(root, real, path, constants.O_RDONLY, async (handle, found) => {
     refuseUnlessRegular(path, found);

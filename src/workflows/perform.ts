@@ -15,7 +15,7 @@ import { qualifiedScope, scopeAndTenant } from '../records/scope.js';
 import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
 import { NO_USAGE } from '../records/message.js';
-import { beginningOf } from '../records/text.js';
+import { truncate } from '../records/text.js';
 
 type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse' }>;
 
@@ -154,7 +154,7 @@ async function report(
   resultOf: (ended: EndedTurn) => Promise<TurnResult | undefined>,
 ): Promise<void> {
   const result = await resultOf(ended);
-  const text = beginningOf(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
+  const text = truncate(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
   const { stopReason, usage, error } = ended;
   const report = { text, stopReason, usage, ...(error ? { error } : {}) };
   const shown = capability === undefined ? {} : { capability };

@@ -1,4 +1,4 @@
-import { withToolsOf } from '../../src/activities/model-step/call-model.js';
+import { withToolFormat } from '../../src/activities/model-step/call-model.js';
 import { modelLimits } from '../../src/models/known-models.js';
 import type { Model, ModelRequest } from '../../src/models/model.js';
 
@@ -16,7 +16,10 @@ async function toldToCall(name: string, textTools?: 'xml' | 'json' | 'off', own?
     },
   };
   const request = { model: name, maxTokens: 10, system: '', tools, messages: [] };
-  await withToolsOf(model, modelLimits(name), { textTools }).stream(request, { signal: new AbortController().signal, onDelta: () => {} });
+  await withToolFormat(model, modelLimits(name), { textTools }).stream(request, {
+    signal: new AbortController().signal,
+    onDelta: () => {},
+  });
   if (asked?.tools.length === 1 && asked.system === '') return 'by itself';
   return asked?.system.includes('<tool name=') ? 'xml' : 'json';
 }

@@ -27,7 +27,7 @@ import { openMemory, withOther } from '../../src/memory/channel/open-memory.js';
 import { turnId, type ParentLink } from '../../src/records/identity.js';
 import type { AgentMemory } from '../../src/records/memory/agent-memory.js';
 import { isFromPerson, shownText, type Entry } from '../../src/records/message.js';
-import { slotsOf, type SlotRange } from '../../src/records/slots.js';
+import { listSlots, type SlotRange } from '../../src/records/slots.js';
 import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
@@ -342,7 +342,7 @@ class Forest {
       const where = { conversation: key.conversation, life: key.life };
       expect({ ...where, line: textsIn(await readCurrent(store, key)) }).toEqual({ ...where, line: line.map(({ text }) => text) });
       if (life.isRunning) {
-        const prompt = (await store.entries.read(key, slotsOf(life.context))).flatMap((entry) => entry ?? []);
+        const prompt = (await store.entries.read(key, listSlots(life.context))).flatMap((entry) => entry ?? []);
         expect({ ...where, prompt: textsIn(prompt) }).toEqual({ ...where, prompt: seen.map(({ text }) => text) });
       }
       if (life.parent !== undefined) continue;

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { consolidatedSlots, summariesOf } from '../../src/activities/memory/summaries.js';
+import { consolidatedSlots, summariesByRequest } from '../../src/activities/memory/summaries.js';
 import { trim } from '../../src/activities/memory/evict.js';
 import type { TrimInput, TrimmedTurns } from '../../src/conversation/context/memory-effects.js';
 import type { Entry } from '../../src/records/message.js';
@@ -197,6 +197,6 @@ test('which slots of a life were consolidated is in HISTORY, of a shared life as
   expect(await slots([KEY])).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
   expect(await slots([{ conversation: 'other', life: 'l0', slots: [[39, 44]] }])).toEqual([39, 40]);
   expect(await slots([{ conversation: 'nobody', life: 'l0' }])).toEqual([]);
-  const summaries = await summariesOf(store.documents, KEY, { requestIds: ['s1/1-8', 's1/9-16'], since: SINCE });
+  const summaries = await summariesByRequest(store.documents, KEY, { requestIds: ['s1/1-8', 's1/9-16'], since: SINCE });
   expect([...summaries.keys()]).toEqual(['s1/1-8']);
 });

@@ -30,7 +30,7 @@ export const ARROWS: readonly Row[] = [
   // What is stored and sent, at the bottom.
   { place: 'records/', may: [], packages: ['valibot'] },
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
-  { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
+  { place: 'records/memory/', may: ['records/'], packages: ['zod'] },
   { place: 'records/webhooks/', may: [], packages: ['zod'] },
   // What Node lacks, or knows of this process: pure but for the package's own version.
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer', 'node:module'] },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isAlive } from '../../src/platform/processes.js';
 import { startWorkerProcess, describeWorkerChange } from '../../src/cli/services/worker-process.js';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 import { waitFor } from '../support/wait-for.js';
 
 const NOW = AbortSignal.abort();

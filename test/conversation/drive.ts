@@ -12,7 +12,7 @@ import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
 import { episodicId } from '../../src/records/memory/items.js';
-import { countSlots, slotsOf, toRanges } from '../../src/records/slots.js';
+import { countSlots, listSlots, toRanges } from '../../src/records/slots.js';
 import { utf8Length } from '../../src/records/text.js';
 import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/turn/tool-effects.js';
 import type { AgentSettings, Configured } from '../../src/conversation/state/settings.js';
@@ -148,7 +148,7 @@ export function stored(input: StoreStepInput, more: Partial<StoreStepResult> = {
 
 export function evicted({ session, what }: EvictInput): Evicted {
   if (what.kind !== 'trim') return { life: 'l1', session, finished: false };
-  const archived = toRanges(what.covered.flatMap(({ slots }) => slotsOf(slots)));
+  const archived = toRanges(what.covered.flatMap(({ slots }) => listSlots(slots)));
   const task = { goal: what.task?.goal ?? 'goal', openTasks: what.task?.openTasks ?? [] };
   const episode = { id: episodicId(what.number), ts: 1, turn_ids: [], summary: 'summary', tags: ['trimmed'], salience: 0.5 };
   const base = { ref: `trim-${what.epoch}`, text: 'summary' };

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { planned } from './plans.js';
 import { pick, type Random } from './random.js';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 
 export interface TalkOptions {
   readonly temporal: Client;

@@ -3,7 +3,7 @@
  * workflow task may have failed, every history must replay, and the worker must be there.
  */
 import { setMaxListeners } from 'node:events';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { replayAll } from '../support/replays.js';

@@ -1,7 +1,7 @@
 /** One thing that is said to a workflow, written by hand down to the bytes: as it is drawn, kept in the corpus, and sent. */
 import type { Client } from '@temporalio/client';
 import { temporal as proto } from '@temporalio/proto';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 
 export interface Said {
   readonly to: 'conversation' | 'memory';

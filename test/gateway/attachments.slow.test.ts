@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createGateway } from '../../src/gateway/app.js';
 import { oneToken } from '../../src/gateway/access/tokens.js';
-import { fileTypeOf } from '../../src/records/file-type.js';
+import { detectFileType } from '../../src/records/file-type.js';
 import { echo } from '../support/echo-model.js';
 import { blocksOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { runPerdura } from '../support/run-perdura.js';
@@ -94,5 +94,5 @@ test.each([
   [undefined, '0000001866747970'],
   [undefined, ''],
 ])('%s is told by its bytes', (type, hex) => {
-  expect(fileTypeOf(Buffer.from(hex, 'hex'))).toBe(type);
+  expect(detectFileType(Buffer.from(hex, 'hex'))).toBe(type);
 });

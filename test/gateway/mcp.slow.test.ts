@@ -98,7 +98,7 @@ test('memory is read and searched by an operator, and not offered to others', as
   const [, at = ''] = /\[(\S+)\]/.exec(found) ?? [];
   expect(await call(client, 'open_memory', { scope: 'harbour', at })).toContain('> You said: The ferry leaves at noon.');
   expect(await call(client, 'search_memory', { scope: 'default', question: 'When do ferries leave?' })).toContain(
-    '[nothing that was said fits',
+    '[no message fits',
   );
   await expect(call(client, 'search_memory', { scope: 'other.harbour', question: 'ferry' })).rejects.toThrow();
   const { contents } = await client.readResource({ uri: 'memory://default/MEMORY.md' });

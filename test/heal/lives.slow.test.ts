@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { slotsOf } from '../../src/records/slots.js';
+import { listSlots } from '../../src/records/slots.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
-import { bodiesOf } from '../../src/memory/bodies.js';
+import { listBodyRefs } from '../../src/memory/bodies.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
@@ -251,7 +251,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     return {
       last,
       entries: Object.fromEntries(entries.map((entry) => [entry.slot, entry])),
-      archived: slotsOf(await store.entries.archived(key)).sort((a, b) => a - b),
+      archived: listSlots(await store.entries.archived(key)).sort((a, b) => a - b),
       // Of one whose text travelled as a reference the size is that of the text, without JSON's quotes; of one that the agent stored itself
       // the time is that of the result.
       items: items.map(({ ts: _, size: _size, ...item }) => item).sort((a, b) => (a.id < b.id ? -1 : 1)),
@@ -260,7 +260,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
       beginning: await store.lives.beginning(key),
       cuts: await store.lives.cuts(key),
       // What may be lost: texts that were made elsewhere than in the workflow, and travelled by reference.
-      references: [...new Set(entries.filter(({ message }) => message.role !== 'user').flatMap(bodiesOf))].sort(),
+      references: [...new Set(entries.filter(({ message }) => message.role !== 'user').flatMap(listBodyRefs))].sort(),
     };
   }
 

@@ -6,12 +6,12 @@ import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Run } from '../../src/conversation/replay/past.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { contextChangesOf } from '../../src/insight/compactions.js';
-import { slotsOf, toRanges } from '../../src/records/slots.js';
+import { listSlots, toRanges } from '../../src/records/slots.js';
 import { open, said, settle, SETTINGS, take, USAGE, type Script } from '../conversation/drive.js';
 import { userEntry } from '../stores/builders.js';
 
 function compacted(input: CompactInput, keep = 2): Compacted {
-  const slots = slotsOf(input.context);
+  const slots = listSlots(input.context);
   return {
     ...{ kind: 'compacted', life: 'l1', epoch: input.epoch, turns: ['turn_0001'], task: { goal: 'g', openTasks: [] }, facts: [] },
     ...{ kept: toRanges(slots.slice(-keep)), archived: toRanges(slots.slice(0, -keep)), method: 'model', usage: USAGE },
@@ -65,7 +65,7 @@ function talked(turns: number): ReturnType<typeof told> {
 
 test('a compaction: what left, why, who summarized it at what cost, and what stands in its place', () => {
   const life = talked(4);
-  const before = slotsOf(life.state.context);
+  const before = listSlots(life.state.context);
   life.compact((input) => compacted(input));
   const [change, ...more] = contextChangesOf([life.run()]);
   expect(more).toEqual([]);
@@ -101,7 +101,7 @@ test('what comes after its session has ended is paid for, and is no change of a 
   const end = life.begin('compact', { kind: 'compaction-requested', requestId: 'r1', at: life.state.now + 1 });
   life.say({ kind: 'reset-requested', resetId: 'n1', at: life.state.now + 1 });
   for (const event of settle(life.state).events) life.say(event);
-  expect([life.state.session, slotsOf(life.state.context)]).toEqual([2, []]);
+  expect([life.state.session, listSlots(life.state.context)]).toEqual([2, []]);
   const { usage } = life.state;
   end((input) => compacted(input));
   expect(life.state.usage.outputTokens).toBe(usage.outputTokens + USAGE.outputTokens);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
 import { eventName } from '../../src/conversation/views/observation.js';
 import { changesBetween, MAX_PAGE, momentOf, momentsOf, slotsAt, toReplayedPast, type ReplayedPast } from '../../src/insight/moments.js';
-import { slotsOf } from '../../src/records/slots.js';
+import { listSlots } from '../../src/records/slots.js';
 import { manyTurns } from '../support/many-turns.js';
 import { userEntry } from '../stores/builders.js';
 
@@ -66,12 +66,12 @@ test('a moment shows the state before and after it; the first has none before, a
 test('what a moment is to be given are the slots of both states, and by them its chunks have words', () => {
   const { position } = past.past.at(past.past.last);
   const slots = slotsAt(past, position);
-  const both = [position - 1, position].flatMap((at) => slotsOf(past.past.at(at).state.context));
+  const both = [position - 1, position].flatMap((at) => listSlots(past.past.at(at).state.context));
   expect(slots).toEqual([...new Set(both)]);
   const entries = new Map(slots.map((slot) => [slot, userEntry(slot)]));
   const { after } = momentOf('c', past, position, entries);
   expect(after.chunks.filter(({ kind }) => kind === 'WORKING_FLOW').map(({ words }) => words)).toEqual(
-    slotsOf(past.past.at(position).state.context).map((slot) => `message ${slot}`),
+    listSlots(past.past.at(position).state.context).map((slot) => `message ${slot}`),
   );
 });
 

@@ -1,4 +1,4 @@
-import { boundedBundle } from '../../src/memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../src/memory/compaction/snapshot.js';
 import { retrieve } from '../../src/memory/facts.js';
 import { estimateStringTokens } from '../../src/memory/tokens.js';
 import { episodicId } from '../../src/records/memory/items.js';

@@ -1,7 +1,7 @@
-import { FORGOTTEN_MARK, isForgotten, redactor, tombstoneOf, withoutForgotten } from '../../src/memory/documents/forgetting.js';
+import { FORGOTTEN_MARK, isForgotten, redactor, toTombstone, withoutForgotten } from '../../src/memory/documents/forgetting.js';
 
 const salt = 'pepper';
-const stone = (text: string) => tombstoneOf(text, { id: 'forget_0001', ts: 1738100000, salt });
+const stone = (text: string) => toTombstone(text, { id: 'forget_0001', ts: 1738100000, salt });
 
 test('a tombstone has salted hashes alone, sorted, each word once', () => {
   const { words, ...rest } = stone('- Ada moved to Berlin, Berlin!');
@@ -9,7 +9,7 @@ test('a tombstone has salted hashes alone, sorted, each word once', () => {
   expect(words).toHaveLength(3);
   expect(words).toEqual([...words].sort());
   for (const word of words) expect(word).toMatch(/^[0-9a-f]{16}$/);
-  expect(tombstoneOf('Ada moved to Berlin', { id: 'x', ts: 0, salt: 'other' }).words).not.toEqual(words);
+  expect(toTombstone('Ada moved to Berlin', { id: 'x', ts: 0, salt: 'other' }).words).not.toEqual(words);
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { utf8Length } from '../../src/records/text.js';
 import { countMessages, toConversationEntries, type ConversationEntry } from '../../src/memory/consolidation/conversation-entries.js';
-import { messageText, rawFallback, RECAP_BYTES, recapOf } from '../../src/memory/consolidation/message-lines.js';
+import { messageText, rawFallback, RECAP_BYTES, writeRecap } from '../../src/memory/consolidation/message-lines.js';
 import {
   carePrompt,
   careJsonSchema,
@@ -205,7 +205,7 @@ describe('a recap', () => {
   const createdAt = '2026-02-01T08:00:00.000Z';
 
   test('says what it is and since when, then the messages', () => {
-    const text = recapOf([said('user', 'Use\npnpm.'), said('assistant', 'Noted.', { toolsUsed: ['a'] })], { createdAt });
+    const text = writeRecap([said('user', 'Use\npnpm.'), said('assistant', 'Noted.', { toolsUsed: ['a'] })], { createdAt });
     expect(text.split('\n')).toEqual([
       expect.stringMatching(
         /^This conversation runs since 2026-02-01T08:00:00\.000Z\. Of 2 earlier messages, which no model has summarized, the newest 2 /,
@@ -213,11 +213,11 @@ describe('a recap', () => {
       '[2026-02-27 14:30] USER: Use pnpm.',
       '[2026-02-27 14:30] ASSISTANT [tools: a]: Noted.',
     ]);
-    expect(recapOf([], { createdAt })).toBe('');
+    expect(writeRecap([], { createdAt })).toBe('');
   });
 
   test('keeps the newest when there is no room for all', () => {
-    const text = recapOf(
+    const text = writeRecap(
       Array.from({ length: 60 }, (_, i) => said('user', `${i} ${'ü'.repeat(400)}`)),
       { createdAt },
     );
@@ -230,7 +230,7 @@ describe('a recap', () => {
   test('has at most 2 KiB, whatever was said', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 300 }), { minLength: 1, maxLength: 40 }), (texts) => {
-        const text = recapOf(
+        const text = writeRecap(
           texts.map((content) => said('user', content)),
           { createdAt },
         );

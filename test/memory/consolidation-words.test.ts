@@ -1,5 +1,5 @@
 import { foldedLine } from '../../src/records/memory/memory-lines.js';
-import { allWords, significantWords, wordsSaid } from '../../src/memory/documents/significant-words.js';
+import { allWords, significantWords, evidenceWords } from '../../src/memory/documents/significant-words.js';
 import { ends } from '../support/ends.js';
 
 const words = (text: string) => [...allWords(significantWords(text))].sort();
@@ -44,7 +44,7 @@ describe('the same thing has the same words', () => {
   });
 
   test('a text says also what its words are put together of, and what stands behind JSON escapes', () => {
-    const said = wordsSaid('{"a":"to:evil@example.com\\nnext https://github.com/ada/tool?x=1"}');
+    const said = evidenceWords('{"a":"to:evil@example.com\\nnext https://github.com/ada/tool?x=1"}');
     for (const word of ['evil@example.com', 'next', 'github.com/ada/tool', 'ada', 'tool']) expect(said).toContain(word);
   });
 
@@ -61,7 +61,7 @@ describe('the same thing has the same words', () => {
     ['digits and commas', '1,'.repeat(1 << 19)],
     ['kanji', '東'.repeat(1 << 19)],
   ])('%s are read by their length', (_, text) => {
-    ends(() => wordsSaid(text));
+    ends(() => evidenceWords(text));
   });
 });
 

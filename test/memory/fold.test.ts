@@ -1,6 +1,6 @@
 /** Older summaries as one text that grows slowly, whatever the number of compactions. */
 import * as fc from 'fast-check';
-import { earlierOf, folded, foldingOf, placeOf, refolded, type FoldedEpisode } from '../../src/memory/compaction/fold.js';
+import { foldEarlier, folded, toFolding, describeEpisodes, refolded, type FoldedEpisode } from '../../src/memory/compaction/fold.js';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import { SUMMARY_LIMITS } from '../../src/memory/compaction/summary-answer.js';
 import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
@@ -24,7 +24,7 @@ const episode = (n: number, over: Partial<FoldedEpisode> = {}): FoldedEpisode =>
 function grown(count: number, tell?: (text: string, leaving: readonly string[]) => string | undefined): FoldedEpisode[] {
   let episodes: FoldedEpisode[] = [];
   for (let n = 1; n <= count; n++) {
-    const folding = foldingOf(episodes, 2);
+    const folding = toFolding(episodes, 2);
     const ids = folding.leaving.map(({ id }) => id);
     const fold = folded(folding, ids.length === 0 ? undefined : tell?.(folding.text, ids));
     episodes = [episode(n, { summary: `They did thing ${n}. ${'x'.repeat(500)}`, ...(fold && { fold }) }), ...episodes];
@@ -47,22 +47,22 @@ test('three are shown; what leaves them is folded in once, oldest first, and the
     undefined,
     undefined,
   ]);
-  expect(earlierOf(episodes, 3)).toEqual({ text: 'fold 3', episodes: episodes.slice(3) });
-  expect(earlierOf(episodes.slice(3), 3)).toBeUndefined();
+  expect(foldEarlier(episodes, 3)).toEqual({ text: 'fold 3', episodes: episodes.slice(3) });
+  expect(foldEarlier(episodes.slice(3), 3)).toBeUndefined();
 });
 
 test('one compaction undone, the fold is that of the one before, and nothing is lost', () => {
   const episodes = grown(6, (text, leaving) => `${text} ${leaving.join()}`);
-  expect(earlierOf(episodes.slice(1), 3)?.text.trim()).toBe('ep_0001 ep_0002');
+  expect(foldEarlier(episodes.slice(1), 3)?.text.trim()).toBe('ep_0001 ep_0002');
   // Where the newest does not know of one that is not shown any more, its beginning stands there.
   const { fold: _, ...bare } = episodes[0]!;
-  expect(earlierOf([bare, ...episodes.slice(1)], 3)?.text).toMatch(
+  expect(foldEarlier([bare, ...episodes.slice(1)], 3)?.text).toMatch(
     /ep_0001 ep_0002\nep_0003 \(turns 5–6, 2026-01-03\): They did thing 3\./,
   );
 });
 
 test('without a model the newest of the summaries stand there whole, bounded, of a thousand too', () => {
-  const few = earlierOf(grown(5), 3);
+  const few = foldEarlier(grown(5), 3);
   expect(few?.text).toMatch(/^ep_0001 \(turns 1–2, 2026-01-01\): They did thing 1\. x{500}\nep_0002 \(/);
   const many = grown(1_000)[0]!.fold!;
   expect(many.through).toBe('ep_0997');
@@ -71,7 +71,7 @@ test('without a model the newest of the summaries stand there whole, bounded, of
   expect(lines.map((line) => line.slice(0, 7))).toEqual(Array.from({ length: lines.length }, (_, i) => episodicId(998 - lines.length + i)));
   for (const line of lines) expect(line).toMatch(/ x{500}$/);
   // One that is longer than all of the room is its beginning.
-  const alone = earlierOf([episode(2), episode(1, { summary: 'y'.repeat(9_000) })], 1);
+  const alone = foldEarlier([episode(2), episode(1, { summary: 'y'.repeat(9_000) })], 1);
   expect(alone?.text.length).toBe(SUMMARY_LIMITS.fold);
 });
 
@@ -100,8 +100,8 @@ test('the prompt says of each its turns and its day, what lies before them, and 
     ].join('\n'),
   );
   expect(memoryBundle(retrieve(episodes.slice(4), []))).not.toMatch(/Before|read_episode/);
-  expect(placeOf([episode(1, { turn_ids: ['turn_0007'] })])).toBe('turn 7, 2026-01-01');
-  expect(placeOf([episode(1, { turn_ids: [] })])).toBe('2026-01-01');
+  expect(describeEpisodes([episode(1, { turn_ids: ['turn_0007'] })])).toBe('turn 7, 2026-01-01');
+  expect(describeEpisodes([episode(1, { turn_ids: [] })])).toBe('2026-01-01');
 });
 
 test('the summarizer is shown what it is to fold, bounded', () => {
@@ -124,7 +124,7 @@ test('whatever was compacted and undone, every episode is shown or folded', () =
           episodes = episodes.slice(1);
           continue;
         }
-        const folding = foldingOf(episodes, 2);
+        const folding = toFolding(episodes, 2);
         const all = [folding.text, ...folding.leaving.map(({ id }) => id)].join(' ');
         const fold = folded(folding, byModel && folding.leaving.length > 0 ? all : undefined);
         episodes = [episode((number += 1), fold && { fold }), ...episodes];

@@ -1,4 +1,4 @@
-import { goalIn, namesGoal, pinsOf, taskIn } from '../../src/memory/pins.js';
+import { goalIn, namesGoal, describePins, taskIn } from '../../src/memory/pins.js';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import type { ConversationMessage } from '../../src/records/message.js';
 import { answer, calls, result, user } from './builders.js';
@@ -26,20 +26,20 @@ test('what is pinned is the last that was said of it: open tasks anew each time,
 
 test('what leaves a prompt without a summary leaves its pins behind, once more where the notice that had them leaves too', () => {
   const beginning = [user('mend the boat'), answer('yes')];
-  expect(pinsOf(beginning, true)).toBe('\n\n[TASK]\nGoal: mend the boat');
+  expect(describePins(beginning, true)).toBe('\n\n[TASK]\nGoal: mend the boat');
   // What stands before the messages names the goal.
-  expect(pinsOf(beginning, false)).toBe('');
-  const first = pinsOf([...beginning, ...pinned('c1', { goal: 'Mend it.\nSoon.', openTasks: ['buy wood'] })], true);
+  expect(describePins(beginning, false)).toBe('');
+  const first = describePins([...beginning, ...pinned('c1', { goal: 'Mend it.\nSoon.', openTasks: ['buy wood'] })], true);
   expect(first).toBe('\n\n[TASK]\nGoal: Mend it.\n  Soon.\nOpen tasks:\n- buy wood');
-  expect(pinsOf([notice(first), user('and now?')], true)).toBe(first);
-  expect(pinsOf([notice(first), ...pinned('c2', { openTasks: ['saw'] })], true)).toBe(
+  expect(describePins([notice(first), user('and now?')], true)).toBe(first);
+  expect(describePins([notice(first), ...pinned('c2', { openTasks: ['saw'] })], true)).toBe(
     '\n\n[TASK]\nGoal: Mend it.\n  Soon.\nOpen tasks:\n- saw',
   );
   // A notice stands where it was made, after what was not left out by it.
-  expect(pinsOf([...pinned('c2', { openTasks: ['saw'] }), notice('\n\n[TASK]\nGoal: Mend it.')], true)).toBe(
+  expect(describePins([...pinned('c2', { openTasks: ['saw'] }), notice('\n\n[TASK]\nGoal: Mend it.')], true)).toBe(
     '\n\n[TASK]\nGoal: Mend it.\nOpen tasks:\n- saw',
   );
-  expect(pinsOf([...pinned('c2', { openTasks: ['saw'] })], false)).toBe('\n\n[TASK]\nOpen tasks:\n- saw');
+  expect(describePins([...pinned('c2', { openTasks: ['saw'] })], false)).toBe('\n\n[TASK]\nOpen tasks:\n- saw');
 });
 
 test('a base names the goal only where it pins one', () => {

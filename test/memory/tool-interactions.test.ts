@@ -1,5 +1,4 @@
-import { toToolInteractions } from '../../src/memory/tool-interactions.js';
-import { toTraces, type RawTrace } from '../../src/memory/traces.js';
+import { toToolInteractions, toTraces, type RawTrace } from '../../src/memory/traces.js';
 import { calls, conversation, result, user, type Told } from './builders.js';
 
 const tracesOf: (...turns: Told[]) => RawTrace[] = (...turns) => conversation(...turns).flatMap((entry) => toTraces(entry, 'conv_8'));

@@ -4,7 +4,7 @@ import { compactionWindow } from '../../src/memory/compaction/window.js';
 import { chosenTruncation, withWholeCalls } from '../../src/memory/compaction/truncation.js';
 import { planCompaction } from '../../src/memory/compaction/plan.js';
 import { CITED_FROM, citedMessageTokens } from '../../src/conversation/context/citing.js';
-import { slotsOf } from '../../src/records/slots.js';
+import { listSlots } from '../../src/records/slots.js';
 import { turnId } from '../../src/records/identity.js';
 import { isFromPerson, type ConversationMessage, type Entry } from '../../src/records/message.js';
 import { answer, calls, chat, conversation, result, user, type Told } from './builders.js';
@@ -23,13 +23,13 @@ function rounds(turn: number, count: number): Told {
 const turnsIn = (entries: readonly Entry[]) => [...new Set(entries.map(({ turn }) => Number(turn.slice(5))))];
 
 test('where the older turns free enough, the tail stays', () => {
-  const window = compactionWindow(chat(10), { currentTurn: turnId(10), enough: 100, tokensOf: TEN });
+  const window = compactionWindow(chat(10), { currentTurn: turnId(10), enough: 100, countEntry: TEN });
   expect(turnsIn(window.entries)).toEqual([1, 2, 3, 4, 5]);
   expect(window).toMatchObject({ freed: 100, inPart: [] });
 });
 
 test('where they do not, as many turns of the tail go as are needed, oldest first', () => {
-  const window = compactionWindow(chat(10), { currentTurn: turnId(10), enough: 101, free: 121, tokensOf: TEN });
+  const window = compactionWindow(chat(10), { currentTurn: turnId(10), enough: 101, free: 121, countEntry: TEN });
   expect(turnsIn(window.entries)).toEqual([1, 2, 3, 4, 5, 6, 7]);
 });
 
@@ -37,43 +37,43 @@ test('what was chosen is taken however new it is, with the results of its calls,
   const entries = conversation([1, user('a'), answer('a')], [2, user('b'), calls(['c']), result('c'), answer('b')], rounds(3, 2));
   const chosen = withWholeCalls(entries, new Set([2, 5, 7, 10]));
   expect([...chosen]).toEqual([2, 4, 5, 7, 10, 11]);
-  const window = compactionWindow(entries, { currentTurn: turnId(3), chosen, tokensOf: TEN });
-  expect(slotsOf(window.slots)).toEqual([2, 4, 5]);
+  const window = compactionWindow(entries, { currentTurn: turnId(3), chosen, countEntry: TEN });
+  expect(listSlots(window.slots)).toEqual([2, 4, 5]);
   expect(window).toMatchObject({ freed: 30, inPart: ['turn_0001', 'turn_0002'] });
   expect(chosenTruncation(entries, new Set([5, 7, 10]), turnId(3), TEN).dropped.map(({ slot }) => slot)).toEqual([4, 5]);
 });
 
 test('after the tail the oldest rounds of the running turn go, its question and its last round stay', () => {
   const entries = [...conversation([1, user('a'), answer('a')], rounds(2, 4))];
-  const window = compactionWindow(entries, { currentTurn: turnId(2), enough: 50, tokensOf: TEN });
+  const window = compactionWindow(entries, { currentTurn: turnId(2), enough: 50, countEntry: TEN });
   expect(window.slots).toEqual([
     [1, 2],
     [4, 7],
   ]);
   expect(window).toMatchObject({ turnIds: ['turn_0001', 'turn_0002'], inPart: ['turn_0002'], freed: 60 });
-  const all = compactionWindow(entries, { currentTurn: turnId(2), enough: 1_000, tokensOf: TEN });
-  expect(slotsOf(all.slots)).toEqual([1, 2, 4, 5, 6, 7, 8, 9]);
+  const all = compactionWindow(entries, { currentTurn: turnId(2), enough: 1_000, countEntry: TEN });
+  expect(listSlots(all.slots)).toEqual([1, 2, 4, 5, 6, 7, 8, 9]);
   expect(all.kept.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'tool']);
 });
 
 test('a notice alone is nothing to summarize, and goes with a round', () => {
   const notice = { ...user('the context fills'), from: 'notice' } as const;
   const one = conversation([1, user('q'), notice, calls(['a']), result('a')]);
-  expect(compactionWindow(one, { currentTurn: turnId(1), enough: 1_000, tokensOf: TEN }).turnIds).toEqual([]);
+  expect(compactionWindow(one, { currentTurn: turnId(1), enough: 1_000, countEntry: TEN }).turnIds).toEqual([]);
   const two = conversation([1, user('q'), notice, calls(['a']), result('a'), calls(['b']), result('b')]);
-  expect(compactionWindow(two, { currentTurn: turnId(1), enough: 1_000, tokensOf: TEN }).slots).toEqual([[2, 4]]);
+  expect(compactionWindow(two, { currentTurn: turnId(1), enough: 1_000, countEntry: TEN }).slots).toEqual([[2, 4]]);
 });
 
 test('what was left out of the prompt is taken, from whichever turn, and frees nothing', () => {
   const entries = conversation([1, user('a'), answer('a')], rounds(2, 3));
-  const window = compactionWindow(entries, { currentTurn: turnId(2), leftOut: new Set([1, 4, 5]), tokensOf: TEN });
-  expect(slotsOf(window.slots)).toEqual([1, 4, 5]);
+  const window = compactionWindow(entries, { currentTurn: turnId(2), leftOut: new Set([1, 4, 5]), countEntry: TEN });
+  expect(listSlots(window.slots)).toEqual([1, 4, 5]);
   expect(window).toMatchObject({ freed: 0, inPart: ['turn_0001', 'turn_0002'] });
 });
 
 describe('a long message', () => {
-  const tokensOf = ({ message }: Entry): number => (message.role === 'user' && message.text.toString().startsWith('paste') ? 5_000 : 10);
-  const options = { currentTurn: turnId(3), tokensOf, cited: new Set<number>() };
+  const countEntry = ({ message }: Entry): number => (message.role === 'user' && message.text.toString().startsWith('paste') ? 5_000 : 10);
+  const options = { currentTurn: turnId(3), countEntry, cited: new Set<number>() };
   const entries = conversation([1, user('paste'), answer('a')], [2, user('b'), answer('b')], [3, user('paste and ask')]);
 
   test('of an earlier turn is cited before the turns of the tail are taken', () => {
@@ -140,7 +140,7 @@ test('of any conversation: the newest question and all of its turn’s stay, no 
             return [turn, ...messages];
           });
         const entries = conversation(...told);
-        const tokensOf = ({ slot }: Entry): number => sizes[slot - 1] ?? 0;
+        const countEntry = ({ slot }: Entry): number => sizes[slot - 1] ?? 0;
         const last = Math.max(0, ...turnsIn(entries));
         const currentTurn = isRunning && last > 0 ? turnId(last) : undefined;
         // As truncation does it: whole rounds, and no question of the running turn, nor its last answer.
@@ -166,13 +166,13 @@ test('of any conversation: the newest question and all of its turn’s stay, no 
           currentTurn,
           enough,
           free: enough + more,
-          tokensOf,
+          countEntry,
           leftOut,
           cited: isReadable ? new Set() : null,
         });
         const inside = new Set(plan.entries);
         expect(plan.kept).toEqual(entries.filter((entry) => !inside.has(entry)));
-        expect(slotsOf(plan.slots)).toEqual(plan.entries.map(({ slot }) => slot));
+        expect(listSlots(plan.slots)).toEqual(plan.entries.map(({ slot }) => slot));
 
         // What stays in any case.
         for (const entry of entries) {
@@ -186,8 +186,8 @@ test('of any conversation: the newest question and all of its turn’s stay, no 
         // What was left out is taken.
         for (const entry of out) expect(inside.has(entry)).toBe(true);
 
-        const before = entries.reduce((sum, entry) => (leftOut.has(entry.slot) ? sum : sum + tokensOf(entry)), 0);
-        const after = plan.kept.reduce((sum, entry) => sum + (plan.cites.includes(entry) ? citedMessageTokens() : tokensOf(entry)), 0);
+        const before = entries.reduce((sum, entry) => (leftOut.has(entry.slot) ? sum : sum + countEntry(entry)), 0);
+        const after = plan.kept.reduce((sum, entry) => sum + (plan.cites.includes(entry) ? citedMessageTokens() : countEntry(entry)), 0);
         expect(plan.freed).toBe(before - after);
         if (plan.freed >= enough) return;
         // All that it may: no turn is left but the running one, and of that no round but the last.

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { slotsOf } from '../../src/records/slots.js';
+import { listSlots } from '../../src/records/slots.js';
 import { turnId } from '../../src/records/identity.js';
 import { compactionWindow } from '../../src/memory/compaction/window.js';
 import { RAW_TAIL_TURNS } from '../../src/records/memory/items.js';
@@ -79,7 +79,7 @@ test('of any conversation: each entry is in the window or kept, whole turns, and
         const window = compactionWindow(entries, { currentTurn: current === undefined ? undefined : turnId(current), tailTurns });
         const inside = new Set(window.entries);
         expect(window.kept).toEqual(entries.filter((entry) => !inside.has(entry)));
-        expect(slotsOf(window.slots)).toEqual(window.entries.map(({ slot }) => slot));
+        expect(listSlots(window.slots)).toEqual(window.entries.map(({ slot }) => slot));
         expect(numbersOf(window.entries).filter((turn) => numbersOf(window.kept).includes(turn))).toEqual([]);
         for (const turn of numbersOf(window.entries)) expect(turn).toBeLessThan(current ?? Infinity);
         const ended = numbersOf(entries).filter((turn) => turn < (current ?? Infinity));

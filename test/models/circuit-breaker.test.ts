@@ -42,7 +42,7 @@ test('a model is asked until it has failed three times in a row', () => {
     type: 'overloaded',
     transient: true,
     retryAfterMs: 30_000,
-    message: expect.stringContaining('not asked') as unknown,
+    message: expect.stringContaining('not called') as unknown,
   });
 });
 

@@ -1,6 +1,6 @@
 import { answerTokens, promptCut } from '../../src/models/context-window.js';
 import { createOllamaModel } from '../../src/models/ollama/client.js';
-import { createWindows, DEFAULT_WINDOW, readShown, windowOf } from '../../src/models/ollama/window.js';
+import { createWindows, DEFAULT_WINDOW, readShown, toContextWindow } from '../../src/models/ollama/window.js';
 import { startOllamaApi } from '../support/provider-apis/ollama-api.js';
 import { text } from '../support/provider-apis/reply.js';
 import { request } from './builders.js';
@@ -30,7 +30,7 @@ test.each<[string, object, number | undefined, number]>([
   ['also of a small model', { most: 8_192 }, undefined, 8_192],
   ['and where the server said nothing', {}, undefined, DEFAULT_WINDOW],
 ])('the window: %s', (_, shown, wanted, tokens) => {
-  expect(windowOf(shown, wanted)).toEqual({ tokens, isKnown: 'most' in shown });
+  expect(toContextWindow(shown, wanted)).toEqual({ tokens, isKnown: 'most' in shown });
 });
 
 test('an answer leaves most of a small window to the prompt', () => {

@@ -1,5 +1,5 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
-import { tokenCounterBy, tokenCounterFor, tokenizerOf } from '../../src/models/token-counter.js';
+import { tokenCounterBy, tokenCounterFor, findTokenizer } from '../../src/models/token-counter.js';
 import { ends } from '../support/ends.js';
 
 test.each([
@@ -17,7 +17,7 @@ test.each([
   ['ollama/gpt-4o', undefined],
   ['nothing', undefined],
 ])('%s: %s', (model, tokenizer) => {
-  expect(tokenizerOf(model)).toBe(tokenizer);
+  expect(findTokenizer(model)).toBe(tokenizer);
 });
 
 test('a model without a public tokenizer is estimated, and so is one of a later version', async () => {

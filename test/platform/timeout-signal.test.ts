@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;

@@ -1,32 +1,13 @@
-/** README and docs are read once: README's length, words that do not come back, and pages that name all there is. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** README, docs and source are read once: README's length, words that do not come back, and pages that name all there is. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
 import { listCommands } from '../../src/cli/main.js';
 import { fencedBlocks, pagesOfDocs, read, ROOT } from './commands.js';
+import { countHard, MAX_BY_ROOM, NOT_IN_DOCS } from './hard-words.js';
 
 /** Lists them as examples. */
 const STYLE = 'docs/contributing/style.md';
 const pages = ['CONTRIBUTING.md', ...pagesOfDocs().filter((page) => page !== STYLE)];
-
-/** Of the sentences that style.md lists, and the private words of the house. */
-const NOT_AGAIN: readonly RegExp[] = [
-  /its hands may do/i,
-  /what is your own is code/i,
-  /text is never taken in/i,
-  /what nobody allows/i,
-  /never a reason for files/i,
-  /nobody's are/i,
-  /\btold by its words\b/i,
-  /\bgo on after its end\b/i,
-  /another one with its turns/i,
-  /is named on screen/i,
-  /\bmay \S+ run\?/i,
-  /\b(nobody|whoever)\b/i,
-  /\bone's own\b|\bof ours\b/i,
-  /\blies? in\b(?! the)|\bis told of\b/i,
-  /\bparted by\b|\b(tool|turn) borders?\b|\bsay it again\b|\btakes? turns back\b|\bleave for a call\b/i,
-  /\bmends?\b/i,
-];
 
 /** What is read: code, titles of tests (in italics) and what the bench writes are left out. */
 function wordsOf(markdown: string): string {
@@ -38,13 +19,30 @@ function wordsOf(markdown: string): string {
 
 test.each(pages)('%s has none of the words that were hard to read', (page) => {
   const lines = wordsOf(read(page)).split('\n');
-  expect(lines.filter((line) => NOT_AGAIN.some((words) => words.test(line)))).toEqual([]);
+  expect(lines.filter((line) => NOT_IN_DOCS.some((words) => words.test(line)))).toEqual([]);
 });
 
 test('nor have the commands', () => {
   const said = listCommands().flatMap(({ commands }) => commands.map(({ description }) => description));
   expect(said.length).toBeGreaterThan(50);
-  expect(said.filter((line) => NOT_AGAIN.some((words) => words.test(line)))).toEqual([]);
+  expect(said.filter((line) => NOT_IN_DOCS.some((words) => words.test(line)))).toEqual([]);
+});
+
+/** By folder of src. */
+function countByRoom(): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const file of readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
+    const [folder = '.', ...below] = file.split(sep);
+    const room = below.length === 0 ? '.' : folder;
+    counts.set(room, (counts.get(room) ?? 0) + countHard(readFileSync(join(ROOT, 'src', file), 'utf8')));
+  }
+  return counts;
+}
+
+test('and no room of src has more of the hard words and names than it had', () => {
+  const more = [...countByRoom()].filter(([room, count]) => count > (MAX_BY_ROOM[room] ?? 0));
+  expect(more.map(([room, count]) => `${room}: ${count}, at most ${MAX_BY_ROOM[room] ?? 0}`)).toEqual([]);
+  expect(countHard('const nameOf = (own: string) => `nobody said ${own}`;')).toBe(5);
 });
 
 test('README has at most 1,200 words: tables counted, code blocks and the measured table left out', () => {

@@ -1,4 +1,4 @@
-import { type JsonValue, mediaBytes, mediaOf } from '../../src/records/message.js';
+import { type JsonValue, mediaBytes, pickMedia } from '../../src/records/message.js';
 import { readMessage } from '../../src/conversation/protocol/message.js';
 import { userEntry } from '../../src/records/entries.js';
 import { answered, applyAll, open, said, take } from '../conversation/drive.js';
@@ -9,7 +9,7 @@ const picture = { mediaType: 'image/png', ref: 'sha256:ab' };
 
 function read(fields: Record<string, JsonValue>): unknown {
   const checked = readMessage({ text: 'x', ...fields });
-  return checked.ok ? (checked.value.kind === 'message' ? mediaOf(checked.value) : checked.value) : checked.reason;
+  return checked.ok ? (checked.value.kind === 'message' ? pickMedia(checked.value) : checked.value) : checked.reason;
 }
 
 describe('what comes with a text', () => {
@@ -59,5 +59,5 @@ test('without audio and video all is stored as it was before there were any', ()
       '"images":[{"mediaType":"image/png","ref":"sha256:ab"}],"recorded":false}',
   );
   const message = { messageId: 'm1', slot: 1, turn: 'turn_0001', seq: 1, session: 1, ts: 1, text: 'hi' };
-  expect(JSON.stringify(userEntry(message, 'hi', mediaOf({ images: [] })).message)).toBe('{"role":"user","text":"hi"}');
+  expect(JSON.stringify(userEntry(message, 'hi', pickMedia({ images: [] })).message)).toBe('{"role":"user","text":"hi"}');
 });

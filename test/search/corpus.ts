@@ -1,6 +1,6 @@
 /** Random talk, and a ranking of it that is as plain as the definition. */
 import { createAnalyzer } from '../../src/search/analysis.js';
-import { planOf } from '../../src/search/question.js';
+import { planQuestion } from '../../src/search/question.js';
 import type { Text } from '../../src/search/search-index.js';
 import { WEIGHTS } from '../../src/search/weights.js';
 import fc from 'fast-check';
@@ -37,7 +37,7 @@ export const corpus = fc
 export function scoresOf(texts: readonly Text[], asked: string): Map<string, number> {
   const analyzer = createAnalyzer();
   const docs = texts.map((one) => ({ ...one, ...analyzer.text(one.text, { at: one.ts, otherwise: 'en' }) }));
-  const { words } = planOf(asked, { now: NOON, languages: ['en'], analyzer });
+  const { words } = planQuestion(asked, { now: NOON, languages: ['en'], analyzer });
   const mean = docs.reduce((sum, { length }) => sum + length, 0) / docs.length;
   const timesIn = (terms: ReadonlyMap<string, number>, variants: readonly string[]): number =>
     variants.reduce((sum, variant) => sum + (terms.get(variant) ?? 0), 0);

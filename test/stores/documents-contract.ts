@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import type { HistoryEntry, MemoryWrite, Proposal, SourcedLine } from '../../src/records/memory/documents.js';
 import { historyText, toKeptEntry } from '../../src/records/memory/history-text.js';
-import { memoryVersion } from '../../src/records/memory/memory-lines.js';
+import { memoryVersion } from '../../src/stores/codecs.js';
 import { DocumentRefused, MAX_MEMORY, type ScopeKey, type Store } from '../../src/stores/store.js';
 import { aScope, numbered } from './builders.js';
 

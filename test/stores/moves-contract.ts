@@ -1,6 +1,6 @@
 /** What is archived and restored, in every store: late attempts change nothing (`Entries` in store.ts). */
 import * as fc from 'fast-check';
-import { slotsOf, toRanges, type SlotRange } from '../../src/records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../../src/records/slots.js';
 import type { Store } from '../../src/stores/store.js';
 import { aConversation, answerEntry } from './builders.js';
 
@@ -59,7 +59,7 @@ export function movesContract(open: () => Store): void {
             await (isBeside ? beside : store).entries[kind](key, slots, move);
             if (move < highest) continue;
             highest = move;
-            for (const slot of slotsOf(slots)) archived[kind === 'archive' ? 'add' : 'delete'](slot);
+            for (const slot of listSlots(slots)) archived[kind === 'archive' ? 'add' : 'delete'](slot);
           }
           const expected = toRanges([...archived].sort((a, b) => a - b));
           for (const each of [store, beside, open()]) expect(await each.entries.archived(key)).toEqual(expected);

@@ -8,7 +8,7 @@ import { createServerTools, type ServerTools, type ServerToolsOptions } from '..
 import type { Tool, ToolResult } from '../../src/tools/tool.js';
 import type { AgentKey, Pins, ToolPin } from '../../src/stores/store.js';
 import { toolContext } from '../tools/tool-context.js';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 
 /** `@modelcontextprotocol/server-everything`. */
 export const EVERYTHING = join(dirname(require.resolve('@modelcontextprotocol/server-everything/package.json')), 'dist/index.js');

@@ -8,7 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, type ConnectionLike } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 
 /** One call of the service, as the server sees it. */
 export interface Heard {

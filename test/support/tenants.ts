@@ -5,7 +5,7 @@ import { createLimits } from '../../src/gateway/access/limits.js';
 import type { Authenticate } from '../../src/gateway/access/tokens.js';
 import type { Role } from '../../src/gateway/access/principal.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { timeoutSignal } from '../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/promises.js';
 import type { World } from './world.js';
 
 export const TENANT_KEY = 'a-key-that-only-tests-have-0123456789';

@@ -307,9 +307,9 @@ describe('read_episode', () => {
     episodes: () => Promise.resolve(Array.from({ length: count }, (_, at) => episode(at + 1, [2 * at + 1, 2 * at + 2]))),
   });
 
-  it('answers the summary with a line for each turn, or one turn as it was said', async () => {
+  it('answers the summary with a line for each turn, or one turn in full', async () => {
     expect(await run(readEpisode, { id: 'ep_0002' }, over(3))).toBe(
-      'ep_0002, turns 3, 4, summarized 2026-03-02T14:30:00.000Z\n\nSummary 2.\n\nIts turns (`turn` shows one as it was said):\nTurn 3: asked: x',
+      'ep_0002, turns 3, 4, summarized 2026-03-02T14:30:00.000Z\n\nSummary 2.\n\nIts turns (`turn` shows one in full):\nTurn 3: asked: x',
     );
     expect(await run(readEpisode, { id: 'ep_0002', turn: 4 }, over(3))).toBe(
       'ep_0002, turns 3, 4, summarized 2026-03-02T14:30:00.000Z\n\nTurn 4:\n  User: x',

@@ -31,7 +31,7 @@ describe('S37 what nobody sees', () => {
     const run = '\u{e0041}'.repeat(1_000);
 
     expect(countHidden(`a${run}b\u202e`)).toBe(1_001);
-    expect(showHidden(run)).toBe(`${'\\u{e0041}'.repeat(16)}[and 984 more that nobody sees]`);
+    expect(showHidden(run)).toBe(`${'\\u{e0041}'.repeat(16)}[and 984 more that no person sees]`);
   });
 });
 

@@ -12,7 +12,7 @@ import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { FILE_BYTES } from '../../src/tools/builtin/files/write-file.js';
 import { readablePage } from '../../src/tools/builtin/web/fetch-url.js';
 import { secretLeaving } from '../../src/tools/egress-scan.js';
-import { createShapeMeter, MAX_DEPTH, MAX_VALUES } from '../../src/tools/mcp/message-shape.js';
+import { createJsonDepthLimit, MAX_DEPTH, MAX_VALUES } from '../../src/tools/mcp/message-shape.js';
 import { toToolResult } from '../../src/tools/mcp/result.js';
 import { readServerTools } from '../../src/tools/mcp/server-tool.js';
 import { MAX_BYTES } from '../../src/tools/mcp/stdio-transport.js';
@@ -88,7 +88,7 @@ describe('what an MCP server says', () => {
     ['fields', (n) => `{${Array.from({ length: n / 16 }, (_, i) => `"k${i}":0`).join()}}`, false],
     ['lists in lists', (n) => `[${`${'['.repeat(100)}${']'.repeat(100)},`.repeat(n / 201)}0]`, false],
   ])('before it is parsed, and what passes is parsed: %s', async (_, textOf, passes) => {
-    const shape = createShapeMeter();
+    const shape = createJsonDepthLimit();
     const bytes = Buffer.from(textOf(MAX_BYTES));
     expect(ends(() => shape.pass(bytes))).toBe(passes);
     if (passes) ends(() => JSON.parse(bytes.toString()));
@@ -96,7 +96,7 @@ describe('what an MCP server says', () => {
 
   test('is parsed at the last depth and number of values, whatever its pieces, and not beyond', () => {
     const pass = (text: string, piece = 7): boolean => {
-      const [shape, bytes] = [createShapeMeter(), Buffer.from(text)];
+      const [shape, bytes] = [createJsonDepthLimit(), Buffer.from(text)];
       for (let at = 0; at < bytes.length; at += piece) if (!shape.pass(bytes.subarray(at, at + piece))) return false;
       return true;
     };

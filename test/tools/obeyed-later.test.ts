@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import type { JsonObject } from '../../src/records/message.js';
 import { approvalFor, type Approval, type ApprovalRule } from '../../src/tools/approval-rules.js';
-import { reasonToAskBeforeWriting } from '../../src/tools/asked-paths.js';
+import { reasonToAskBeforeWriting } from '../../src/tools/approval-paths.js';
 import { createRunCommand } from '../../src/tools/builtin/command/run-command.js';
 import { editFile } from '../../src/tools/builtin/files/edit-file.js';
 import { writeFile } from '../../src/tools/builtin/files/write-file.js';

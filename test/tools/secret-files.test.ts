@@ -3,7 +3,7 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/records/message.js';
 import { approvalFor, type Approval } from '../../src/tools/approval-rules.js';
-import { reasonToAskBeforeReading } from '../../src/tools/asked-paths.js';
+import { reasonToAskBeforeReading } from '../../src/tools/approval-paths.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import type { Tool, ToolResult } from '../../src/tools/tool.js';
@@ -46,7 +46,7 @@ describe('what may hold secrets', () => {
   test('is passed over by a search, which says of how many files', async () => {
     for (const path of ['a.txt', '.env', '.ssh/config', 'b/x.pem']) place.write(path, 'needle\n');
     expect(text(await run(searchFiles, { query: 'needle' }))).toBe(
-      'a.txt:1: needle\n[3 files that may hold secrets were not searched; name one, and a person is asked]',
+      'a.txt:1: needle\n[3 files that may hold secrets were not searched; name one, and a person has to approve it]',
     );
     expect((await decided(searchFiles, { query: 'needle' })).policy).toBe('allow');
   });

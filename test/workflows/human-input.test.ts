@@ -144,7 +144,7 @@ test('a call whose arguments ask for it waits, and one that has come to ask sinc
   stage.play(other, callTool('fickle', { at: 'twice' }), text('Not seen.'));
   expect(await world.client.send(other, say(other, 'go'), { start: {} })).toMatchObject({ text: 'Not seen.' });
   expect(ran).toEqual([]);
-  expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('no person was asked about it: it may hold secrets');
+  expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('no person has approved it: it may hold secrets');
   await expectHealthy(id);
   await expectHealthy(other);
 });
@@ -163,7 +163,7 @@ test('a call learns where the rules would not have let it go by itself', async (
   stage.play(id, callTool('leads', { to: 'here' }), text('Seen.'));
   await world.client.send(id, say(id, 'go'), { start: { agent: 'led' } });
   expect(resultTexts(stage.requests(id).at(-1)).join()).toMatch(
-    /^open; a person is asked about that address; the rules of agent "led" do not/,
+    /^open; a person has to approve that address; the rules of agent "led" do not/,
   );
 });
 

@@ -8,7 +8,7 @@ import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { cachedPrefix } from '../support/cached-prefix.js';
-import { sumOf, type Spent } from '../../src/records/spending.js';
+import { sumSpending, type Spent } from '../../src/records/spending.js';
 import { testReplays } from '../support/replays.js';
 import { MEMORY_TOOLS, type MemoryItem, type MemoryItemHead } from '../../src/records/memory/agent-memory.js';
 import { fencedBlocks } from '../readme/commands.js';
@@ -417,12 +417,12 @@ test('what citations take counts: in the turn that made them, in the conversatio
   for await (const one of world.store.spendings.all(key)) if (one.conversation === id) spent.push(one);
   const citations = spent.filter(({ kind }) => kind === 'citation');
   expect(citations.map((one) => one.id.replace(/mem_\w+/, 'mem')).sort()).toEqual(['turn_0002/m1/mem', 'turn_0002/m1/mem']);
-  expect(sumOf('all', spent).usage).toEqual(after);
-  const { usage } = sumOf(
+  expect(sumSpending('all', spent).usage).toEqual(after);
+  const { usage } = sumSpending(
     'turn',
     spent.filter((one) => one.id.startsWith('turn_0002')),
   );
-  expect(usage.inputTokens).toBeGreaterThan(sumOf('citations', citations).usage.inputTokens);
+  expect(usage.inputTokens).toBeGreaterThan(sumSpending('citations', citations).usage.inputTokens);
   expect(turn.usage).toMatchObject({ inputTokens: usage.inputTokens, outputTokens: usage.outputTokens });
   expect(after.inputTokens - before.inputTokens).toBe(usage.inputTokens);
   await world.client.raiseBudget(id, { maxTokens: after.inputTokens + after.outputTokens });

@@ -1,5 +1,5 @@
 /** What lists call a conversation that nobody has named: its first words, after the processors, for one event of history. */
-import { sumOf, type Spent } from '../../src/records/spending.js';
+import { sumSpending, type Spent } from '../../src/records/spending.js';
 import { overloaded } from '../support/provider-apis/faults.js';
 import { gate, text } from '../support/provider-apis/reply.js';
 import { expectReplays } from '../support/replays.js';
@@ -88,7 +88,7 @@ test('where the agent wants it a model names the first exchange, once, and what 
   expect(await titled(id)).toBe(2);
   const spent = await spentIn(id);
   expect(spent.map(({ kind }) => kind).sort()).toEqual(['answer', 'answer', 'title']);
-  expect((await world.client.status(id)).usage).toEqual(sumOf('all', spent).usage);
+  expect((await world.client.status(id)).usage).toEqual(sumSpending('all', spent).usage);
 });
 
 test('a model that fails, or says what must not stand in a list, leaves the first words, and is not asked again', async () => {
@@ -117,7 +117,7 @@ test('a person who renames it while the model is asked has the last word, and a 
   held.release();
   await waitFor(
     async () => ({ spent: await spentIn(id), now: (await world.client.status(id)).usage }),
-    ({ spent, now }) => spent.some(({ kind }) => kind === 'title') && now.outputTokens === sumOf('all', spent).usage.outputTokens,
+    ({ spent, now }) => spent.some(({ kind }) => kind === 'title') && now.outputTokens === sumSpending('all', spent).usage.outputTokens,
   );
   expect([(await world.client.status(id)).title, await titled(id)]).toEqual(['Mine', 2]);
   await expectReplays(world);

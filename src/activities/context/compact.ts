@@ -1,17 +1,17 @@
 /**
  * The `compact` step: older turns become an episode and facts, and a new epoch begins on them (seed 000, section 10.1). Every
- * write has an id of its own, so a second attempt changes nothing; what the conversation sees changes only with the result.
+ * write has a unique id, so a second attempt changes nothing; what the conversation sees changes only with the result.
  */
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../../conversation/context/compaction-effects.js';
 import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
-import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
+import { listSlots, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';
 import { cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
-import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { withWholeCalls } from '../../memory/compaction/truncation.js';
 import { planCompaction, type CompactionPlan } from '../../memory/compaction/plan.js';
@@ -20,25 +20,25 @@ import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/prove
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { byAge, episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
-import { provisionalOf } from '../../memory/compaction/provisional.js';
+import { selectProvisional } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
 import { goalIn } from '../../memory/pins.js';
-import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf } from '../../memory/facts.js';
-import { folded, foldingOf } from '../../memory/compaction/fold.js';
+import { retrieve, learnFacts, factsBatch, mostRelevant, listReplacements } from '../../memory/facts.js';
+import { folded, toFolding } from '../../memory/compaction/fold.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch, summarizers } from '../ask-model.js';
-import { createPaidBefore, type PaidBefore } from '../paid-before.js';
-import { besideBudget, contextWindowOf, windowsOf } from '../model-step/prompt-budget.js';
+import { createPriorAttempts, type PriorAttempts } from '../prior-attempts.js';
+import { besideBudget, findContextWindow, windowFinder } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
-import { performEffect, spendingOf, type Done, type Effect } from '../effect.js';
+import { performEffect, toSpending, type Done, type Effect } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
 import { withHeartbeat } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { hashOf } from '../key.js';
+import { hashRequest } from '../key.js';
 import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
 import type { CompactionRecord } from '../../records/episodes.js';
 
@@ -57,7 +57,7 @@ type Persisted = Compacted & { readonly persisted: boolean };
 
 export async function compact(dependencies: ConversationDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
-  const paid = createPaidBefore(activity);
+  const paid = createPriorAttempts(activity);
   const effect: Effect<Persisted> = {
     claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
     work: () => makeMemory(dependencies, input, { activity, paid }),
@@ -73,12 +73,12 @@ export async function compact(dependencies: ConversationDependencies, input: Com
 }
 
 function inputsHash({ session, leftOut, context, currentTurn, enough, free, chosen }: CompactInput): string {
-  return hashOf([session, leftOut, context, currentTurn, enough, free, ...(chosen ? [chosen.slots] : [])]);
+  return hashRequest([session, leftOut, context, currentTurn, enough, free, ...(chosen ? [chosen.slots] : [])]);
 }
 
 interface Attempt {
   readonly activity: Context;
-  readonly paid: PaidBefore;
+  readonly paid: PriorAttempts;
 }
 
 /** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */
@@ -98,20 +98,20 @@ async function makeMemory(
 ): Promise<Done<Persisted>> {
   const { store, key } = dependencies;
   const { epoch, number, session } = input;
-  const entries = await entriesOf(dependencies, [...input.leftOut, ...input.context]);
+  const entries = await readEntries(dependencies, [...input.leftOut, ...input.context]);
   const [{ count }, { config, model, ask, askForSummary, budget }] = await Promise.all([
     tokenCounterFor(input.model),
     createSummarizer(dependencies, input, { activity, paid }),
   ]);
-  const tokensOf = entryTokens(entries, { count, cited: new Set(slotsOf(input.cited)) });
-  const window = planOf(entries, input, {
-    tokensOf,
+  const countEntry = entryTokens(entries, { count, cited: new Set(listSlots(input.cited)) });
+  const window = planWindow(entries, input, {
+    countEntry,
     tailTurns: config.context.keepTurns,
     isReadable: hasMemoryChannel(config, dependencies.tools),
   });
   if (!window) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
   const cited = toRanges(window.cites.map(({ slot }) => slot));
-  const keptTokens = window.kept.reduce((sum, entry) => sum + (window.cites.includes(entry) ? citedMessageTokens() : tokensOf(entry)), 0);
+  const keptTokens = window.kept.reduce((sum, entry) => sum + (window.cites.includes(entry) ? citedMessageTokens() : countEntry(entry)), 0);
   const tokensBefore = window.freed + keptTokens;
   if (window.turnIds.length === 0) {
     log.info('long messages are cited', { messages: window.cites.length, tokens: window.freed });
@@ -124,14 +124,14 @@ async function makeMemory(
   };
   const shown: ShownMemory = config.context;
   const known = mostRelevant((await store.facts.list(key)).facts, Math.max(KNOWN_FACTS, shown.maxSemantic));
-  const earlier = await episodesOf(store, key, session, episodicId(number));
-  const provisional = provisionalOf(earlier);
+  const earlier = await countedEpisodes(store, key, session, episodicId(number));
+  const provisional = selectProvisional(earlier);
   const previous = earlier.find((episode) => !provisional.includes(episode));
-  const folding = foldingOf(
+  const folding = toFolding(
     earlier.filter((episode) => !provisional.includes(episode)),
     shown.maxEpisodic - 1,
   );
-  const again = await entriesOf(
+  const again = await readEntries(
     dependencies,
     provisional.flatMap(({ slots }) => slots),
   );
@@ -144,10 +144,10 @@ async function makeMemory(
     knownFacts: known.map(({ id, fact }) => ({ id, fact })),
     ...(folding.leaving.length > 0 && { folding }),
   };
-  const asked = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
+  const shared = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
   const answer = await askWithLess(budget, (maxCharacters, isLast) => {
     const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
-    return compactWith(compactorOf(dependencies, config), { ...asked, maxCharacters, throws });
+    return compactWith(findCompactor(dependencies, config), { ...shared, maxCharacters, throws });
   });
   // Rules have nothing better to say of what they have summarized before.
   const isByRules = answer.method === 'rules';
@@ -160,7 +160,7 @@ async function makeMemory(
   const tombstones = await store.documents.forgotten(key);
   const redact = redactor(tombstones, key.scope);
   const redacted = { ...summary.episodic, summary: redact(summary.episodic.summary) };
-  const fold = isByRules ? folded(foldingOf(earlier, shown.maxEpisodic - 1)) : folded(folding, summary.fold);
+  const fold = isByRules ? folded(toFolding(earlier, shown.maxEpisodic - 1)) : folded(folding, summary.fold);
   const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
   const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
   const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
@@ -174,7 +174,7 @@ async function makeMemory(
   };
   const batch = factsBatch(key, epoch);
   const source = { conversation: key.conversation, turn_ids };
-  // What only a tool said is nothing that the scope knows: it waits for a person.
+  // A fact that rests on a tool's result alone waits for a person.
   const trustedTools = new Set(config.memory.trustedTools);
   const { proposed } = withProvenance({
     currentMemory: '',
@@ -187,13 +187,13 @@ async function makeMemory(
   const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map(({ supersedes: _, ...fact }) => ({ ts, ...fact }));
   // Nor takes a tool's word away what the scope knows.
   const isToolFree = toolsThatSpoke(whole, trustedTools).length === 0;
-  const replaced = replacementsOf({ ...summary, ...(!isToolFree && { retired: [] }) }, known, ts).filter(
+  const replaced = listReplacements({ ...summary, ...(!isToolFree && { retired: [] }) }, known, ts).filter(
     ({ by }) => by === null || !waiting.has(by),
   );
   const added = await learnFacts(store, key, batch, facts, source, replaced);
   const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
   if (open.length > 0) await store.documents.propose(key, batch, open);
-  const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
+  const [episodes, scope] = await Promise.all([countedEpisodes(store, key, session), store.facts.list(key)]);
   // Ours stands there already where an attempt before this one has come so far.
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
@@ -202,7 +202,7 @@ async function makeMemory(
     '\n\n',
   );
   const made: CompactionRecord = {
-    inputsHash: hashOf([whole, given]),
+    inputsHash: hashRequest([whole, given]),
     compactor,
     method,
     model: model(),
@@ -237,36 +237,36 @@ async function makeMemory(
     persisted: true,
   };
   log.info('older turns became memory', { turns: window.turnIds.length, method, compactor, ...usage });
-  return { result, ...spendingOf(dependencies, { kind: 'compaction', model: model(), usage }) };
+  return { result, ...toSpending(dependencies, { kind: 'compaction', model: model(), usage }) };
 }
 
 /** Undefined where there is nothing to take, or too little to be worth it. */
-function planOf(
+function planWindow(
   entries: readonly Entry[],
   { currentTurn, leftOut, cited, line, enough, free, atLeast, chosen }: CompactInput,
   {
-    tokensOf,
+    countEntry,
     tailTurns,
     isReadable,
-  }: { readonly tokensOf: (entry: Entry) => number; readonly tailTurns: number; readonly isReadable: boolean },
+  }: { readonly countEntry: (entry: Entry) => number; readonly tailTurns: number; readonly isReadable: boolean },
 ): CompactionPlan | undefined {
   const summary = Math.min(SUMMARY_ROOM, Math.ceil(line * SUMMARY_SHARE));
   const plan = planCompaction(entries, {
     ...(currentTurn !== null && { currentTurn }),
-    leftOut: new Set(slotsOf(leftOut)),
+    leftOut: new Set(listSlots(leftOut)),
     tailTurns,
-    ...(chosen && { chosen: withWholeCalls(entries, new Set(slotsOf(chosen.slots))) }),
-    cited: isReadable ? new Set(slotsOf(cited)) : null,
+    ...(chosen && { chosen: withWholeCalls(entries, new Set(listSlots(chosen.slots))) }),
+    cited: isReadable ? new Set(listSlots(cited)) : null,
     enough: enough === 0 ? 0 : enough + summary,
     free: free + summary,
-    tokensOf,
+    countEntry,
   });
-  // Notices of Perdura alone are nothing that anybody said.
+  // Notices of Perdura alone are no messages of a conversation.
   const takesSomething = plan.cites.length > 0 || plan.entries.some(({ message }) => !isNotice(message));
   return takesSomething && plan.freed >= atLeast ? plan : undefined;
 }
 
-/** What was done in a part of a turn is nothing without what was asked: the question is read with it, though it stays. */
+/** Part of a turn's work means nothing without its question: the question is read with it, though it stays. */
 function withQuestions(entries: readonly Entry[], { inPart, entries: taken }: CompactionWindow): readonly Entry[] {
   const [parts, window] = [new Set(inPart), new Set(taken)];
   return entries.flatMap((entry) => {
@@ -280,18 +280,18 @@ function withQuestions(entries: readonly Entry[], { inPart, entries: taken }: Co
 /** The model reads where the messages below go on. */
 function inPart({ inPart: turns, entries, kept }: CompactionWindow): string[] {
   const lines = turns.flatMap((turn) => {
-    const asked = kept.find((entry) => entry.turn === turn && isFromPerson(entry.message))?.message;
-    if (asked?.role !== 'user') return [];
+    const question = kept.find((entry) => entry.turn === turn && isFromPerson(entry.message))?.message;
+    if (question?.role !== 'user') return [];
     const answers = entries.filter((entry) => entry.turn === turn && entry.message.role === 'assistant').length;
-    const about = cut(oneLine(shownText(asked.text)), ABOUT_CHARACTERS);
+    const about = cut(oneLine(shownText(question.text)), ABOUT_CHARACTERS);
     return [`- After the message ${JSON.stringify(about)}: the first ${answers} steps of the work on it are in the newest summary above.`];
   });
   return lines.length === 0 ? [] : [['[SUMMARIZED IN PART]', ...lines].join('\n')];
 }
 
 /** In the order of the context; what the store has lost for good is left out of what is summarized. */
-async function entriesOf(dependencies: ConversationDependencies, ranges: readonly SlotRange[]): Promise<Entry[]> {
-  const entries = await readHealed(dependencies, slotsOf(ranges));
+async function readEntries(dependencies: ConversationDependencies, ranges: readonly SlotRange[]): Promise<Entry[]> {
+  const entries = await readHealed(dependencies, listSlots(ranges));
   return entries.filter((entry) => entry !== undefined);
 }
 
@@ -316,21 +316,21 @@ async function createSummarizer(
   const { models, agents, identity } = dependencies;
   const { model, agentHash } = input;
   const { config } = await agents(identity.agent, identity.scope, agentHash);
-  const asked = summarizers(dependencies, config, input);
-  const { name } = asked;
+  const summarizer = summarizers(dependencies, config, input);
+  const { name } = summarizer;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
-  const window = await contextWindowOf(models, config, { model: name, own: model });
-  const asking = { models, ...asked, activity, maxTokens, contextWindow: windowsOf(models, config, model) };
+  const window = await findContextWindow(models, config, { model: name, agentModel: model });
+  const asking = { models, ...summarizer, activity, maxTokens, contextWindow: windowFinder(models, config, model) };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  const budget = besideBudget(config, { model: name, own: model, maxTokens, limits: models.limits(name), window });
-  // Notes on pieces are kept; a summary that was of no use is asked for again.
+  const budget = besideBudget(config, { model: name, agentModel: model, maxTokens, limits: models.limits(name), window });
+  // Notes on pieces are kept; a summary that was of no use is requested again.
   const [ask, askForSummary] = [paid.counted(plain, { keeps: true }), paid.counted(bySchema)];
   return { config, model: bySchema.model, ask, askForSummary, budget };
 }
 
 /** An agent that names one which is not here had no turn; its file may have changed since. */
-function compactorOf(
+function findCompactor(
   { compactors = createCompactorRegistry() }: ConversationDependencies,
   { context }: AgentConfig,
 ): Compactor | undefined {
@@ -347,14 +347,19 @@ export async function beginningOfSession(
   session: number,
   entries: readonly Entry[],
 ): Promise<readonly Entry[]> {
-  const episodes = await episodesOf(store, key, session);
+  const episodes = await countedEpisodes(store, key, session);
   const first = episodes.at(-1)?.slots[0]?.[0];
   if (first === undefined) return entries;
   return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
 }
 
 /** Those that count, newest first; as if `except` were not there, which an attempt before this one may have written. */
-export async function episodesOf(store: Store, key: ConversationKey, session: number, except?: string): Promise<readonly EpisodeRecord[]> {
+export async function countedEpisodes(
+  store: Store,
+  key: ConversationKey,
+  session: number,
+  except?: string,
+): Promise<readonly EpisodeRecord[]> {
   const episodes = (await store.episodes.list(key, { session })).episodes.filter(({ id }) => id !== except);
   return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
 }

@@ -2,13 +2,13 @@
 import { log } from '@temporalio/activity';
 import { isKept } from '../../conversation/context/citing.js';
 import { isFromPerson, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
-import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { listSlots, type SlotRange } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/cite-messages.js';
 import type { CitedMessage } from '../../memory/channel/cite-results.js';
-import { namesGoal, pinsOf } from '../../memory/pins.js';
+import { namesGoal, describePins } from '../../memory/pins.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
-import { estimateMessageTokens, tokensOf, type CountTokens } from '../../memory/tokens.js';
+import { estimateMessageTokens, countMessageTokens, type CountTokens } from '../../memory/tokens.js';
 import { ModelFailure } from '../../models/model.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
@@ -42,16 +42,16 @@ export async function loadContext(
   { context: ranges, cited: byEnds = [] }: { readonly context: readonly SlotRange[]; readonly cited?: readonly SlotRange[] | undefined },
   citing: Promise<Citing | undefined>,
 ): Promise<ContextMessage[]> {
-  const slots = slotsOf(ranges);
+  const slots = listSlots(ranges);
   const entries = await readHealed(dependencies, slots);
-  const said = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
+  const stored = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const channel = await citing;
   const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
-  const cited = await citeOld(said);
+  const cited = await citeOld(stored);
   const messages = cited.map(({ message }) => message);
   const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
   await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, dependencies.key, entry))));
-  const short = new Set(slotsOf(byEnds));
+  const short = new Set(listSlots(byEnds));
   entries.forEach((entry, i) => {
     const message = messages[i];
     if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
@@ -141,7 +141,7 @@ async function healFromHistory({ heal, key }: Healing, lost: string): Promise<vo
 }
 
 /**
- * The guard of seed 002: what is left out is said, with what was pinned in it, and its traces are kept. `base`: what stands before the
+ * The guard of seed 002: a notice names what is left out, with what was pinned in it, and its traces are kept. `base`: what stands before the
  * messages. Throws ModelFailure `too-large` when one message alone is too much.
  */
 export function fitting(
@@ -151,7 +151,7 @@ export function fitting(
   base: readonly ConversationMessage[] = [],
 ): readonly ConversationMessage[] {
   // Nearly always, and no tokenizer makes more tokens of a text than it has bytes.
-  if (tokensOf(messages, mostTokens) <= budget || tokensOf(messages, count) <= budget) return messages;
+  if (countMessageTokens(messages, mostTokens) <= budget || countMessageTokens(messages, count) <= budget) return messages;
   try {
     const shorter = withLongOnesCut(messages, budget, count);
     const { selected, overflow } = selectMessages(shorter, budget, (message) => estimateMessageTokens(message, count));
@@ -159,7 +159,7 @@ export function fitting(
     const { droppedCount, estimatedDroppedTokens } = overflow;
     log.warn('the context did not fit: its beginning was left out', { droppedCount, estimatedDroppedTokens });
     const shown = new Set(selected);
-    const pins = pinsOf(
+    const pins = describePins(
       shorter.filter((message) => !shown.has(message)),
       !base.some((message) => message.role === 'user' && namesGoal(shownText(message.text))),
     );

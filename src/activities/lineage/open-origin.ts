@@ -5,12 +5,12 @@
 import { log } from '@temporalio/activity';
 import type { OpenedOrigin, OpenOriginInput, CarriedEpisode } from '../../conversation/lineage/lineage-effects.js';
 import type { Beginning, SharedSlots } from '../../records/lives.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';
-import { bodiesOf } from '../../memory/bodies.js';
+import { listBodyRefs } from '../../memory/bodies.js';
 import { itemNumber } from '../../records/memory/items.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
-import { joinedSessions, rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
+import { joinedSessions, toSlotRanges, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { consolidatedSlots } from '../memory/summaries.js';
@@ -30,7 +30,7 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
   const shared = slotsIn(prefix.line);
   const inContext = new Set(slotsIn(prefix.context));
   const before = await store.lives.beginning(parent);
-  const sources = sourcesOf(parent, before, run, shared);
+  const sources = listSources(parent, before, run, shared);
   for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, surplus);
   const resumed = await resume(dependencies, prefix, shows);
   const episodes = toCarried(prefix);
@@ -50,7 +50,7 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
   log.info('began with turns of another life', { of: conversation, turn: turnId(prefix.turn.number), turns: prefix.line.length });
   return {
     ...resumed,
-    // Also past those that it does not begin with: what is summarized here has a number of its own.
+    // Also past those that it does not begin with: what is summarized here has a new number.
     compactions: past.episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
     life: key.life,
     beginning,
@@ -64,8 +64,8 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
   };
 }
 
-/** Where the shared entries lie: the parent's own, and those that it shares itself. The parent comes first. */
-function sourcesOf(
+/** Where the shared entries are: in the parent, and where the parent shares from. The parent comes first. */
+function listSources(
   parent: ConversationKey,
   beginning: Beginning | undefined,
   run: string | undefined,
@@ -73,23 +73,23 @@ function sourcesOf(
 ): readonly SharedSlots[] {
   const left = new Set(shared);
   const inherited = (beginning?.shared ?? []).flatMap((source): SharedSlots[] => {
-    const slots = slotsOf(source.slots).filter((slot) => left.delete(slot));
+    const slots = listSlots(source.slots).filter((slot) => left.delete(slot));
     return slots.length === 0 ? [] : [{ ...source, slots: sortedRanges(slots) }];
   });
   const { conversation, life, scope } = parent;
-  const own = { conversation, life, scope, ...(run === undefined ? {} : { run }), slots: sortedRanges(left) };
-  return left.size === 0 ? inherited : [own, ...inherited];
+  const fromParent = { conversation, life, scope, ...(run === undefined ? {} : { run }), slots: sortedRanges(left) };
+  return left.size === 0 ? inherited : [fromParent, ...inherited];
 }
 
 /** Entries of a source that are shared, with their long texts, and the items that the parent reads there. */
 async function copy(store: Store, from: ConversationKey, to: ConversationKey, { slots: ranges, ...source }: SharedSlots): Promise<void> {
-  const slots = slotsOf(ranges);
+  const slots = listSlots(ranges);
   const entries = (await store.entries.read(from, slots)).flatMap((entry) => entry ?? []);
-  const [{ items }, own] = await Promise.all([store.items.list(from), store.items.list({ ...from, ...source })]);
-  const there = new Set(own.items.map(({ id }) => id));
+  const [{ items }, atSource] = await Promise.all([store.items.list(from), store.items.list({ ...from, ...source })]);
+  const there = new Set(atSource.items.map(({ id }) => id));
   const isHere = new Set(slots);
   const copied = items.filter(({ id, slot }) => there.has(id) && (slot === undefined || isHere.has(slot)));
-  const refs = new Set([...entries.flatMap(bodiesOf), ...copied.map(({ content }) => content.ref)]);
+  const refs = new Set([...entries.flatMap(listBodyRefs), ...copied.map(({ content }) => content.ref)]);
   for (const ref of refs) {
     const text = await store.bodies.get(from, ref);
     if (text !== undefined) await store.bodies.put(to, text);
@@ -119,9 +119,9 @@ async function notRemembered(
 ): Promise<OpenedOrigin['window']> {
   const { context, session } = prefix;
   const since = (session[0]?.entries[0]?.ts ?? 0) * 1000;
-  // It may have asked about what it shared, too; the others count for what was shared of them alone.
+  // It may have requested summaries of what it shared, too; the others count for what was shared of them alone.
   const lives = [parent, ...sources.filter(({ conversation, life }) => conversation !== parent.conversation || life !== parent.life)];
-  const away = new Set([...slotsOf(past.archived), ...(await consolidatedSlots(documents, parent, { lives, since }))]);
+  const away = new Set([...listSlots(past.archived), ...(await consolidatedSlots(documents, parent, { lives, since }))]);
   const left = context.filter(({ entries }) => !entries.every(({ slot }) => away.has(slot)));
-  return left.slice(-MAX_WINDOW).map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: rangesOf([turn]) }));
+  return left.slice(-MAX_WINDOW).map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: toSlotRanges([turn]) }));
 }

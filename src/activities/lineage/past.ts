@@ -10,31 +10,30 @@ import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/lineage/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
-import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
 import { goalIn, taskIn } from '../../memory/pins.js';
-import { refuseDeleted } from '../../memory/deleted.js';
-import { readPages } from '../../memory/past-life.js';
+import { refuseDeleted, readPages } from '../../memory/past-life.js';
 import {
   currentLine,
   inJoined,
   prefixBefore,
-  prefixOf,
-  rangesOf,
+  findPrefix,
+  toSlotRanges,
   slotsIn,
-  turnsOf,
+  groupTurns,
   type Beforehand,
   type Past,
   type PastTurn,
   type Prefix,
 } from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
-import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
+import { estimateStringTokens, countShown } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { compactionRatio, contextWindowOf, inputBudget, limitedTo, thresholdsOf } from '../model-step/prompt-budget.js';
+import { compactionRatio, findContextWindow, inputBudget, limitedTo, scaleThresholds } from '../model-step/prompt-budget.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 
 /** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
@@ -77,7 +76,7 @@ export interface Read<P> {
 export function readPrefix(dependencies: ConversationDependencies, wanted: Wanted): Promise<Read<Prefix>> {
   const { turn } = wanted;
   const find = (past: Past): Prefix | undefined =>
-    prefixOf(past, turn === undefined ? lastTurn(past) : turnNumber(turn), { atEnd: turn === undefined });
+    findPrefix(past, turn === undefined ? lastTurn(past) : turnNumber(turn), { atEnd: turn === undefined });
   return readHealed(dependencies, wanted, find);
 }
 
@@ -106,14 +105,14 @@ async function readHealed<P extends Beforehand>(
   }
   if (prefix) {
     const canRead = canReadEpisodes(config, dependencies.tools);
-    return { past, prefix, shows: { ...config.context, canRead, line: await lineOf(dependencies, config) } };
+    return { past, prefix, shows: { ...config.context, canRead, line: await compactionThreshold(dependencies, config) } };
   }
   const attempted = turn === undefined ? `cannot go on from ${key.conversation}` : `${key.conversation} has no ${turn}`;
   throw ApplicationFailure.nonRetryable(`${attempted}: ${whatThereIs(key.conversation, past, turn)}`, 'unknown-turn');
 }
 
 function whatThereIs(conversation: string, { entries }: Past, turn: string | undefined): string {
-  const numbers = turnsOf(entries).map(({ number }) => number);
+  const numbers = groupTurns(entries).map(({ number }) => number);
   if (numbers.length === 0) return 'the store has no turn of it';
   const range = `${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
   if (turn === undefined)
@@ -121,17 +120,17 @@ function whatThereIs(conversation: string, { entries }: Past, turn: string | und
   return `its turns are ${range}; \`perdura show ${conversation}\` shows them`;
 }
 
-/** Of the agent's own model. One that cannot be had is for its first turn to say. */
-async function lineOf({ models, defaultModel }: ConversationDependencies, agentConfig: AgentConfig): Promise<number> {
+/** The tokens at which a context of the agent's model is compacted. A model that cannot be had is for the first turn to report. */
+async function compactionThreshold({ models, defaultModel }: ConversationDependencies, agentConfig: AgentConfig): Promise<number> {
   const model = agentConfig.model ?? defaultModel;
   const limits = models.limits(model);
   const config = limitedTo(agentConfig, model, limits);
-  const window = await contextWindowOf(models, config, { model }).catch(() => undefined);
+  const window = await findContextWindow(models, config, { model }).catch(() => undefined);
   const contextBudget = inputBudget(config, limits, window);
   return compactsAt({
     contextBudget,
     compactionRatio: compactionRatio(config, limits),
-    thresholds: thresholdsOf(config, contextBudget, []),
+    thresholds: scaleThresholds(config, contextBudget, []),
   });
 }
 
@@ -140,8 +139,8 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope);
-  const said = entriesOf(session).map(({ message }) => message);
-  const task = taskIn(said);
+  const spoken = entriesInTurns(session).map(({ message }) => message);
+  const task = taskIn(spoken);
   const redacted = episodes.map(({ fold, ...episode }) => ({
     ...episode,
     summary: redact(episode.summary),
@@ -151,20 +150,20 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   const pinned =
     slotsIn(context).length === slotsIn(session).length
       ? null
-      : { goal: redact(task?.goal || goalIn(said)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
+      : { goal: redact(task?.goal || goalIn(spoken)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
   const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead }, shows.line, estimateStringTokens);
-  const messages = entriesOf(context).map(({ message }) => message);
+  const messages = entriesInTurns(context).map(({ message }) => message);
   return {
-    context: rangesOf(context),
+    context: toSlotRanges(context),
     ...(text === '' ? {} : { base: { ref: (await store.bodies.put(key, text)).ref, text } }),
     task: pinned ?? task,
     episodes: [],
     compactions: episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
-    tokens: shownTokensOf(messages) + estimateStringTokens(text),
+    tokens: countShown(messages) + estimateStringTokens(text),
   };
 }
 
-export function entriesOf(turns: readonly PastTurn[]): Entry[] {
+export function entriesInTurns(turns: readonly PastTurn[]): Entry[] {
   return turns.flatMap(({ entries }) => entries);
 }
 

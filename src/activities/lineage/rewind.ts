@@ -6,9 +6,9 @@ import { log } from '@temporalio/activity';
 import type { CarriedEpisode, RewindInput, Rewound } from '../../conversation/lineage/lineage-effects.js';
 import type { Cut } from '../../records/lives.js';
 import { turnNumber } from '../../records/identity.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { episodicId } from '../../records/memory/items.js';
-import { currentLine, slotsIn, sortedRanges, turnsOf, type Beforehand } from '../../memory/prefix.js';
+import { currentLine, slotsIn, sortedRanges, groupTurns, type Beforehand } from '../../memory/prefix.js';
 import { refolded } from '../../memory/compaction/fold.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { MAX_CARRIED, readBefore, readPrefix, resume } from './past.js';
@@ -21,14 +21,14 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
 
   const resumed = await resume(dependencies, prefix, { ...shows, ...(input.line !== undefined && { line: input.line }) });
   const kept = new Set(slotsIn(prefix.line));
-  const waiting = new Set(slotsOf(input.waiting));
+  const waiting = new Set(listSlots(input.waiting));
   // As it was before this rewind: an attempt before this one may have written its cut.
   const others = past.cuts.filter(({ id }) => id !== requestId);
   const now = currentLine(past.entries, others);
   const gone = now.filter(({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)));
   const slots = slotsIn(gone).filter((each) => !waiting.has(each) && !kept.has(each));
   const { turn } = prefix;
-  const named = turnsOf(past.entries).find(({ number }) => number === turnNumber(to));
+  const named = groupTurns(past.entries).find(({ number }) => number === turnNumber(to));
   const isSessionKept = prefix.session.length > 0;
   const goesOn = isSessionKept ? turn?.session : named?.session;
   // A session that has ended is not gone on with under its number.
@@ -69,7 +69,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
   };
 }
 
-/** For the session that begins, under numbers of their own. */
+/** For the session that begins, under new numbers. */
 function toCarried({ episodes }: Beforehand, compactions: number, session: number): CarriedEpisode[] {
   const shown = episodes.slice(0, MAX_CARRIED).reverse();
   const newIds = new Map(shown.map(({ id }, i) => [id, episodicId(compactions + 1 + i)]));

@@ -8,8 +8,8 @@ import { careJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
-import { noteSpending, spendingOf } from '../effect.js';
-import { contextWindowOf, memoryAnswerTokens, windowsOf } from '../model-step/prompt-budget.js';
+import { noteSpending, toSpending } from '../effect.js';
+import { findContextWindow, memoryAnswerTokens, windowFinder } from '../model-step/prompt-budget.js';
 import { configOrDefaults } from '../usable-config.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { scopeKey } from '../key.js';
@@ -35,7 +35,7 @@ export async function care(
   const facts = nearDuplicateFacts(known.facts);
   await store.facts.remove(key, facts);
   const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
-  const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
+  const window = await findContextWindow(models, config, { model, agentModel: config.model ?? defaultModel });
   const maxTokens = memoryAnswerTokens(config, models.limits(model), window);
   const answerSchema = { name: 'memory', schema: careJsonSchema };
   const {
@@ -48,7 +48,7 @@ export async function care(
     activity,
     maxTokens,
     ...(config.models && { others: config.models, circuits: dependencies.circuits }),
-    contextWindow: windowsOf(models, config, config.model ?? defaultModel),
+    contextWindow: windowFinder(models, config, config.model ?? defaultModel),
     answerSchema,
   });
   const single = withoutDuplicateLines(memory.text);
@@ -58,7 +58,7 @@ export async function care(
   const { runId } = activity.info.workflowExecution ?? { runId: 'care' };
   // Of no conversation: it stands with the workflow that does it.
   const where = { store, key: { ...key, conversation: `memory:${scope}`, life: runId } };
-  const { spent: paid } = spendingOf({ key: where.key, identity: { agent } }, { kind: 'care', model: answeredBy(), usage });
+  const { spent: paid } = toSpending({ key: where.key, identity: { agent } }, { kind: 'care', model: answeredBy(), usage });
   await noteSpending(where, `care/${activity.info.activityId}/${activity.info.attempt}`, paid);
   const better = (tended?.kind === 'done' ? tended.memoryUpdate : undefined) ?? single;
   const { text, added } = withProvenance({

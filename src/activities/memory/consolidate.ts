@@ -1,12 +1,12 @@
 /**
- * `consolidate`: a model reads what was said and what is remembered, and says what is to be remembered (seed 001,
- * ConsolidationService). An effect of the conversation that asked: what a model was paid for is not asked again. Writes nothing that
+ * `consolidate`: a model reads the messages and the memory, and proposes the new memory (seed 001,
+ * ConsolidationService). An effect of the conversation that needs it: an answer that was paid for is not requested again. Writes nothing that
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/context/memory-effects.js';
 import { type Entry, addUsage } from '../../records/message.js';
-import { countSlots, slotsOf } from '../../records/slots.js';
+import { countSlots, listSlots } from '../../records/slots.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
@@ -18,13 +18,13 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
-import { besideBudget, contextWindowOf, memoryAnswerTokens, windowsOf } from '../model-step/prompt-budget.js';
+import { besideBudget, findContextWindow, memoryAnswerTokens, windowFinder } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
 import { configOrDefaults } from '../usable-config.js';
-import { performEffect, spendingOf, type Done } from '../effect.js';
+import { performEffect, toSpending, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './heal-memory.js';
 import type { ActivityDependencies, ConversationDependencies } from '../dependencies.js';
-import { hashOf, scopeKey } from '../key.js';
+import { hashRequest, scopeKey } from '../key.js';
 import { ApplicationFailure } from '@temporalio/common';
 
 type Persisted = Consolidated & { readonly persisted: boolean };
@@ -38,7 +38,7 @@ export async function consolidate(
   const { persisted: _, ...result } = await performEffect<Persisted>(
     { ...dependencies, key },
     {
-      claim: { id: `consolidate/${request.requestId}`, hash: hashOf([request.session, request.slots]) },
+      claim: { id: `consolidate/${request.requestId}`, hash: hashRequest([request.session, request.slots]) },
       work: () => askForMemory(dependencies, key, { request, written }, activity),
       // A consolidation is never fenced.
       fenced: () => ({ kind: 'nothing-to-do', persisted: true }),
@@ -57,7 +57,7 @@ async function askForMemory(
   const count = countSlots(request.slots);
   // The workflow refuses it; a history of an older version may have it.
   if (!(count <= LIMITS.slots)) throw ApplicationFailure.nonRetryable(`${count} entries are more than ${LIMITS.slots}`, 'invalid-request');
-  const read = await readHealed({ ...dependencies, key }, slotsOf(request.slots));
+  const read = await readHealed({ ...dependencies, key }, listSlots(request.slots));
   const whole = await Promise.all(
     read
       .flatMap((entry) => (entry ? [entry] : []))
@@ -75,16 +75,17 @@ async function askForMemory(
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
   const limits = models.limits(model);
-  const window = await contextWindowOf(models, config, { model, own: request.model });
+  const window = await findContextWindow(models, config, { model, agentModel: request.model });
   const maxTokens = memoryAnswerTokens(config, limits, window);
   const { fallback } = request;
   const fallingOver = fallback ? { others: [request.model, ...fallback], circuits } : {};
-  const asking = { models, name: model, activity, maxTokens, contextWindow: windowsOf(models, config, request.model), ...fallingOver };
+  const asking = { models, name: model, activity, maxTokens, contextWindow: windowFinder(models, config, request.model), ...fallingOver };
   const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
-  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens, limits, window }), (maxCharacters) =>
-    ask(run.ask, { ...about, maxCharacters }, notes.ask),
+  const answered = await askWithLess(
+    besideBudget(config, { model, agentModel: request.model, maxTokens, limits, window }),
+    (maxCharacters) => ask(run.ask, { ...about, maxCharacters }, notes.ask),
   ).catch((error: unknown) => {
     if (!isTooMuch(error)) throw error;
     return { kind: 'unusable', reason: (error as Error).message } as const;
@@ -92,7 +93,7 @@ async function askForMemory(
   const usage = addUsage(run.spent(), notes.spent());
   const done = (result: Consolidated): Done<Persisted> => ({
     result: { ...result, persisted: true },
-    ...spendingOf({ key, identity: request }, { kind: 'consolidation', model: run.model(), usage }),
+    ...toSpending({ key, identity: request }, { kind: 'consolidation', model: run.model(), usage }),
   });
   if (answered.kind === 'unusable') {
     log.warn('the model’s consolidation was of no use', { conversation: key.conversation, reason: answered.reason });

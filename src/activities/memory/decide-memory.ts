@@ -4,7 +4,7 @@ import type { Forgotten, Reviewed } from '../../conversation/protocol/memory-con
 import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../../memory/documents/forgetting.js';
 import { dropIndex, dropVectors } from '../../memory/recall/drop-index.js';
 import type { LineSource } from '../../records/memory/documents.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
+import { splitLines } from '../../records/memory/memory-lines.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { scopeKey } from '../key.js';
 import { replaceMemory } from './write-memory.js';
@@ -51,7 +51,7 @@ export async function forget(store: Store, { scope, text, at }: ForgetInput): Pr
   return { lines: lines.removed, facts: factIds, proposals: open };
 }
 
-/** An accepted line is written as the person's own. */
+/** An accepted line is written as the person's. */
 export async function review(store: Store, { scope, id, decision }: ReviewInput): Promise<Reviewed> {
   const key = scopeKey(scope);
   const settled = await store.documents.settleProposal(key, id, decision === 'accept' ? 'accepted' : 'rejected');
@@ -64,7 +64,7 @@ export async function review(store: Store, { scope, id, decision }: ReviewInput)
   return { id, line, state };
 }
 
-/** Into MEMORY.md, as the person's own. */
+/** Into MEMORY.md, as the person's. */
 export async function acceptLine(
   store: Store,
   key: ScopeKey,
@@ -85,11 +85,11 @@ interface Change {
 
 async function change({ documents }: Store, key: ScopeKey, { make, lines = [], ...what }: Change): Promise<{ readonly removed: string[] }> {
   const { before, after } = await replaceMemory(documents, key, what, ({ text }) => ({ text: make(text), lines }));
-  const left = new Set(linesOf(after));
-  return { removed: linesOf(before).filter((line) => !left.has(line)) };
+  const left = new Set(splitLines(after));
+  return { removed: splitLines(before).filter((line) => !left.has(line)) };
 }
 
 function withLine(text: string, line: string): string {
-  if (linesOf(text).some((known) => known.trim() === line.trim())) return text;
+  if (splitLines(text).some((known) => known.trim() === line.trim())) return text;
   return `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${line}\n`;
 }

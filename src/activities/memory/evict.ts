@@ -6,7 +6,7 @@
 import { log } from '@temporalio/activity';
 import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/context/memory-effects.js';
 import { toConversationEntries, countMessages } from '../../memory/consolidation/conversation-entries.js';
-import { rawFallback, withSources, withTask, recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
+import { rawFallback, withSources, withTask, writeRecap, summariesInOrder } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type EpisodeRecord, type Store } from '../../stores/store.js';
 import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
@@ -14,16 +14,16 @@ import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';
 import type { Entry } from '../../records/message.js';
-import { slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
-import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
+import { boundedBundle } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/provisional.js';
 import { retrieve } from '../../memory/facts.js';
 import { goalIn } from '../../memory/pins.js';
-import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
+import { estimateStringTokens, countShown } from '../../memory/tokens.js';
 import { turnNumber } from '../../records/identity.js';
 import { episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
-import { beginningOfSession, episodesOf } from '../context/compact.js';
-import { summariesOf, summariesOfSlots } from './summaries.js';
+import { beginningOfSession, countedEpisodes } from '../context/compact.js';
+import { summariesByRequest, summariesOfSlots } from './summaries.js';
 
 export async function evict(dependencies: ConversationDependencies, { session, move, what }: EvictInput): Promise<Evicted> {
   const { store, key, tools } = dependencies;
@@ -94,8 +94,8 @@ export async function trim(
   const [older, parts, summaries, episodes, { facts }, tombstones] = await Promise.all([
     readThere(store, key, before),
     Promise.all(covered.map(async ({ requestId, slots }) => ({ requestId, entries: await readThere(store, key, slots) }))),
-    summariesOf(store.documents, key, { requestIds: covered.map(({ requestId }) => requestId), since }),
-    episodesOf(store, key, session),
+    summariesByRequest(store.documents, key, { requestIds: covered.map(({ requestId }) => requestId), since }),
+    countedEpisodes(store, key, session),
     store.facts.list(key),
     store.documents.forgotten(key),
   ]);
@@ -103,16 +103,16 @@ export async function trim(
   const entries = parts.flatMap((part) => part.entries);
   const unsummarized = parts.flatMap((part) => (summaries.has(part.requestId) ? [] : toConversationEntries(part.entries)));
   const pinned = {
-    goal: redact(task?.goal || (await goalOf(store, key, session, [...older, ...entries]))),
+    goal: redact(task?.goal || (await findGoal(store, key, session, [...older, ...entries]))),
     openTasks: (task?.openTasks ?? []).map(redact),
   };
   const id = episodicId(number);
   // Ours stands there already where an attempt before this one has come so far.
   const known = episodes.find((episode) => episode.id === id);
-  const archived = toRanges(covered.flatMap(({ slots }) => slotsOf(slots)));
+  const archived = toRanges(covered.flatMap(({ slots }) => listSlots(slots)));
   const others = episodes.filter((episode) => episode !== known);
   const late = known ? [] : await summarizedSince(store, key, { episodes: others, since });
-  const recap = recapOf(unsummarized, { createdAt: new Date(since).toISOString() });
+  const recap = writeRecap(unsummarized, { createdAt: new Date(since).toISOString() });
   const texts = [...late.flatMap((one) => one.texts), ...parts.flatMap(({ requestId }) => summaries.get(requestId) ?? [])];
   const episode = known ?? {
     id,
@@ -122,12 +122,12 @@ export async function trim(
     tags: ['trimmed', ...(unsummarized.length > 0 ? [SHORTENED] : [])],
     salience: 0.5,
     ...(late.length > 0 && { supersedes: late.map((one) => one.id) }),
-    ...{ session, epoch, slots: toRanges([...late.flatMap(({ slots }) => slotsOf(slots)), ...slotsOf(archived)]) },
+    ...{ session, epoch, slots: toRanges([...late.flatMap(({ slots }) => listSlots(slots)), ...listSlots(archived)]) },
   };
   const bundle = retrieve(withoutSuperseded([episode, ...others]), facts, limits);
   const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, estimateStringTokens);
-  const out = new Set(slotsOf(leftOut));
-  const tokens = shownTokensOf(entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message));
+  const out = new Set(listSlots(leftOut));
+  const tokens = countShown(entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message));
   if (!known && estimateStringTokens(text) - baseTokens >= tokens) return undefined;
   const base = { ref: (await store.bodies.put(key, text)).ref, text };
   await store.entries.archive(key, archived, move);
@@ -147,17 +147,17 @@ async function summarizedSince(
 ): Promise<readonly (EpisodeRecord & { readonly texts: readonly string[] })[]> {
   const shortened = episodes.filter(hasShortenedLines).reverse();
   if (shortened.length === 0) return [];
-  const found = await summariesOfSlots(documents, key, { slots: shortened.flatMap(({ slots }) => slotsOf(slots)), since });
+  const found = await summariesOfSlots(documents, key, { slots: shortened.flatMap(({ slots }) => listSlots(slots)), since });
   return shortened.flatMap((episode) => {
-    const slots = slotsOf(episode.slots);
-    const own = found.filter(({ first, last }) => slots.some((slot) => slot >= first && slot <= last));
-    const isWhole = slots.every((slot) => own.some(({ first, last }) => slot >= first && slot <= last));
-    return isWhole ? [{ ...episode, texts: own.map(({ text }) => text) }] : [];
+    const slots = listSlots(episode.slots);
+    const covering = found.filter(({ first, last }) => slots.some((slot) => slot >= first && slot <= last));
+    const isWhole = slots.every((slot) => covering.some(({ first, last }) => slot >= first && slot <= last));
+    return isWhole ? [{ ...episode, texts: covering.map(({ text }) => text) }] : [];
   });
 }
 
 /** An episode may begin later than what is still there, and earlier. */
-async function goalOf(store: Store, key: ConversationKey, session: number, entries: readonly Entry[]): Promise<string> {
+async function findGoal(store: Store, key: ConversationKey, session: number, entries: readonly Entry[]): Promise<string> {
   const known = await beginningOfSession(store, key, session, entries);
   const inOrder = [...known, ...entries].sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
   return goalIn(inOrder.map(({ message }) => message));
@@ -165,6 +165,6 @@ async function goalOf(store: Store, key: ConversationKey, session: number, entri
 
 /** What the store has of them. */
 export async function readThere(store: Store, key: ConversationKey, slots: readonly SlotRange[]): Promise<Entry[]> {
-  const entries = await store.entries.read(key, slotsOf(slots));
+  const entries = await store.entries.read(key, listSlots(slots));
   return entries.flatMap((entry) => entry ?? []);
 }

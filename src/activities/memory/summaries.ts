@@ -3,7 +3,7 @@ import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withoutSuperseding } from '../../records/memory/history-text.js';
 import type { LifeName } from '../../records/lives.js';
-import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { listSlots, type SlotRange } from '../../records/slots.js';
 import type { ConversationKey, Documents, ScopeKey } from '../../stores/store.js';
 
 /** Seconds by which clocks may differ: HISTORY has the worker's time, a session begins by the server's. */
@@ -13,7 +13,7 @@ const CLOCKS_APART = 3_600;
  * By request. What a model wrote alone: of a raw fallback there is none. `since`: epoch milliseconds, before which none of them was made;
  * HISTORY is not read any further back.
  */
-export async function summariesOf(
+export async function summariesByRequest(
   documents: Documents,
   key: ConversationKey,
   { requestIds, since }: { readonly requestIds: readonly string[]; readonly since: number },
@@ -31,7 +31,7 @@ export async function summariesOf(
 /** As `enqueueRequest` names them (conversation/context/consolidation.ts): conversation and life, session, first and last slot. */
 const ID = /^(?<life>.+)\/s\d+\/(?<first>\d{1,9})-(?<last>\d{1,9})$/;
 
-/** What models have put into HISTORY about this life's slots, by their first, such as what came after its raw fallback. As `summariesOf`. */
+/** What models have put into HISTORY about this life's slots, by their first, such as what came after its raw fallback. As `summariesByRequest`. */
 export async function summariesOfSlots(
   documents: Documents,
   key: ConversationKey,
@@ -54,14 +54,14 @@ export async function consolidatedSlots(
   key: ScopeKey,
   { lives, since }: { readonly lives: readonly (LifeName & { readonly slots?: readonly SlotRange[] })[]; readonly since: number },
 ): Promise<number[]> {
-  const wanted = new Map(lives.map(({ conversation, life, slots }) => [`${conversation}/${life}`, slots && new Set(slotsOf(slots))]));
+  const wanted = new Map(lives.map(({ conversation, life, slots }) => [`${conversation}/${life}`, slots && new Set(listSlots(slots))]));
   const found: number[] = [];
   for await (const { id, ts } of documents.history(key)) {
     if (ts < since / 1000 - CLOCKS_APART) break;
     const { life = '', first, last } = ID.exec(id)?.groups ?? {};
-    const own = wanted.get(life);
+    const ofLife = wanted.get(life);
     if (!wanted.has(life) || Number(last) - Number(first) > LIMITS.slots) continue;
-    found.push(...slotsOf([[Number(first), Number(last)]]).filter((slot) => own?.has(slot) ?? true));
+    found.push(...listSlots([[Number(first), Number(last)]]).filter((slot) => ofLife?.has(slot) ?? true));
   }
   return found;
 }

@@ -1,6 +1,6 @@
 /**
  * `remember`: what a consolidation has made is written: HISTORY first, then MEMORY.md, then what waits for a person. Each once per id,
- * so that a second attempt changes nothing. A MEMORY.md that somebody has changed meanwhile is merged, not overwritten.
+ * so that a second attempt changes nothing. A MEMORY.md that was edited meanwhile is merged, not overwritten.
  */
 import { log } from '@temporalio/activity';
 import type { MemoryUpdate, Remembered, RememberInput } from '../../conversation/context/memory-effects.js';
@@ -18,7 +18,7 @@ export async function remember(store: Store, input: RememberInput, at: number = 
   const { id, history, update, proposed } = input;
   const tombstones = await store.documents.forgotten(key);
   if (history) {
-    // What was forgotten while the model was asked does not come back.
+    // What was forgotten while the model answered does not come back.
     const text = redactor(tombstones, key.scope)(history.text);
     await store.documents.appendHistory(key, { id, kind: history.kind, ts, text });
   }
@@ -45,7 +45,7 @@ async function write(
   return version;
 }
 
-/** MEMORY.md is compared before it is set: what somebody writes between the look and the write is looked at again, not written over. */
+// MEMORY.md is compared before it is set: an edit between the read and the write is read again, not overwritten.
 
 type Documents = Store['documents'];
 type Written = Parameters<Documents['writeMemory']>[1];

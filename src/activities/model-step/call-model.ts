@@ -29,17 +29,17 @@ import {
 import { promptCut } from '../../models/context-window.js';
 import { costUsd, type ModelLimits } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
-import { tokensOf } from '../../memory/tokens.js';
+import { countMessageTokens } from '../../memory/tokens.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
 import { countModelFailure, countRetry, usageTracking } from '../../telemetry/metrics.js';
-import { noteFailedSpending, performEffect, spendingOf, type Done, type Reserved } from '../effect.js';
+import { noteFailedSpending, performEffect, toSpending, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -82,19 +82,21 @@ export async function callModel(
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
       const prepared = await prepareRequest(dependencies, input, (one) => cited.push(one));
       const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed }, prepared);
-      // What was said comes before the news that it is all.
-      const said = await feed.rest(`${input.call}/${id}`);
-      const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer, citationsUsage(cited)) }] : [];
+      // The remaining deltas come before the event that ends the call.
+      const deltas = await feed.rest(`${input.call}/${id}`);
+      const end = endsTurn(answer, activity)
+        ? [{ id: `${input.call}/end`, event: turnEndEvent(input, answer, citationsUsage(cited)) }]
+        : [];
       return {
         ...rest,
         result: { ...found, ...(cited.length > 0 && { citations: cited }), answer, persisted: true },
-        publish: [...said, ...end],
+        publish: [...deltas, ...end],
       };
     },
     fenced: (finished) => ({
       ...found,
       persisted: true,
-      answer: { ...(finished?.result.answer ?? answerOf(dependencies, input, [], 'interrupted', NO_USAGE, 0)), fenced: true },
+      answer: { ...(finished?.result.answer ?? toAnswer(dependencies, input, [], 'interrupted', NO_USAGE, 0)), fenced: true },
     }),
   });
   return { ...done, answer: { ...done.answer, persisted: done.persisted } };
@@ -121,15 +123,15 @@ async function ask(
   const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(models.limits(model), cost) });
   const noteFailed = async (cost: ModelUsage): Promise<void> => {
     const usage = priced(cost);
-    const { spent } = spendingOf({ key, identity }, { kind: 'answer', model, usage });
+    const { spent } = toSpending({ key, identity }, { kind: 'answer', model, usage });
     await Promise.all([noteFailedSpending({ store, key }, `${call}/${attempt}`, spent), onFailed(usage)]);
   };
 
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
-  const asked = withToolsOf(models(model), models.limits(model), config);
-  if (request.mustCall && !asked.takesMustCall) throw cannotHold(model, config);
-  const reported = await asked
+  const caller = withToolFormat(models(model), models.limits(model), config);
+  if (request.mustCall && !caller.takesMustCall) throw cannotHold(model, config);
+  const reported = await caller
     .stream(request, {
       signal: activity.cancellationSignal,
       onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
@@ -141,7 +143,7 @@ async function ask(
       countModelFailure(error, activity.info);
       const cost = error instanceof ModelFailure ? error.options.usage : undefined;
       if (cost) await noteFailed(cost);
-      return keptOf(error, activity, noteFailed);
+      return keepPartialAnswer(error, activity, noteFailed);
     });
   if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
@@ -153,16 +155,16 @@ async function ask(
   const blocks = await withLongBlocksStored(store, key, named);
   const plans = await planCalls(named, { offered, config, agent: identity.agent, workspace });
   const result: ModelAnswer = {
-    ...answerOf({ key }, input, blocks, response.stop, usage, now()),
+    ...toAnswer({ key }, input, blocks, response.stop, usage, now()),
     prefix,
     ...(plans.length > 0 && { plans }),
   };
   const cut = sent === undefined ? undefined : promptCut(sent, response.usage.inputTokens);
   if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
-  const schemaViolation = schema && response.stop === 'end' ? schemaViolationOf(textOf(response.blocks), schema) : undefined;
+  const schemaViolation = schema && response.stop === 'end' ? findSchemaViolation(joinText(response.blocks), schema) : undefined;
   const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }), ...(cut && { promptCut: cut }) };
   const entry = assistantEntry(checked, input.seq);
-  return { result: checked, ...(entry ? { entry } : {}), ...spendingOf({ key, identity }, { kind: 'answer', model, usage }) };
+  return { result: checked, ...(entry ? { entry } : {}), ...toSpending({ key, identity }, { kind: 'answer', model, usage }) };
 }
 
 /**
@@ -173,7 +175,7 @@ export async function withCountedInput(response: ModelResponse, request: ModelRe
   const { usage, stop } = response;
   if (usage.inputTokens > 0 || stop === 'interrupted') return response;
   const { count } = await tokenCounterFor(model);
-  const inputTokens = fixedTokens(request.system, request.tools, count) + tokensOf(request.messages, count);
+  const inputTokens = fixedTokens(request.system, request.tools, count) + countMessageTokens(request.messages, count);
   return { ...response, usage: { ...usage, inputTokens } };
 }
 
@@ -189,25 +191,29 @@ function warnOfHook(hook: string, error: unknown): void {
   log.warn('a hook failed, and the call goes on without it', { hook, error: errorMessage(error) });
 }
 
-/** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */
-async function keptOf(error: unknown, activity: Context, noteFailed: (cost: ModelUsage) => Promise<void>): Promise<ModelResponse> {
+/** A person's stop keeps what was complete; after a worker's shutdown another worker tries again. */
+async function keepPartialAnswer(
+  error: unknown,
+  activity: Context,
+  noteFailed: (cost: ModelUsage) => Promise<void>,
+): Promise<ModelResponse> {
   if (!(error instanceof ModelInterrupted)) throw error;
   if (!wasStopped(activity)) await noteFailed(error.usage);
   else return { blocks: error.blocks, stop: 'interrupted', usage: error.usage };
   throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }
 
-function textOf(blocks: readonly AssistantBlock[]): string {
+function joinText(blocks: readonly AssistantBlock[]): string {
   return blocks.flatMap((block) => (block.kind === 'text' && typeof block.text === 'string' ? [block.text] : [])).join('\n\n');
 }
 
-/** Ids are ours; the provider's are its own business. Numbered through the turn. */
+/** Ids are ours; the provider's do not leave it. Numbered through the turn. */
 function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallToMake): AssistantBlock[] {
   let number = firstToolCall;
   return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
 }
 
-function answerOf(
+function toAnswer(
   { key }: Pick<ConversationDependencies, 'key'>,
   input: CallToMake,
   blocks: readonly AssistantBlock[],
@@ -228,7 +234,11 @@ function endsTurn({ stop, schemaViolation, promptCut: cut }: ModelAnswer, activi
   return stop === 'end' && schemaViolation === undefined && cut === undefined && !activity.cancellationSignal.aborted;
 }
 
-function endOf({ turn, soFar = { usage: NO_USAGE, toolCalls: 0 } }: CallToMake, answer: ModelAnswer, citing: Usage = NO_USAGE): JsonValue {
+function turnEndEvent(
+  { turn, soFar = { usage: NO_USAGE, toolCalls: 0 } }: CallToMake,
+  answer: ModelAnswer,
+  citing: Usage = NO_USAGE,
+): JsonValue {
   const result: TurnResult = {
     turnId: turn,
     ...(answerIn(answer.blocks) ?? { text: '' }),
@@ -243,39 +253,39 @@ function endOf({ turn, soFar = { usage: NO_USAGE, toolCalls: 0 } }: CallToMake, 
 
 const MAX_CHARACTERS = 500;
 
-/** What keeps an answer from being the data that was asked for (seed 003, Payload), for the model to correct; undefined when it fits. */
-function schemaViolationOf(text: string, schema: JsonObject): string | undefined {
+/** What keeps an answer from being the data that the message wanted (seed 003, Payload), for the model to correct; undefined when it fits. */
+function findSchemaViolation(text: string, schema: JsonObject): string | undefined {
   let data: unknown;
   try {
     data = JSON.parse(text);
   } catch (error) {
-    return `it is not JSON (${error instanceof Error ? beginningOf(error.message, 200) : 'it cannot be read'})`;
+    return `it is not JSON (${error instanceof Error ? truncate(error.message, 200) : 'it cannot be read'})`;
   }
-  const validate = validatorOf(schema);
+  const validate = compileSchema(schema);
   if (typeof validate === 'string') return validate;
   if (validate(data)) return undefined;
   const problems = (validate.errors ?? []).map(
     ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
   );
-  return beginningOf(problems.join('; '), MAX_CHARACTERS);
+  return truncate(problems.join('; '), MAX_CHARACTERS);
 }
 
 /** A text for a schema that cannot be compiled: the person who sent it reads it as the turn's error. */
-function validatorOf(schema: JsonObject): ValidateFunction | string {
+function compileSchema(schema: JsonObject): ValidateFunction | string {
   try {
     return new Ajv({ strict: false, logger: false, validateFormats: false }).compile(schema);
   } catch (error) {
-    return `the schema itself cannot be used (${error instanceof Error ? beginningOf(error.message, 200) : 'unknown'})`;
+    return `the schema itself cannot be used (${error instanceof Error ? truncate(error.message, 200) : 'unknown'})`;
   }
 }
 
 /** How a model calls tools: by itself, or in its text. agent.json has the last word, then the provider, then what is known of the model of this name. */
-export function withToolsOf(native: Model, known: ModelLimits, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
+export function withToolFormat(native: Model, known: ModelLimits, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
   const format = textTools ?? native.textTools ?? known.textTools ?? 'off';
   return format === 'off' ? native : withTextTools(native, format);
 }
 
-/** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
+// How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle.
 
 /** A tool that is not there still gets a plan: its run answers that it is not there. */
 const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
@@ -304,11 +314,11 @@ async function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
-  const misfit = tool.misfit?.(input);
-  if (misfit !== undefined) return { ...plan, approval: { policy: 'deny', why: misfit } };
+  const schemaViolation = tool.schemaViolation?.(input);
+  if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };
   const examined = await tool.examine?.(input, { workspace });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
-  if (policy === 'ask' && examined?.asks) log.warn('a person is asked about a call', { tool: name, why: examined.asks.why });
+  if (policy === 'ask' && examined?.asks) log.warn('a person has to approve a call', { tool: name, why: examined.asks.why });
   const workflowAction = tool.workflowAction?.(input, {
     agent,
     approvalExpiryMs: config.approvalExpiryMs,

@@ -14,9 +14,9 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
-import { compactionRatio, contextWindowOf, inputBudget, limitedTo, thresholdsOf, fixedTokens } from './prompt-budget.js';
+import { compactionRatio, findContextWindow, inputBudget, limitedTo, scaleThresholds, fixedTokens } from './prompt-budget.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { toolsOf } from '../tools/tools-of.js';
+import { findTools } from '../tools/tools-of.js';
 import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';
 
 /** Every date takes as many tokens. */
@@ -27,7 +27,7 @@ export async function configure(dependencies: ConversationDependencies, request:
   const unusable = (type: string, message: string): Configured => ({ kind: 'unusable', type, message, ...asksWebhooks(dependencies) });
   const { agent } = dependencies.identity;
   try {
-    const { settings, mode, unread, assumedWindow } = await settingsOf(dependencies, request);
+    const { settings, mode, unread, assumedWindow } = await readSettings(dependencies, request);
     if (settings.hash === request.knownHash) return { kind: 'unchanged' };
     if (unread.length > 0) log.warn(unreadInWords(unread), { agent });
     if (assumedWindow !== undefined)
@@ -58,7 +58,7 @@ async function currentMemory({ store, key, lostMemories }: ConversationDependenc
   return (await store.documents.memoryText(key, known)) === undefined ? { version: known, text: '' } : memory;
 }
 
-async function settingsOf(
+async function readSettings(
   dependencies: ConversationDependencies,
   request: ConfigureRequest,
 ): Promise<{
@@ -84,9 +84,9 @@ async function settingsOf(
   checkCompactor(compactors, config.context.compactor);
   // A server is not waited for here; the model call waits, once.
   const [{ offered }, { by, count }, window] = await Promise.all([
-    toolsOf(dependencies, agent, { patienceMs: 0 }),
+    findTools(dependencies, agent, { patienceMs: 0 }),
     tokenCounterFor(model),
-    contextWindowOf(models, config, { model }),
+    findContextWindow(models, config, { model }),
   ]);
   const budget = inputBudget(config, models.limits(model), window);
   const fixed = fixedTokens(systemPrompt(agent, text, ANY_TIME), offered, count);
@@ -103,8 +103,8 @@ async function settingsOf(
     fixedTokens: fixed,
     ...(by !== 'estimate' && { tokenizer: by }),
     handOver: { ...HAND_OVER, ...handOver },
-    thresholds: thresholdsOf(config, budget, offered),
-    ...budgetOf(config),
+    thresholds: scaleThresholds(config, budget, offered),
+    ...toBudget(config),
     ...(dependencies.showsWords === true && !dependencies.processors?.input?.length && { showsWords: true as const }),
     ...(config.titles === 'model' && { titles: config.titles }),
     ...asksWebhooks(dependencies),
@@ -154,7 +154,7 @@ function fallbackIn({ models = [], limits }: AgentConfig, model: string): Pick<A
   return { fallback: { first, next: models.slice(models.indexOf(model) + 1), tries: limits.modelTries } };
 }
 
-function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
+function toBudget({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
   if (maxCostUsd === undefined && maxTokens === undefined) return {};
   return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
 }

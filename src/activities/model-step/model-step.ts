@@ -4,7 +4,7 @@
  * The step's result has what it found, and so has the ledger, with the answer. A shared budget gives room before the call, and is settled
  * after the commit: by this attempt, or by a later one.
  *
- * @rule model-step/parts-in-ledger: Each part is in the ledger under its own id: another attempt repeats nothing that was committed, and
+ * @rule model-step/parts-in-ledger: Each part is in the ledger under an id: another attempt repeats nothing that was committed, and
  *   pays no call twice. (test: test/workflows/model-step.test.ts)
  * @rule model-step/failure-is-data: A store that is away at the beginning fails the step; later no expected failure is thrown, or finished
  *   tools would never enter history. Temporal first retries a model's passing failure: the ledger has what was done by then. (test:
@@ -43,16 +43,16 @@ import { configure } from './configure.js';
 import { recallForTurn } from './recall-for-turn.js';
 import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
 import { StoreUnavailable } from '../../stores/store.js';
-import { titleOf } from './title-of.js';
+import { toTitle } from './title-of.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { hashOf } from '../key.js';
-import { finishedOf, performTool } from '../tools/run-tool.js';
+import { hashRequest } from '../key.js';
+import { toFinished, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/state/settings.js';
 import { usableConfig } from '../usable-config.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;
@@ -77,7 +77,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const { session, turn, call } = input;
   const attempt = randomUUID();
   // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
-  const claim = { id: call.id, hash: hashOf([session, turn, call.slot]) };
+  const claim = { id: call.id, hash: hashRequest([session, turn, call.slot]) };
   const isStopped = (): boolean => activity.cancellationSignal.aborted;
   if (isStopped()) throwOnShutdown(activity);
 
@@ -89,8 +89,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
-  const title = input.wantsTitle && dependencies.showsWords !== false ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
-  const words = askedToShow(dependencies, input, texts[0]);
+  const title = input.wantsTitle && dependencies.showsWords !== false ? toTitle(texts[0] ?? '', dependencies.secrets) : undefined;
+  const words = questionToShow(dependencies, input, texts[0]);
   const result = {
     written: { ...written, ...(attributes && { attributes }) },
     ...(title !== undefined && { title }),
@@ -120,7 +120,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   };
   if (written.messages.some(({ duplicate }) => duplicate !== undefined)) return deferred('duplicate');
   if (configured.kind === 'unusable') return deferred('unusable');
-  const settings = settingsOf(input, configured);
+  const settings = currentSettings(input, configured);
   if (input.wantsMode && configured.kind === 'settings' && configured.mode === 'stepping') return deferred('stepping');
 
   // Tools.
@@ -153,7 +153,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
 
   // Take room.
   const shared = sharedBudgets(dependencies, input.shares, call.id);
-  const estimate = { model, promptTokens: numbers.contextTokens + fixedTokensOf(input, configured) };
+  const estimate = { model, promptTokens: numbers.contextTokens + countFixedTokens(input, configured) };
   const room = await shared.reserve(estimate, activity.cancellationSignal).catch((error: unknown): TakenRoom => {
     if (error instanceof StoreUnavailable)
       return { kind: 'failed', failure: { ...NO_ROOM_KNOWN, message: `${NO_ROOM_KNOWN.message}: ${error.message}` } };
@@ -183,7 +183,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     return answered(done, tools);
   } catch (error) {
     await shared.release();
-    return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
+    return failed(toStepFailure(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
   }
 }
 
@@ -204,11 +204,11 @@ function whereDifferent(
   return shown === known ? undefined : { words: shown ?? null };
 }
 
-function askedToShow(dependencies: ConversationDependencies, { turn, write }: ModelStepInput, text = ''): ShownWords | undefined {
+function questionToShow(dependencies: ConversationDependencies, { turn, write }: ModelStepInput, text = ''): ShownWords | undefined {
   if (!dependencies.showsWords || text === '') return undefined;
   const derived = askedWords(write.messages.find((message) => message.turn === turn)?.text);
-  const asked = whereDifferent(dependencies, titleOf(text, dependencies.secrets), derived);
-  return asked && { asked: asked.words };
+  const words = whereDifferent(dependencies, toTitle(text, dependencies.secrets), derived);
+  return words && { asked: words.words };
 }
 
 function withAnswer(
@@ -217,18 +217,18 @@ function withAnswer(
   { blocks }: ModelAnswer,
 ): { readonly words?: ShownWords } {
   if (!dependencies.showsWords) return {};
-  const answered = whereDifferent(dependencies, titleOf(spokenIn(blocks), dependencies.secrets, MAX_ANSWER_WORDS), answeredWords(blocks));
+  const answered = whereDifferent(dependencies, toTitle(spokenIn(blocks), dependencies.secrets, MAX_ANSWER_WORDS), answeredWords(blocks));
   return answered ? { words: { ...words, answered: answered.words } } : {};
 }
 
-/** The worker's own end is another worker's chance, and no person's stop. */
+/** The worker's shutdown is another worker's chance, and no person's stop. */
 function throwOnShutdown(activity: Context): void {
   if (activity.cancellationSignal.aborted && !wasStopped(activity))
     throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }
 
 /** Thrown where Temporal will try again soon, which costs no history; data where it would not (model-step/failure-is-data). */
-function failureOf(error: unknown, activity: Context, tries = ATTEMPTS): StepFailure {
+function toStepFailure(error: unknown, activity: Context, tries = ATTEMPTS): StepFailure {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure)) throw failure;
   const { type = 'internal', message, nonRetryable, details } = failure;
@@ -241,17 +241,17 @@ function failureOf(error: unknown, activity: Context, tries = ATTEMPTS): StepFai
 }
 
 /** Of every prompt; 0 where they are not known, and the estimate is too low. */
-function fixedTokensOf({ shares }: ModelStepInput, configured: Configured): number {
+function countFixedTokens({ shares }: ModelStepInput, configured: Configured): number {
   return configured.kind === 'settings' ? configured.settings.fixedTokens : (shares?.fixedTokens ?? 0);
 }
 
-function settingsOf({ settings, learned }: ModelStepInput, configured: Exclude<Configured, { kind: 'unusable' }>): CallSettings {
+function currentSettings({ settings, learned }: ModelStepInput, configured: Exclude<Configured, { kind: 'unusable' }>): CallSettings {
   const now = configured.kind === 'settings' ? withLearnedBudget(configured.settings, learned) : settings;
   if (!now) throw ApplicationFailure.nonRetryable('the first step of a conversation must read its settings', 'internal');
   return now;
 }
 
-/** A schema and tools that came with the turn's own message are stored where this very step has put them. */
+/** A schema and tools that came with the turn's message are stored where this very step has put them. */
 function broughtBy({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): Pick<CallInput, 'output' | 'tools'> {
   const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
   const stored = messages.find(({ slot }) => slot === first?.slot);
@@ -270,7 +270,7 @@ async function openingBase(dependencies: ConversationDependencies): Promise<{ re
   return { ref, text };
 }
 
-/** Side by side; each has its own limit, and all of them have one together. */
+/** Side by side; each has a limit, and all of them have one together. */
 async function runTools(dependencies: ConversationDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
   if (input.tools.length === 0) return [];
   const signal = AbortSignal.any([activity.cancellationSignal, timeoutSignal(TOOLS_MS)]);
@@ -288,11 +288,11 @@ async function runTools(dependencies: ConversationDependencies, input: ModelStep
   return ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-/** What no other attempt would do better is the model's to know, as where a tool has an activity of its own. */
+/** What no other attempt would do better is the model's to know, as where a tool runs in a separate activity. */
 async function answerFor({ store, key }: ConversationDependencies, input: RunToolInput, error: unknown): Promise<ToolFinished> {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure) || !failure.nonRetryable) throw error;
-  const finished = finishedOf({ key }, input, 'error', `The tool did not finish: ${failure.message}`);
+  const finished = toFinished({ key }, input, 'error', `The tool did not finish: ${failure.message}`);
   await store.entries.append(key, [toolEntry(finished, input.seq)]);
   return finished;
 }

@@ -5,30 +5,30 @@ import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { CallInput, MadeCitation } from '../../conversation/turn/model-step-effects.js';
 import { shownText, type ConversationMessage, type JsonObject, isFromPerson } from '../../records/message.js';
-import { tokensOf } from '../../memory/tokens.js';
+import { countMessageTokens } from '../../memory/tokens.js';
 import { ModelFailure, type ModelRequest } from '../../models/model.js';
-import { documentInWords } from '../../models/shown.js';
+import { describeDocument } from '../../models/shown.js';
 import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
-import { contextWindowOf, fixedTokens, limitedTo, windowsOf } from './prompt-budget.js';
+import { findContextWindow, fixedTokens, limitedTo, windowFinder } from './prompt-budget.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage, type Citing } from '../context/context.js';
 import type { MemorySettings } from '../../conversation/state/settings.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { hashOf } from '../key.js';
+import { hashRequest } from '../key.js';
 import { systemPrompt } from '../../agents/system-prompt.js';
-import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from '../tools/tools-of.js';
+import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from '../tools/tools-of.js';
 import { isKept, newFrom, type KeptResult } from '../../conversation/context/citing.js';
-import { textOf } from '../../memory/bodies.js';
+import { readText } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
 import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compact-by-model.js';
 import { createAsker, summarizers, type Asker } from '../ask-model.js';
-import { noteSpending, spendingOf } from '../effect.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { noteSpending, toSpending } from '../effect.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** A call as it is to be made, with the settings that hold for it. */
@@ -80,7 +80,7 @@ export async function prepareRequest(
   const { base, agentHash } = input;
   const loadingAgent = agents(identity.agent, identity.scope, agentHash);
   const citing = loadingAgent.then(({ config }) => citingFor(dependencies, { input, config, made }));
-  // Both may fail before anybody waits for them.
+  // Both may fail before they are awaited.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, input, citing);
   const [agent, messages, before, memory, output, brought, counter] = await Promise.all([
@@ -94,11 +94,11 @@ export async function prepareRequest(
     tokenCounterFor(input.model),
   ]);
   const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));
-  const [{ offered: own }, window] = await Promise.all([
-    toolsOf(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
-    contextWindowOf(dependencies.models, config, { model: input.model }),
+  const [{ offered: agentTools }, window] = await Promise.all([
+    findTools(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
+    findContextWindow(dependencies.models, config, { model: input.model }),
   ]);
-  const all = [...own, ...clientTools(brought)];
+  const all = [...agentTools, ...clientTools(brought)];
   // Providers hold a model to any of the tools that it is given, so it is given these alone.
   const wanted = input.firstToolCall === 1 ? toBeCalled(brought) : new Set<string>();
   const forced = all.filter(({ name }) => wanted.has(name));
@@ -116,7 +116,7 @@ export async function prepareRequest(
   const assembled: PreparedRequest = forced.length > 0 ? { ...whole, request: { ...whole.request, mustCall: true } } : whole;
   if (!window) return assembled;
   const { request } = assembled;
-  const sent = fixedTokens(request.system, offered, counter.count) + tokensOf(request.messages, counter.count);
+  const sent = fixedTokens(request.system, offered, counter.count) + countMessageTokens(request.messages, counter.count);
   return { ...assembled, request: { ...request, contextWindow: window.tokens }, sent };
 }
 
@@ -130,7 +130,7 @@ function withoutDocuments(messages: readonly ContextMessage[], { turn, model }: 
     if (message.role !== 'user' || message.documents === undefined) return one;
     if (one.turn === turn) throw cannotRead(model);
     const { documents, ...rest } = message;
-    return { ...one, message: { ...rest, text: [...documents.map(documentInWords), shownText(message.text)].join('\n') } };
+    return { ...one, message: { ...rest, text: [...documents.map(describeDocument), shownText(message.text)].join('\n') } };
   });
 }
 
@@ -146,15 +146,15 @@ function assemble(
   { config, system }: Pick<LoadedAgent, 'config' | 'system'>,
   offered: readonly Tool[],
   base: readonly ConversationMessage[],
-  said: readonly ContextMessage[],
+  history: readonly ContextMessage[],
   input: CallToMake,
   { count }: TokenCounter,
   schema: JsonObject | undefined,
 ): PreparedRequest {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const budget = input.contextBudget - fixedTokens(system, offered, count) - tokensOf(base, count);
-  const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
+  const budget = input.contextBudget - fixedTokens(system, offered, count) - countMessageTokens(base, count);
+  const context = history.map((one) => (config.context.clock ? withClock(one) : one.message));
   const messages = normalize([...base, ...fitting(context, budget, count, base)], { provider });
   return {
     request: {
@@ -168,7 +168,7 @@ function assemble(
     config,
     offered,
     ...(schema && { schema }),
-    prefix: hashOf([input.model, system, described, input.base]).slice(0, 16),
+    prefix: hashRequest([input.model, system, described, input.base]).slice(0, 16),
   };
 }
 
@@ -240,7 +240,7 @@ async function madeByModel(
   const few = pLimit(AT_ONCE);
   await Promise.all(
     missing.map((message) =>
-      few(() => make(dependencies, { message, goal: goalOf(message, messages), config, input, patience, onMade: made })),
+      few(() => make(dependencies, { message, goal: findGoal(message, messages), config, input, patience, onMade: made })),
     ),
   );
   // The first that was stored counts, whichever attempt made it.
@@ -267,14 +267,14 @@ async function make(
   const { name, item } = message;
   const { ask, spent, model } = asker(dependencies, input, config, patience);
   const prompt = config.memory.compactionPrompt;
-  const asked = {
+  const question = {
     goal,
     action: name,
-    result: await textOf(store, key, message.text),
+    result: await readText(store, key, message.text),
     memoryId: item.id,
     ...(prompt !== undefined && { prompt }),
   };
-  const made = await compactByModel(ask, asked).catch((error: unknown) => {
+  const made = await compactByModel(ask, question).catch((error: unknown) => {
     if (Context.current().cancellationSignal.aborted) throw error;
     log.warn('the model that compacts results was not of use: the plugin’s citation stands', {
       tool: name,
@@ -285,7 +285,7 @@ async function make(
   // Also that it was of no use: a citation that came later would change what has been sent.
   await store.items.cite(key, item.id, made ?? '');
   const usage = spent();
-  const { spent: paid } = spendingOf(dependencies, { kind: 'citation', model: model(), usage });
+  const { spent: paid } = toSpending(dependencies, { kind: 'citation', model: model(), usage });
   await noteSpending(dependencies, `${input.call}/${item.id}`, paid);
   onMade({ item: item.id, citation: made ?? '', ...(paid && { usage }) });
 }
@@ -299,14 +299,14 @@ function asker(dependencies: ConversationDependencies, input: CitingWanted['inpu
     signal: patience,
     maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
     answerSchema: CITATION_SCHEMA,
-    contextWindow: windowsOf(models, config, input.model),
+    contextWindow: windowFinder(models, config, input.model),
   });
 }
 
-/** What a person had asked for when the result came. */
-function goalOf(result: KeptResult, messages: readonly ConversationMessage[]): string {
-  const asked = messages.slice(0, messages.indexOf(result)).findLast(isFromPerson);
-  return asked ? shownText(asked.text) : '';
+/** The person's question to which the result belongs. */
+function findGoal(result: KeptResult, messages: readonly ConversationMessage[]): string {
+  const question = messages.slice(0, messages.indexOf(result)).findLast(isFromPerson);
+  return question ? shownText(question.text) : '';
 }
 
 function toMap(ids: readonly string[], citations: readonly (string | undefined)[]): ReadonlyMap<string, string> {

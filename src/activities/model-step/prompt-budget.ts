@@ -1,37 +1,37 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { answerTokens, type ContextWindow } from '../../models/context-window.js';
 import type { Model } from '../../models/model.js';
-import { safetyMarginOf, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
+import { defaultSafetyMargin, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
 import type { Thresholds } from '../../conversation/state/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
 import type { Tool } from '../../tools/tool.js';
 
-/** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
+/** A budget that leaves no room is a mistake in settings; the smallest still lets the model say so. */
 const SMALLEST = 1_000;
 const MAX_MEMORY_ANSWER = 16_384;
 
 /**
- * Room of a model whose server is asked for it; undefined where the registry knows. What an agent says of its own model's size is said of
+ * The context window of a model whose server tells it; undefined where the registry knows. An agent's setting of its model's size does not hold for
  * no other one that it names for a question beside the conversation.
  */
-export async function contextWindowOf(
+export async function findContextWindow(
   models: Models,
   { context }: AgentConfig,
-  { model, own = model }: { readonly model: string; readonly own?: string },
+  { model, agentModel = model }: { readonly model: string; readonly agentModel?: string },
 ): Promise<ContextWindow | undefined> {
   const { isDeclared, contextTokens } = models.limits(model);
-  const wanted = (model === own ? context.maxTokens : undefined) ?? (isDeclared ? contextTokens : undefined);
-  return modelOf(models, model)?.contextWindow?.(splitModel(model).model, wanted);
+  const wanted = (model === agentModel ? context.maxTokens : undefined) ?? (isDeclared ? contextTokens : undefined);
+  return findModel(models, model)?.contextWindow?.(splitModel(model).model, wanted);
 }
 
-/** The same for whichever model is asked. */
-export function windowsOf(models: Models, config: AgentConfig, own: string): (name: string) => Promise<number | undefined> {
-  return async (name) => (await contextWindowOf(models, config, { model: name, own }))?.tokens;
+/** The same for any model. */
+export function windowFinder(models: Models, config: AgentConfig, agentModel: string): (name: string) => Promise<number | undefined> {
+  return async (name) => (await findContextWindow(models, config, { model: name, agentModel }))?.tokens;
 }
 
 /** A name that no provider has is for the call to refuse. */
-function modelOf(models: Models, name: string): Model | undefined {
+function findModel(models: Models, name: string): Model | undefined {
   try {
     return models(name);
   } catch {
@@ -39,19 +39,19 @@ function modelOf(models: Models, name: string): Model | undefined {
   }
 }
 
-/** `window`: of `contextWindowOf`. */
+/** `window`: of `findContextWindow`. */
 export function inputBudget({ context, maxTokens }: AgentConfig, known: ModelLimits, window?: ContextWindow): number {
   if (window) {
-    const margin = context.safetyMargin ?? Math.min(safetyMarginOf(window.tokens), Math.floor(window.tokens / 16));
+    const margin = context.safetyMargin ?? Math.min(defaultSafetyMargin(window.tokens), Math.floor(window.tokens / 16));
     return Math.max(SMALLEST, window.tokens - answerTokens(maxTokens, window.tokens) - margin);
   }
   const most = context.maxTokens ?? known.contextTokens;
-  const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : safetyMarginOf(context.maxTokens));
+  const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : defaultSafetyMargin(context.maxTokens));
   return Math.max(SMALLEST, most - maxTokens - margin);
 }
 
 /**
- * What an agent says of sizes is said of the first model of its list; another one may take or give less, and so may one whose window a
+ * What an agent sets of sizes holds for the first model of its list; another one may take or give less, and so may one whose window a
  * user has declared.
  */
 export function limitedTo(config: AgentConfig, model: string, { contextTokens, maxOutputTokens, isDeclared }: ModelLimits): AgentConfig {
@@ -70,20 +70,20 @@ export function besideBudget(
   config: AgentConfig,
   {
     model,
-    own,
+    agentModel,
     maxTokens,
     limits,
     window,
   }: {
     readonly model: string;
-    readonly own: string;
+    readonly agentModel: string;
     readonly maxTokens: number;
     readonly limits: ModelLimits;
     readonly window?: ContextWindow | undefined;
   },
 ): number {
   const { maxTokens: most, ...context } = config.context;
-  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === own && { maxTokens: most }) } }, limits, window);
+  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === agentModel && { maxTokens: most }) } }, limits, window);
 }
 
 /** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
@@ -93,7 +93,7 @@ export function memoryAnswerTokens({ context }: AgentConfig, known: ModelLimits,
 }
 
 /** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
-export function thresholdsOf(config: AgentConfig, budget: number, offered: readonly { readonly name: string }[]): Thresholds {
+export function scaleThresholds(config: AgentConfig, budget: number, offered: readonly { readonly name: string }[]): Thresholds {
   const { thresholds, autoCompactEnabled } = config.context;
   const scale = Math.min(1, budget / thresholds.truncation);
   return {
@@ -109,7 +109,7 @@ export function compactionRatio({ context }: AgentConfig, known: ModelLimits): n
   return context.compactionRatio ?? known.compactionRatio;
 }
 
-/** What every prompt of an agent takes before a word is said. */
+/** What every prompt of an agent takes before the first message. */
 export function fixedTokens(
   system: string,
   tools: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[],

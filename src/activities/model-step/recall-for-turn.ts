@@ -1,16 +1,16 @@
 /**
- * What was said in earlier conversations and may help with a turn (`memory.recall` of agent.json): chosen once, before its first model call,
- * by the words of its message. Nothing that only a tool said comes in this way, and nothing that the context has already.
+ * Messages of earlier conversations that may help with a turn (`memory.recall` of agent.json): chosen once, before its first model call,
+ * by the words of its message. Results of tools do not come in this way, nor does what the context has already.
  */
 import { log } from '@temporalio/activity';
 import type { ModelStepInput } from '../../conversation/turn/model-step-effects.js';
-import { textOf } from '../../memory/bodies.js';
+import { readText } from '../../memory/bodies.js';
 import { recalledNotice } from '../../memory/recall/answer.js';
 import { lifeMark } from '../../memory/recall/lines.js';
 import type { Recalled } from '../../memory/recall/recalled.js';
 import { isFromPerson } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { listSlots } from '../../records/slots.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { errorMessage } from '../../platform/errors.js';
 
@@ -56,16 +56,16 @@ async function noticeFor(
   turns: number,
 ): Promise<string | undefined> {
   const { store, key, recall, now = Date.now } = dependencies;
-  const shown = slotsOf(call.context);
+  const shown = listSlots(call.context);
   const entries = await store.entries.read(key, shown.slice(-LOOKED_AT));
-  const asked = entries.flatMap((entry) => (entry?.turn === turn && isFromPerson(entry.message) ? [entry.message.text] : []));
-  const question = (await Promise.all(asked.map((text) => textOf(store, key, text)))).join('\n');
+  const texts = entries.flatMap((entry) => (entry?.turn === turn && isFromPerson(entry.message) ? [entry.message.text] : []));
+  const question = (await Promise.all(texts.map((text) => readText(store, key, text)))).join('\n');
   if (!recall || question.trim() === '') return undefined;
   const except = { conversation: key.conversation, life: key.life, turn };
   const payer = { key, agent: dependencies.identity.agent };
   const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, payer, embedMs: EMBED_MS, now: new Date(now()) });
   const here = new Set(shown.map((slot) => `${lifeMark(key)}/${slot}`));
-  // Summaries of its own older turns stand before the messages.
+  // Summaries of this conversation's older turns stand before the messages.
   const isKnown = ({ address, kind }: Recalled): boolean =>
     here.has(address) || (kind === 'episode' && address.startsWith(`${lifeMark(key)}/`));
   const chosen = found.filter((hit) => hit.confidence >= LINE && !isKnown(hit)).slice(0, turns);

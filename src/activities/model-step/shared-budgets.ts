@@ -8,10 +8,10 @@ import type { StepFailure } from '../../conversation/outbox/writes.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import { costUsd } from '../../models/known-models.js';
 import type { Usage } from '../../records/message.js';
-import { amountOf, type Amount, type Room, type SharedBudget, type Shares } from '../../records/shared-budget.js';
+import { toAmount, type Amount, type Room, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { insist } from '../effect.js';
+import { retryWrite } from '../effect.js';
 
 /** Tokens of an answer before it is there. */
 const EXPECTED_ANSWER = 1_000;
@@ -52,12 +52,12 @@ export function sharedBudgets(
     const { limit, at, all } = budget;
     const members = [[budget.life, budget.own], ...(own ? [[key.life, own] as const] : [])] as const;
     const used = budget.life === key.life ? members.slice(1) : members;
-    return insist(() => store.budgets.reserve(of(budget), { id, estimate, now: Date.now(), limit, at, used, atLeast: all, waits }));
+    return retryWrite(() => store.budgets.reserve(of(budget), { id, estimate, now: Date.now(), limit, at, used, atLeast: all, waits }));
   };
   const everywhere = async (what: string, write: (where: ConversationKey) => Promise<void>): Promise<void> => {
     await Promise.all(
       budgets.map((budget) =>
-        insist(() => write(of(budget))).catch((error: unknown) => {
+        retryWrite(() => write(of(budget))).catch((error: unknown) => {
           log.warn(`a shared budget could not be ${what}`, { of: budget.conversation, call: id, error: String(error) });
         }),
       ),
@@ -67,7 +67,7 @@ export function sharedBudgets(
   return {
     async reserve({ model, promptTokens }, signal) {
       const usage = { inputTokens: promptTokens, cachedTokens: 0, outputTokens: EXPECTED_ANSWER };
-      const estimate = amountOf({ ...usage, costUsd: costUsd(models.limits(model), usage) });
+      const estimate = toAmount({ ...usage, costUsd: costUsd(models.limits(model), usage) });
       const until = Date.now() + WAITS_MS;
       for (let pause = FIRST_PAUSE_MS; budgets.length > 0; pause = Math.min(LAST_PAUSE_MS, pause * 2)) {
         if (signal.aborted) return { kind: 'stopped' };
@@ -82,10 +82,10 @@ export function sharedBudgets(
       return { kind: 'taken' };
     },
 
-    settle: (usage) => everywhere('settled', (where) => store.budgets.settle(where, id, amountOf(usage), key.life)),
+    settle: (usage) => everywhere('settled', (where) => store.budgets.settle(where, id, toAmount(usage), key.life)),
 
     // Of no member: its conversation does not know of it, and will not say it again.
-    settleFailed: (attempt, usage) => everywhere('settled', (where) => store.budgets.settle(where, `${id}/${attempt}`, amountOf(usage))),
+    settleFailed: (attempt, usage) => everywhere('settled', (where) => store.budgets.settle(where, `${id}/${attempt}`, toAmount(usage))),
 
     release: () => everywhere('released', (where) => store.budgets.release(where, id)),
   };

@@ -1,4 +1,4 @@
-/** A title of what a person has said first: its first words, on one line, without what must not stand in a list. */
+/** A title made of a person's first message: its first words, on one line, without what must not stand in a list. */
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { firstWords } from '../../records/first-words.js';
 import { secretLeaving } from '../../tools/egress-scan.js';
@@ -6,7 +6,7 @@ import { secretLeaving } from '../../tools/egress-scan.js';
 const LONGEST = 60;
 
 /** Undefined where nothing is left of it that says something. */
-export function titleOf(
+export function toTitle(
   text: string,
   known: Pick<KnownSecrets, 'text' | 'isIn'> = createKnownSecrets(),
   longest = LONGEST,

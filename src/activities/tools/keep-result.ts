@@ -5,12 +5,12 @@
 import { log } from '@temporalio/activity';
 import type { RunToolInput } from '../../conversation/turn/tool-effects.js';
 import type { Body, ItemRef, JsonValue, ToolOutcome } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { MEMORY_TOOLS, type ItemPlace, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
 import { resultRecord, itemId } from '../../memory/channel/items-of-entries.js';
-import { sizeOf } from '../../memory/channel/open-memory.js';
+import { countCharacters } from '../../memory/channel/open-memory.js';
 import { RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import type { Store } from '../../stores/store.js';
@@ -53,13 +53,13 @@ export async function keepResult(
   if (MEMORY_TOOLS.includes(name)) return { text, ...citedAgain(name, answered, room) };
   const id = itemId(key, callId);
   const { compacted, isPlain } = compact(compactionPlugins, name, answered, id);
-  const citation = citationOf(compacted, { name, length: answered.text.length, id, room });
+  const citation = toCitation(compacted, { name, length: answered.text.length, id, room });
   const item = { id, citation, ...(isPlain && { isPlain }) } as const;
   const content = typeof text === 'string' ? await store.bodies.put(key, text).catch(() => undefined) : text;
   // The store did not take it: nothing may be cited that might not be there.
   if (!content) return { text };
   const { ref, bytes } = content;
-  const size = sizeOf(answered.text);
+  const size = countCharacters(answered.text);
   const record = resultRecord({ id, session, slot, name, ts: answered.ts, size, content: { ref, bytes, json: false } });
   const shared = parent?.memory?.until === null ? sharedPlace(key, parent) : undefined;
   if (shared && !(await putShared(store, shared, { record, at: parent?.memory?.at }, answered.text))) return { text };
@@ -85,12 +85,12 @@ async function putShared(
 /** What was read from memory lies there already. */
 function citedAgain(name: string, { argument, text, outcome }: Answered, room: number): { readonly item?: ItemRef } {
   if (name !== 'retrieve_from_memory' || outcome !== 'ok' || !isRecord(argument) || typeof argument['id'] !== 'string') return {};
-  const { id, ...asked } = argument as { readonly id: string };
+  const { id, ...range } = argument as { readonly id: string };
   const shown = Object.fromEntries(
-    Object.entries(asked).map(([field, value]) => [field, typeof value === 'string' ? beginningOf(value, 80) : value]),
+    Object.entries(range).map(([field, value]) => [field, typeof value === 'string' ? truncate(value, 80) : value]),
   ) as CompactedResult;
-  const compacted = { actionName: name, ...shown, head: beginningOf(text, 200), contentLength: text.length };
-  return { item: { id, citation: citationOf(compacted, { name, length: text.length, id, room }) } };
+  const compacted = { actionName: name, ...shown, head: truncate(text, 200), contentLength: text.length };
+  return { item: { id, citation: toCitation(compacted, { name, length: text.length, id, room }) } };
 }
 
 function compact(
@@ -114,7 +114,7 @@ function compact(
 }
 
 /** As the seed writes it; where that is too much, the least that says what it was. */
-function citationOf(
+function toCitation(
   compacted: CompactedResult,
   { name, length, id, room }: { readonly name: string; readonly length: number; readonly id: string; readonly room: number },
 ): string {

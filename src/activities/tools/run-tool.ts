@@ -1,4 +1,4 @@
-/** A tool call, in an activity of its own or riding on a model step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
+/** A tool call, in a separate activity or inside a model step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../../agents/load-agent.js';
@@ -8,25 +8,24 @@ import { toolEntry } from '../../records/entries.js';
 import { callIdentity } from '../../tools/call-identity.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { shownText, type JsonValue, type ToolOutcome } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import type { LiveEvent } from '../../stores/store.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import type { Tool } from '../../tools/tool.js';
 import { memoryIngest, runProcessors } from '../../memory/processors.js';
-import { inputOf } from '../../memory/bodies.js';
+import { readInput } from '../../memory/bodies.js';
 import type { AgentMemory } from '../../records/memory/agent-memory.js';
 import { countTool } from '../../telemetry/metrics.js';
 import { readHealed } from '../context/context.js';
-import { performEffect, spendingOf, type Done } from '../effect.js';
+import { performEffect, toSpending, type Done } from '../effect.js';
 import { createFeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { keepResult, type KeptText } from './keep-result.js';
-import { hashOf } from '../key.js';
-import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from './tools-of.js';
+import { hashRequest } from '../key.js';
+import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from './tools-of.js';
 import { readAppContext, toolContext, toolMemory, writeAppContext } from './tool-context.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
-import { orUndefinedOnAbort } from '../../platform/promises.js';
+import { timeoutSignal, orUndefinedOnAbort } from '../../platform/promises.js';
 
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;
@@ -38,7 +37,7 @@ interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'co
 
 const OTHER_ARGUMENTS: Ended = {
   outcome: 'rejected',
-  text: 'Not run: the arguments in the store are not those that were asked with. Somebody has changed them; ask again if it is still needed.',
+  text: 'Not run: the arguments in the store are not those of the call. They were changed; call again if it is still needed.',
 };
 const UNKNOWN: Ended = {
   outcome: 'unknown',
@@ -54,7 +53,7 @@ export interface Surrounding {
   readonly activity: Context;
   /** Its activity's, or what all tools of a step have together. */
   readonly signal: AbortSignal;
-  /** On a model step: there is no time to wait for anybody. */
+  /** On a model step: there is no time to wait for a person. */
   readonly isRiding: boolean;
 }
 
@@ -65,18 +64,18 @@ export async function performTool(dependencies: ConversationDependencies, input:
   const feed = createFeedWriter(dependencies, SHORT_TOOL_MS);
   const { turn, callId, name } = input;
 
-  // While the ledger is asked.
-  const loading = Promise.all([askedFor(dependencies, input), dependencies.agents(identity.agent, identity.scope)]);
+  // While the ledger is read.
+  const loading = Promise.all([readCall(dependencies, input), dependencies.agents(identity.agent, identity.scope)]);
   loading.catch(() => undefined);
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
-    const [asked, agent] = await loading;
-    const argument = input.person?.input ?? asked.argument;
+    const [recorded, agent] = await loading;
+    const argument = input.person?.input ?? recorded.argument;
     const { fingerprint } = input.plan;
-    const isOther = fingerprint !== undefined && fingerprint !== callFingerprint(name, asked.argument);
-    feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) }, `${callId}/start`);
+    const isOther = fingerprint !== undefined && fingerprint !== callFingerprint(name, recorded.argument);
+    feed.publish({ kind: 'tool-started', turn, callId, name, input: truncate(JSON.stringify(argument), 200) }, `${callId}/start`);
     const { config } = agent;
-    const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
+    const { memory, spent } = toolMemory(dependencies, input, { config, model: recorded.model, activity });
     const began = performance.now();
     const ended = isOther ? OTHER_ARGUMENTS : await run(dependencies, { input, agent, memory, argument, around, earlier });
     const ms = Math.round(performance.now() - began);
@@ -89,7 +88,7 @@ export async function performTool(dependencies: ConversationDependencies, input:
     const ts = now() / 1000;
     let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
-      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: asked.calls };
+      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: recorded.calls };
       const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
       kept = await keepResult(dependencies, input, answered, inlineLimit);
     });
@@ -99,24 +98,24 @@ export async function performTool(dependencies: ConversationDependencies, input:
     const asking = spent();
     const reported = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
     const beside = { ...reported, ...(item && { item }), ...(asking && { usage: asking.usage }) };
-    const finished: ToolFinished = { ...finishedOf(dependencies, input, ended.outcome, ''), ts, ms, text, ...beside };
-    const publish = [...(await feed.rest(callId)), endOf(finished)];
-    const paid = asking && spendingOf(dependencies, { kind: 'tool', ...asking });
+    const finished: ToolFinished = { ...toFinished(dependencies, input, ended.outcome, ''), ts, ms, text, ...beside };
+    const publish = [...(await feed.rest(callId)), endEvent(finished)];
+    const paid = asking && toSpending(dependencies, { kind: 'tool', ...asking });
     return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), ...paid, publish };
   };
 
   return performEffect<ToolFinished>(dependencies, {
     claim: {
       id: callId,
-      hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
+      hash: hashRequest([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
     },
     work: ({ earlier }) => work(earlier),
-    fenced: (done) => ({ ...(done?.result ?? finishedOf(dependencies, input, 'unknown', '')), fenced: true }),
+    fenced: (done) => ({ ...(done?.result ?? toFinished(dependencies, input, 'unknown', '')), fenced: true }),
   });
 }
 
-function endOf({ turn, callId, name, outcome, ms, text }: ToolFinished): LiveEvent {
-  const event: FeedEvent = { kind: 'tool-finished', turn, callId, name, outcome, ms, preview: beginningOf(shownText(text), 200) };
+function endEvent({ turn, callId, name, outcome, ms, text }: ToolFinished): LiveEvent {
+  const event: FeedEvent = { kind: 'tool-finished', turn, callId, name, outcome, ms, preview: truncate(shownText(text), 200) };
   return { id: `${callId}/end`, event: event as unknown as JsonValue };
 }
 
@@ -133,7 +132,7 @@ interface Attempt {
 async function run(dependencies: ConversationDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
   const { activity, isRiding } = around;
   const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
-  const { offered } = await toolsOf(dependencies, agent, { patienceMs });
+  const { offered } = await findTools(dependencies, agent, { patienceMs });
   const tool = offered.find(({ name }) => name === input.name);
   const names = offered.map(({ name }) => name);
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
@@ -167,9 +166,9 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
-const AGAIN = 'Call it again, and a person is asked.';
+const AGAIN = 'Call it again, and a person has to approve it.';
 
-/** Planned when no person had to be asked; what a path leads to may be another place since. */
+/** Planned when no person had to approve; what a path leads to may be another place since. */
 async function whyNotUnasked(
   { workspace }: Pick<ConversationDependencies, 'workspace'>,
   { plan, person }: RunToolInput,
@@ -190,7 +189,7 @@ async function whyNotUnasked(
     case 'allow':
       return undefined;
     case 'ask':
-      return `${tool.name} did not run, because no person was asked about it: ${why}. ${AGAIN}`;
+      return `${tool.name} did not run, because no person has approved it: ${why}. ${AGAIN}`;
     case 'deny':
       return `${tool.name} did not run: ${why}`;
   }
@@ -200,44 +199,42 @@ async function whyNotUnasked(
 function stricterThan({ plan }: RunToolInput, { id, config }: LoadedAgent, tool: Tool, other: JsonValue): string | undefined {
   const { policy, why } = approvalFor(config.approvals, tool, other, id);
   if (policy === 'deny') return why ?? `the rules of agent "${id}" do not allow it`;
-  return policy === 'ask' && plan.approval?.policy !== 'ask' ? 'a person is asked about that address' : undefined;
+  return policy === 'ask' && plan.approval?.policy !== 'ask' ? 'a person has to approve that address' : undefined;
 }
 
-/** The model reads what the person who allowed the call has said and changed. */
+/** The model reads the note and the changes of the person who allowed the call. */
 function withPersonsWord(text: string, { person }: RunToolInput, argument: JsonValue): string {
-  const said = [
-    ...(person?.input === undefined
-      ? []
-      : [`A person changed the arguments before it ran: ${beginningOf(JSON.stringify(argument), 1_000)}`]),
+  const notes = [
+    ...(person?.input === undefined ? [] : [`A person changed the arguments before it ran: ${truncate(JSON.stringify(argument), 1_000)}`]),
     ...(person?.note === undefined ? [] : [`The person who allowed it says: ${person.note}`]),
   ];
-  return said.length === 0 ? text : `${text}\n[${said.join('\n')}]`;
+  return notes.length === 0 ? text : `${text}\n[${notes.join('\n')}]`;
 }
 
-interface Asked {
+interface RecordedCall {
   readonly argument: JsonValue;
   /** How many calls the answer makes in all. */
   readonly calls: number;
-  /** `provider/model` that asked. */
+  /** `provider/model` that called. */
   readonly model: string;
 }
 
 /** Read where it was recorded, so that arguments travel through history once. */
-async function askedFor(dependencies: ConversationDependencies, input: RunToolInput): Promise<Asked> {
+async function readCall(dependencies: ConversationDependencies, input: RunToolInput): Promise<RecordedCall> {
   const [entry] = await readHealed(dependencies, [input.askedIn]);
   if (entry?.message.role !== 'assistant') throw tracesLost(input);
   const { blocks, model } = entry.message;
   const made = blocks.filter((block) => block.kind === 'tool-call');
   const block = made.find(({ callId }) => callId === input.callId);
   if (!block) throw tracesLost(input);
-  return { argument: await inputOf(dependencies.store, dependencies.key, block), calls: made.length, model };
+  return { argument: await readInput(dependencies.store, dependencies.key, block), calls: made.length, model };
 }
 
 function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`the arguments of ${callId} (slot ${askedIn}) are not in the store`, 'traces-lost');
 }
 
-export function finishedOf(
+export function toFinished(
   { key, now = Date.now }: Pick<ConversationDependencies, 'key' | 'now'>,
   input: RunToolInput,
   outcome: ToolOutcome,

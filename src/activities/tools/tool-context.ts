@@ -2,7 +2,7 @@
  * What a tool finds around it: its conversation's memory channel and episodes, the scope's HISTORY, and what its application shares with
  * its tools.
  */
-import { windowsOf } from '../model-step/prompt-budget.js';
+import { windowFinder } from '../model-step/prompt-budget.js';
 import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/tool-effects.js';
@@ -59,7 +59,7 @@ export interface ToolMemory {
   readonly spent: () => { readonly model: string; readonly usage: Usage } | undefined;
 }
 
-/** The memory channel, of its own conversation and session. `model`: `provider/model` that asked for the tool; it summarizes where the agent names no other. */
+/** The memory channel of the call's conversation and session. `model`: `provider/model` that called the tool; it summarizes where the agent names no other. */
 export function toolMemory(
   dependencies: ConversationDependencies,
   input: RunToolInput,
@@ -67,10 +67,10 @@ export function toolMemory(
 ): ToolMemory {
   const { store, key, models, now = Date.now } = dependencies;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
-  const contextWindow = windowsOf(models, config, model);
-  const asked = summarizers(dependencies, config, { model, fallback: input.fallback });
-  const { ask, spent, model: answeredBy } = createAsker({ models, ...asked, activity, maxTokens, contextWindow });
-  // 0 is the tool's own result.
+  const contextWindow = windowFinder(models, config, model);
+  const summarizer = summarizers(dependencies, config, { model, fallback: input.fallback });
+  const { ask, spent, model: answeredBy } = createAsker({ models, ...summarizer, activity, maxTokens, contextWindow });
+  // 0 is the tool's result.
   let stored = 0;
   const memory = openMemory({
     store,
@@ -84,24 +84,24 @@ export function toolMemory(
   return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : { model: answeredBy(), usage: spent() }) };
 }
 
-/** Of a sub-agent: what those it works for have stored is its own too, as far as their settings say. */
+/** Of a sub-agent: it also sees what its parents have stored, as far as their settings allow. */
 function withParents(
   { store, key, now = Date.now }: ConversationDependencies,
   { parent, callId }: RunToolInput,
-  own: AgentMemory,
+  memory: AgentMemory,
 ): AgentMemory {
   const place = parent && sharedPlace(key, parent);
-  if (!place || !parent?.memory) return own;
+  if (!place || !parent?.memory) return memory;
   const { until, before, at } = parent.memory;
   let stored = 0;
-  // Not the ids of its own place: what it stores there is another thing than its tools' results.
+  // Not the ids of its conversation: an item that it stores there is not a result of its tools.
   const nextId = (): string => itemId(key, callId, (stored += 1));
   const asOf = until === null ? undefined : { at: until, slot: before };
   const theirs = openMemory({ store, place, slot: at, nextId, now: () => new Date(now()), ...(asOf && { asOf }) });
-  return withOther(own, theirs, { stores: until === null ? 'there' : 'here' });
+  return withOther(memory, theirs, { stores: until === null ? 'there' : 'here' });
 }
 
-/** Where the items lie that a sub-agent sees besides its own; undefined where it has its own alone. */
+/** Where the items are that a sub-agent sees besides its conversation's; undefined where it sees those alone. */
 export function sharedPlace(key: ConversationKey, { conversation, life, memory }: ParentLink): ItemPlace | undefined {
   if (!memory) return undefined;
   return { ...key, ...(memory.of ?? { conversation, life }), session: memory.session };

@@ -25,7 +25,7 @@ export interface ToolsWanted {
 }
 
 /** Throws UnknownTools for names in `agent.json` that are nowhere. A server that is away makes no name unknown. */
-export async function toolsOf(
+export async function findTools(
   { tools, serverTools, key: { namespace, life } }: Pick<ConversationDependencies, 'tools' | 'serverTools' | 'key'>,
   { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
   { patienceMs, turn }: ToolsWanted,
@@ -49,7 +49,7 @@ function expand(name: string, registry: ToolRegistry, prefixes: readonly string[
   return name === `${prefix}*` ? registry.names.filter((one) => one.startsWith(prefix)) : [];
 }
 
-/** Which tools an agent has. The memory tools come and go with its memory channel. */
+// Which tools an agent has. The memory tools come and go with its memory channel.
 
 /** In the order of the request. An agent that names its tools has the memory tools behind them; one without any has none. */
 function offeredNames(

@@ -1,20 +1,19 @@
 /**
- * The `deliver` step: events become bodies, made once of what the store has, and a workflow of its own delivers each. Done again it begins
+ * The `deliver` step: events become bodies, made once of what the store has, and a separate workflow delivers each. Done again it begins
  * none a second time: an event has one id.
  */
 import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { DeliverInput, DueEvent } from '../../conversation/outbox/webhook-effects.js';
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
-import { askedArguments, textOf } from '../../memory/bodies.js';
+import { readArguments, readText } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
-import { scopeParts } from '../../records/scope.js';
-import { beginningOf } from '../../records/text.js';
+import { scopeParts, readTenant } from '../../records/scope.js';
+import { truncate } from '../../records/text.js';
 import { MAX_ERROR } from '../../records/turn-end.js';
 import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { shownId } from '../shown-id.js';
 import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
 
 /** Of what a call that waits would run with. */
@@ -25,9 +24,9 @@ export async function deliver(dependencies: ConversationDependencies, input: Del
   if (!startDelivery) throw ApplicationFailure.nonRetryable('this worker has no way to begin deliveries', 'not-available');
   // In their order: the first attempts are made in that, too, while the receiver keeps up.
   for (const event of input.events) {
-    const made = await eventOf(dependencies, input, event);
+    const made = await toWebhookEvent(dependencies, input, event);
     await startDelivery({
-      id: idOf(dependencies, event),
+      id: toEventId(dependencies, event),
       type: webhookTypeOf(event),
       identity,
       conversation: key.conversation,
@@ -37,14 +36,14 @@ export async function deliver(dependencies: ConversationDependencies, input: Del
   }
 }
 
-function idOf({ key: { namespace, conversation, life } }: ConversationDependencies, { number }: DueEvent): string {
+function toEventId({ key: { namespace, conversation, life } }: ConversationDependencies, { number }: DueEvent): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([namespace, conversation, life, number]))
     .digest('hex');
   return `evt_${hash.slice(0, 32)}`;
 }
 
-async function eventOf(dependencies: ConversationDependencies, input: DeliverInput, event: DueEvent): Promise<WebhookEvent> {
+async function toWebhookEvent(dependencies: ConversationDependencies, input: DeliverInput, event: DueEvent): Promise<WebhookEvent> {
   const { identity, key, secrets } = dependencies;
   const clean = (text: string): string => (secrets ? withoutSecrets(text, secrets) : text);
   const { tenant, scope } = scopeParts(identity.scope);
@@ -57,8 +56,8 @@ async function eventOf(dependencies: ConversationDependencies, input: DeliverInp
   const timestamp = new Date(event.at).toISOString();
   if (event.kind === 'waiting') {
     const { callId, what, tool, askedIn, until, hash } = event;
-    const given = (await askedArguments(dependencies.store, key, { callId, askedIn })) ?? null;
-    const shown = clean(beginningOf(JSON.stringify(given), ARGUMENT_CHARACTERS));
+    const given = (await readArguments(dependencies.store, key, { callId, askedIn })) ?? null;
+    const shown = clean(truncate(JSON.stringify(given), ARGUMENT_CHARACTERS));
     const command = `perdura ${what === 'question' ? 'answer' : 'approve'} ${tenant === undefined ? '' : `${tenant}/`}${conversation} ${callId}`;
     const { parent } = input;
     const data = {
@@ -73,11 +72,11 @@ async function eventOf(dependencies: ConversationDependencies, input: DeliverInp
   const data = {
     ...about,
     stopReason,
-    text: text === null ? null : beginningOf(clean(text), MAX_WEBHOOK_TEXT),
+    text: text === null ? null : truncate(clean(text), MAX_WEBHOOK_TEXT),
     ...(text !== null && text.length > MAX_WEBHOOK_TEXT && { isCut: true }),
     usage,
     toolCalls,
-    ...(error && { error: { type: error.type, message: beginningOf(clean(error.message), MAX_ERROR) } }),
+    ...(error && { error: { type: error.type, message: truncate(clean(error.message), MAX_ERROR) } }),
   };
   return { type: webhookTypeOf(event) === 'turn.failed' ? 'turn.failed' : 'turn.finished', timestamp, data };
 }
@@ -90,5 +89,13 @@ async function answerAt(dependencies: ConversationDependencies, slot: number | n
   const [entry] = found ? [found] : await readHealed(dependencies, [slot]).catch(() => []);
   if (entry?.message.role !== 'assistant') return null;
   const answer = answerIn(entry.message.blocks);
-  return answer ? textOf(store, key, answer.textRef ?? answer.text) : '';
+  return answer ? readText(store, key, answer.textRef ?? answer.text) : '';
+}
+
+/** As its tenant knows it. Receivers may be the tenant's, and the id that Temporal has is the installation's. */
+async function shownId({ readPublicId, identity }: ConversationDependencies, id: string): Promise<string> {
+  if (readTenant(identity.scope) === undefined) return id;
+  if (!readPublicId) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
+  const [root = '', ...below] = id.split(':');
+  return [await readPublicId(root), ...below].join(':');
 }

@@ -26,7 +26,7 @@ export async function postWebhook(dependencies: ActivityDependencies, delivery: 
   throw failure;
 }
 
-/** A person is not called to what has been decided meanwhile. The first attempt comes at once, and asks nobody. */
+/** A person is not called to what has been decided meanwhile. The first attempt comes at once, without that check. */
 async function isOver(
   { isWaiting, now = Date.now }: ActivityDependencies,
   { conversation, wait }: WebhookDelivery,

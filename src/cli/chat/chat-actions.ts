@@ -11,7 +11,7 @@ import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { textOfDrawn, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeOutcome } from '../views/context.js';
-import { countOf, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
+import { formatQuantity, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
 import { renderFound } from '../views/memory.js';
@@ -36,10 +36,12 @@ export function statusCard(id: string, status: Status): string {
     ['context', `${count(context.tokens)} tokens${share}`],
     ['last turn', status.lastError && `${status.lastError.type}: ${status.lastError.message}`],
     ['used', describeUsage(usage)],
-    ['history', `${countOf(status.historyEvents, 'event')} in this run`],
+    ['history', `${formatQuantity(status.historyEvents, 'event')} in this run`],
     [
       'refused',
-      status.rejectedInputs.count > 0 ? `${countOf(status.rejectedInputs.count, 'input')}, the last: ${lastRefusal(status)}` : undefined,
+      status.rejectedInputs.count > 0
+        ? `${formatQuantity(status.rejectedInputs.count, 'input')}, the last: ${lastRefusal(status)}`
+        : undefined,
     ],
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(12)}  ${toTerminalLine(value, 400)}`])).join('\n');

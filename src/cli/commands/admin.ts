@@ -4,14 +4,14 @@ import type { UsageReport } from '../../client.js';
 import { temporalConnection } from '../../config.js';
 import type { Healed } from '../../heal/heal.js';
 import { errorMessage } from '../../platform/errors.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { SPENDING_GROUPS, type SpendingGroup, type SpendingSum } from '../../records/spending.js';
 import { findConversation } from '../args/find-conversation.js';
 import { checkTemporal, openConnection, setRetention } from '../services/temporal-connection.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { countOf, formatCost, formatCount } from '../views/quantities.js';
+import { formatQuantity, formatCost, formatCount } from '../views/quantities.js';
 import { renderTable, type Column, type Look } from '../views/table.js';
 
 interface UsageOptions {
@@ -59,7 +59,7 @@ What a deleted conversation has spent goes with it.`,
         notes: [
           ...(sums.length === 0 ? [since === undefined ? 'nothing was spent yet' : `nothing was spent since ${since}`] : []),
           ...(total.unpriced > 0
-            ? [`the price of ${countOf(total.unpriced, 'call')} is not known (?): \`perdura admin usage --by model\` shows of which models`]
+            ? [`the price of ${formatQuantity(total.unpriced, 'call')} is not known (?): \`perdura admin usage --by model\` shows of which models`]
             : []),
         ],
       };
@@ -155,7 +155,7 @@ export function describeHealed(id: string, { runs, known, missing, restored, los
         ? `${were} and ${missing === 1 ? 'is' : 'are'} back`
         : `${were}, ${formatCount(restored)} back; run it again, and look at the store if it stays so`;
   return [
-    `${id}: history has ${countOf(known, 'entry', 'entries')} in ${countOf(runs, 'run')}; ${found}`,
+    `${id}: history has ${formatQuantity(known, 'entry', 'entries')} in ${formatQuantity(runs, 'run')}; ${found}`,
     ...lostBodies.map((ref) => `a long text is lost, history had only its beginning: ${ref}`),
     ...(complete ? [] : ['earlier runs have passed their retention: what only they had cannot be brought back']),
   ];

@@ -4,7 +4,7 @@ import { Option } from 'commander';
 import { knownTurns, type KnownTurns, type Shortened } from '../../insight/known-turns.js';
 import type { Why, WhyAnswer } from '../../insight/why.js';
 import { turnNumber } from '../../records/identity.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
 import { parseChunks, toTurn } from '../args/values.js';
 import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
@@ -12,7 +12,7 @@ import { queryWords, updateWords } from '../session/connect.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeOutcome, renderContext } from '../views/context.js';
-import { countOf, formatCount, formatTime } from '../views/quantities.js';
+import { formatQuantity, formatCount, formatTime } from '../views/quantities.js';
 import { drawText, renderTable, type Column, type Look } from '../views/table.js';
 
 interface ContextOptions {
@@ -92,7 +92,7 @@ async function listChunks({ client, withSlowNotice }: CommandSession, id: string
   const [{ tokenCounterBy }, { chunksOf }] = await Promise.all([import('../../models/token-counter.js'), import('../../insight/scene.js')]);
   const read = Promise.all([client.context(id), client.control(id)]);
   const [index, control] = await withSlowNotice(`asking ${id} for its context`, read);
-  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
+  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await withSlowNotice(`reading ${id}`, client.entries(id, slots));
   const { count } = await tokenCounterBy(index.tokenizer);
   const all = chunksOf(index, new Map(entries.map((entry) => [entry.slot, entry])), control, count);
@@ -183,7 +183,7 @@ export function formatSpans(turns: readonly string[]): string {
 }
 
 export function renderWhy({ id, turn, hasEnded, branch, entries, shortened, inPrompt, causes }: WhyAnswer, look: Look): StyledLine[] {
-  const all = countOf(entries, 'message');
+  const all = formatQuantity(entries, 'message');
   const show = `perdura show ${id}${branch === undefined ? '' : ` --branch ${branch}`} --turn ${turnNumber(turn)}`;
   const head =
     inPrompt === 0

@@ -7,7 +7,7 @@ import { signalWords, updateWords } from '../session/connect.js';
 import { withEndingProgress } from '../session/with-progress.js';
 import { canAsk, confirm } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { countOf, formatUsage } from '../views/quantities.js';
+import { formatQuantity, formatUsage } from '../views/quantities.js';
 
 interface EndOptions {
   readonly now?: boolean;
@@ -73,10 +73,10 @@ first. If it is cut short, run it again: it does the rest.`,
       if (yes !== true) await confirmEnd(desk, id, question, `will not delete ${id} unasked: add --yes`);
       const deleted = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
       const { lives, runs, subAgents } = deleted;
-      const withThem = subAgents === 0 ? '' : ` with ${countOf(subAgents, 'sub-agent')}`;
+      const withThem = subAgents === 0 ? '' : ` with ${formatQuantity(subAgents, 'sub-agent')}`;
       return {
         data: { id, ...deleted },
-        say: `${id} is deleted${withThem}: ${countOf(lives, 'life', 'lives')} from the store, ${countOf(runs, 'run')} from Temporal`,
+        say: `${id} is deleted${withThem}: ${formatQuantity(lives, 'life', 'lives')} from the store, ${formatQuantity(runs, 'run')} from Temporal`,
         notes: [
           'Temporal removes the histories in the background; a backup or an export of them stays where it is',
           'MEMORY.md, HISTORY and the facts of its scope stay: `perdura memory forget` removes what they have of it',
@@ -121,7 +121,7 @@ async function close(frame: CommandFrame, given: string, { wait, memory }: EndOp
   const outcome = await withSlowNotice(`waiting for the end of ${id}`, ended);
   return {
     data: { id, outcome },
-    say: `${id} has ended after ${countOf(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`,
+    say: `${id} has ended after ${formatQuantity(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`,
     temporal,
   };
 }
@@ -160,7 +160,7 @@ async function confirmEnd({ surroundings }: CommandSession, id: string, question
 function describeRemains({ scopes, retentionDays }: Deleted): string[] {
   if (scopes.length === 0) return [];
   const writers = scopes.map((scope) => `memory:${scope}`).join(', ');
-  const until = retentionDays === null ? 'until its retention' : `for ${countOf(retentionDays, 'day')} after each run`;
+  const until = retentionDays === null ? 'until its retention' : `for ${formatQuantity(retentionDays, 'day')} after each run`;
   return [
     `what ${writers} got from a model about it is in ${scopes.length === 1 ? 'its' : 'their'} history too, which Temporal keeps ${until}`,
   ];

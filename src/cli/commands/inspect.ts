@@ -12,7 +12,7 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { renderApprovals, shownName } from '../views/approvals.js';
 import { renderQueue, renderTree } from '../views/control.js';
-import { countOf, describeBudget, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from '../views/quantities.js';
+import { formatQuantity, describeBudget, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from '../views/quantities.js';
 import { renderTable, wrap, type Column, type Look } from '../views/table.js';
 
 export interface Inspection {
@@ -120,7 +120,7 @@ function describeConversation(description: Description, status: Status | null, {
     ...(agent === null ? [] : [['agent', agent] as const]),
     ...(tenant === null ? [] : [['tenant', tenant] as const]),
     ['started', `${formatTime(startedAt.getTime(), timeFormat, now)}${ended}`],
-    ['history', `${countOf(historyEvents, 'event')}${historyBytes === null ? '' : `, ${formatBytes(historyBytes)}`}`],
+    ['history', `${formatQuantity(historyEvents, 'event')}${historyBytes === null ? '' : `, ${formatBytes(historyBytes)}`}`],
   ];
 }
 
@@ -169,7 +169,7 @@ function describeWindow(status: Status, timeFormat: Look['timeFormat'], at: numb
   if (window === undefined) return false;
   const { since, messages, consolidated, limit, consolidating, owed } = window;
   const text = [
-    `${limit === null ? countOf(messages, 'message') : `${formatCount(messages)} of ${countOf(limit, 'message')}`} since ${formatTime(since, timeFormat, at)}`,
+    `${limit === null ? formatQuantity(messages, 'message') : `${formatCount(messages)} of ${formatQuantity(limit, 'message')}`} since ${formatTime(since, timeFormat, at)}`,
     ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more ${consolidated === 1 ? 'is' : 'are'} consolidated`]),
     ...(consolidating === 0 ? [] : [`${consolidating} being consolidated`]),
     ...(owed === 0 ? [] : [`${owed} owed to memory`]),
@@ -179,7 +179,7 @@ function describeWindow(status: Status, timeFormat: Look['timeFormat'], at: numb
 
 function describeRejected({ count, last }: Status['rejectedInputs']): string {
   const latest = last.at(-1);
-  return `${countOf(count, 'input')}${latest === undefined ? '' : `, last: ${toTerminalLine(`${latest.name}: ${latest.reason}`, 200)}`}`;
+  return `${formatQuantity(count, 'input')}${latest === undefined ? '' : `, last: ${toTerminalLine(`${latest.name}: ${latest.reason}`, 200)}`}`;
 }
 
 function describeEvents({ appEvents }: Status): (Fact | false)[] {
@@ -188,7 +188,7 @@ function describeEvents({ appEvents }: Status): (Fact | false)[] {
   const last = parked.at(-1);
   const types = toTerminalLine(unreduced.types.join(', '), 200);
   return [
-    ['events', `${countOf(chunks, 'chunk')} in the context`],
+    ['events', `${formatQuantity(chunks, 'chunk')} in the context`],
     unreduced.count > 0 && ['', `${unreduced.count} without a reducer: ${types}`, 'yellow'],
     last ? ['', `${parkedCount} parked, last: ${toTerminalLine(`${last.type} ${last.id}: ${last.error}`, 200)}`, 'yellow'] : false,
   ];

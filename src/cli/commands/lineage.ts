@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import type { AnsweredAgain, Begun } from '../../client.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
-import { tenantOf } from '../../records/scope.js';
+import { readTenant } from '../../records/scope.js';
 import { findRemembered, findRunning } from '../args/find-conversation.js';
 import { parseAmount, parseDuration, parseTokens, readText, toTurn } from '../args/values.js';
 import { newName, splitName } from '../gateway/tenant-names.js';
@@ -18,7 +18,7 @@ import {
 } from '../session/command.js';
 import { updateWords } from '../session/connect.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { countOf, describeBranch, formatCount } from '../views/quantities.js';
+import { formatQuantity, describeBranch, formatCount } from '../views/quantities.js';
 
 export interface BudgetWanted {
   /** US dollars. */
@@ -104,7 +104,7 @@ old conversation cannot be deleted before the new one. Both have the same long-t
       await refuseUnusableAgent(desk.config, more.agent);
       const from = await findRemembered(desk, given);
       const tenant = await desk.client.key(from).then(
-        ({ scope }) => tenantOf(scope),
+        ({ scope }) => readTenant(scope),
         () => splitName(given)?.tenant,
       );
       const { id, publicId } = await newName(desk.config, tenant, wanted);
@@ -182,6 +182,6 @@ function answerBegun(begun: Begun, what: string): Answer {
 }
 
 function countTurns({ turns, inContext }: Begun): string {
-  const all = countOf(turns, 'turn');
+  const all = formatQuantity(turns, 'turn');
   return inContext === turns ? all : `${all} (${formatCount(inContext)} of them word for word, for the others a summary)`;
 }

@@ -135,7 +135,7 @@ interface AskedServers {
 /** They answer to this process as they would to a worker. */
 async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
   const config = context.config();
-  const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { pinOf }] =
+  const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { toPin }] =
     await Promise.all([
       import('../../agents/agents-folder.js'),
       import('../../agents/load-agent.js'),
@@ -157,7 +157,7 @@ async function withServers(context: CliContext, agent: string, work: (servers: A
     );
     const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
     const toSeen = (tool: ToolReport): SeenTool => {
-      const now = pinOf(tool.live);
+      const now = toPin(tool.live);
       return { ...tool, now, state: tool.pin === undefined ? 'new' : tool.pin.hash === now.hash ? 'accepted' : 'changed' };
     };
     return await work({ namespace, store, reports: reports.map((report) => ({ ...report, tools: report.tools.map(toSeen) })) });

@@ -9,7 +9,7 @@ import { canAsk, confirm, type Person } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeSource, renderProposals } from '../views/memory.js';
-import { countOf, formatCount } from '../views/quantities.js';
+import { formatQuantity, formatCount } from '../views/quantities.js';
 import { drawText, type Look } from '../views/table.js';
 
 interface ReviewWanted extends ScopeWanted {
@@ -66,10 +66,10 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
       const gone = await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.forget(text));
       const { historyLines } = found;
       const counts = [
-        countOf(gone.lines.length, 'line'),
-        countOf(gone.facts.length, 'fact'),
-        countOf(gone.proposals.length, 'proposal'),
-        `${countOf(historyLines, 'line')} of HISTORY`,
+        formatQuantity(gone.lines.length, 'line'),
+        formatQuantity(gone.facts.length, 'fact'),
+        formatQuantity(gone.proposals.length, 'proposal'),
+        `${formatQuantity(historyLines, 'line')} of HISTORY`,
       ];
       return {
         data: { scope, ...gone, historyLines, remains: REMAINS },
@@ -94,7 +94,7 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
       const { scope } = memory;
       const cared = await desk.withSlowNotice(`taking care of the memory of ${scope}`, memory.care(agent));
       const { kind, bytesBefore, bytesAfter, facts } = cared;
-      const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${countOf(facts.length, 'fact')}`;
+      const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${formatQuantity(facts.length, 'fact')}`;
       const done = `the memory of ${scope} is in order: ${formatCount(bytesBefore)} → ${formatCount(bytesAfter)} bytes${merged}`;
       return {
         data: { scope, ...cared },
@@ -185,7 +185,7 @@ function renderFound({ lines, facts, proposals, historyLines }: ToForget, look: 
     ...lines.map((line) => ['MEMORY.md', line] as const),
     ...facts.map(({ id, fact }) => [`fact ${id}`, fact] as const),
     ...proposals.map(({ id, line }) => [`proposal ${id}`, line] as const),
-    ...(historyLines === 0 ? [] : [['HISTORY', countOf(historyLines, 'line')] as const]),
+    ...(historyLines === 0 ? [] : [['HISTORY', formatQuantity(historyLines, 'line')] as const]),
   ];
   if (found.length === 0) return [[{ text: 'nothing says this now; forgotten, it cannot come in later', style: 'dim' }]];
   return found.flatMap(([where, text]) => [...drawText(where, 0, look, 'dim'), ...drawText(text, 4, look, 'red')]);

@@ -5,7 +5,7 @@ import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol
 import { isoTime } from '../../records/memory/history-text.js';
 import type { MemoryChange } from '../../records/memory/documents.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { utf8Length } from '../../records/text.js';
 import type { Config } from '../../config.js';
 import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
@@ -16,7 +16,7 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { plain, toTerminalText, type StyledLine } from '../terminal/terminal-text.js';
 import { renderBlame, renderDiff, renderEpisodes, renderFacts, renderItems, renderLog, shortVersion } from '../views/memory.js';
-import { countOf, formatCount, formatTime, formatUsage } from '../views/quantities.js';
+import { formatQuantity, formatCount, formatTime, formatUsage } from '../views/quantities.js';
 
 interface MemoryOptions extends ScopeWanted {
   readonly blame?: boolean;
@@ -110,7 +110,7 @@ async function showDocument({ config, globals, withSlowNotice }: CommandSession,
 async function blameLines(desk: CommandSession, memory: ScopeMemory): Promise<Answer> {
   const { scope } = memory;
   const { text, version, changes } = await readWhole(desk, memory);
-  const { blame } = await import('../../memory/documents/blame.js');
+  const { blame } = await import('../../memory/documents/memory-diff.js');
   const lines = blame(text, changes);
   return {
     data: { scope, version, lines },
@@ -125,7 +125,7 @@ async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: M
   const { version: present, changes } = await readWhole(desk, memory);
   const [from, to] = await chooseVersions(changes, present, wanted);
   const read = Promise.all([readVersion(memory, from), readVersion(memory, to)]);
-  const { diffMemory } = await import('../../records/memory/memory-diff.js');
+  const { diffMemory } = await import('../../memory/documents/memory-diff.js');
   const lines = diffMemory(...(await desk.withSlowNotice('reading both versions', read)));
   const isSame = lines.every(({ kind }) => kind === 'kept');
   return {
@@ -139,7 +139,7 @@ async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: M
 async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Promise<Answer> {
   const { scope } = memory;
   const { changes } = await readWhole(desk, memory);
-  const { versionAt } = await import('../../records/memory/memory-diff.js');
+  const { versionAt } = await import('../../memory/documents/memory-diff.js');
   const version = versionAt(changes, ts);
   const text = await readVersion(memory, version);
   const since = changes.findLast((change) => change.ts <= ts);
@@ -158,10 +158,10 @@ async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Pr
 async function logChanges(desk: CommandSession, memory: ScopeMemory, limit: number): Promise<Answer> {
   const { scope } = memory;
   const { changes } = await readWhole(desk, memory);
-  const { countedChange } = await import('../../memory/documents/counted-change.js');
+  const { countedChange } = await import('../../memory/documents/memory-diff.js');
   const newest = changes.slice(-limit).reverse();
   const counting = Promise.all(newest.map((one) => countedChange(memory, one)));
-  const counted = await desk.withSlowNotice(`counting the lines of ${countOf(newest.length, 'change')}`, counting);
+  const counted = await desk.withSlowNotice(`counting the lines of ${formatQuantity(newest.length, 'change')}`, counting);
   return {
     data: { scope, changes: counted },
     draw: (look) => (counted.length === 0 ? [] : renderLog(counted, look)),
@@ -211,7 +211,7 @@ async function showItem({ client, withSlowNotice }: CommandSession, id: string, 
 }
 
 function describeSkipped(skipped: number): string[] {
-  return skipped > 0 ? [`not read and left out: ${countOf(skipped, 'record')} of the store`] : [];
+  return skipped > 0 ? [`not read and left out: ${formatQuantity(skipped, 'record')} of the store`] : [];
 }
 
 interface WholeDocument {
@@ -250,7 +250,7 @@ async function chooseVersions(
 /** A date, a version, or the beginning of one. */
 async function toVersion(changes: readonly MemoryChange[], given: string, ofDay: 'beginning' | 'end'): Promise<string> {
   const ts = parseMoment(given, ofDay);
-  if (ts !== undefined) return (await import('../../records/memory/memory-diff.js')).versionAt(changes, ts);
+  if (ts !== undefined) return (await import('../../memory/documents/memory-diff.js')).versionAt(changes, ts);
   const known = new Set(changes.flatMap((change) => [change.from, change.version]).concat(NO_MEMORY_VERSION));
   const beginning = given.replace(/…$/, '');
   const found = known.has(beginning) ? [beginning] : [...known].filter((version) => version.startsWith(beginning));
@@ -285,7 +285,7 @@ function describeStatus(scope: string, status: MemoryStatus | undefined | null):
   if (status === null) return `no worker answers for ${id}`;
   const { phase, waitingFor, queued, consolidated, fallbacks, usage } = status;
   const [first, ...others] = queued;
-  const doing = first === undefined ? phase : `${phase}: ${countOf(first.messages, 'message')} of ${first.conversation} (${first.why})`;
+  const doing = first === undefined ? phase : `${phase}: ${formatQuantity(first.messages, 'message')} of ${first.conversation} (${first.why})`;
   return [
     `${id} is ${doing}${others.length === 0 ? '' : `, ${others.length} more wait`}`,
     ...(waitingFor === undefined ? [] : [waitingFor]),

@@ -2,10 +2,10 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Recalled } from '../../client.js';
 import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
-import { MAX_MATCHES, MAX_QUERY, searchHistory, wordsOf, type HistoryMatch } from '../../memory/documents/search-history.js';
+import { MAX_MATCHES, MAX_QUERY, searchHistory, queryTerms, type HistoryMatch } from '../../memory/documents/search-history.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import { isoTime } from '../../records/memory/history-text.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { findConversation, OF_CONVERSATION, openScope, SCOPE, type ScopeWanted } from '../args/find-conversation.js';
 import { parseCount } from '../args/values.js';
 import type { Answer, CommandFrame, CommandRow } from '../session/command.js';
@@ -113,7 +113,7 @@ export const SEARCH: readonly CommandRow[] = [
       ['--since <date>', 'entries of this ISO date or time (UTC) and later'],
     ],
     async run(frame, query: string, given: string | undefined, { of, limit, since }: HistoryWanted): Promise<Answer> {
-      const words = wordsOf(query);
+      const words = queryTerms(query);
       if (words.length === 0) throw new CliError('there is no word to look for', EXIT.usage);
       if (query.length > MAX_QUERY) throw new CliError(`that is too long: at most ${MAX_QUERY} characters are looked for`, EXIT.usage);
       if (limit > MAX_MATCHES) throw new CliError(`--limit is at most ${MAX_MATCHES} here`, EXIT.usage);
@@ -175,7 +175,7 @@ export function renderHistory(entries: readonly HistoryEntry[], look: Look): Sty
   return entries.flatMap((entry, at) => [...(at === 0 ? [] : [[]]), ...renderHeader(entry, look), ...renderText(entry.text, look)]);
 }
 
-/** `words` as `wordsOf` the query gives them. */
+/** `words` as `queryTerms` the query gives them. */
 export function renderMatches(matches: readonly HistoryMatch[], words: readonly string[], look: Look): StyledLine[] {
   return matches.flatMap((match, at) => [
     ...(at === 0 ? [] : [[]]),

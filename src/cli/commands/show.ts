@@ -4,11 +4,11 @@ import { Option } from 'commander';
 import type { Branch, TurnEnd } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import type { SubAgent } from '../../conversation/protocol/stepping.js';
-import { toToolInteractions } from '../../memory/tool-interactions.js';
+import { toToolInteractions } from '../../memory/traces.js';
 import { toTraces } from '../../memory/traces.js';
 import { turnNumber } from '../../records/identity.js';
 import type { Entry } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { findConversation } from '../args/find-conversation.js';
 import { parseCount, toTurn } from '../args/values.js';
 import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from '../session/command.js';
@@ -69,7 +69,7 @@ export const SHOW: readonly CommandRow[] = [
       if (turn !== undefined && wanted.length === 0 && !follow) {
         throw new CliError(`conversation ${id} has no ${turn}; \`perdura debug inspect ${id}\` shows the latest`, EXIT.notFound);
       }
-      const hidden = raw && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
+      const hidden = raw && options.archived !== true ? new Set(listSlots(await client.archived(id))) : new Set();
       const entries = wanted.filter(({ slot }) => !hidden.has(slot));
       const cut =
         entries.length < wanted.length ? [`${wanted.length - entries.length} archived entries are not shown; --archived adds them`] : [];

@@ -20,7 +20,7 @@ import { canAsk, confirm } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { describeQueued, renderControl, renderQueue, renderStep } from '../views/control.js';
-import { countOf } from '../views/quantities.js';
+import { formatQuantity } from '../views/quantities.js';
 
 interface StepOptions {
   readonly count: number;
@@ -216,7 +216,7 @@ async function confirmEdit({ client, surroundings }: CommandSession, id: string,
   const waiting = await client.queue(id);
   const named = waiting.find((queued) => queued.id === dropped);
   const detail =
-    dropped === undefined ? ` (${countOf(waiting.length, 'event')})` : named === undefined ? '' : ` (${describeQueued(named)})`;
+    dropped === undefined ? ` (${formatQuantity(waiting.length, 'event')})` : named === undefined ? '' : ` (${describeQueued(named)})`;
   const message = `${what.replace(/^./, (letter) => letter.toUpperCase())}${detail} of ${id}? Clients that wait for an answer get a refusal.`;
   if (!(await confirm(surroundings, message))) throw new CliError(`the queue of ${id} was left as it is`, EXIT.interrupted);
 }

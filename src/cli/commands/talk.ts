@@ -5,8 +5,8 @@ import { basename, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Delivery, Enqueued, Message, StartOptions } from '../../conversation/protocol/contract.js';
 import { errorMessage } from '../../platform/errors.js';
-import { fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
-import { mediaOf, type Media, type MediaSource } from '../../records/message.js';
+import { detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
+import { pickMedia, type Media, type MediaSource } from '../../records/message.js';
 import {
   parseAmount,
   parseDuration,
@@ -168,7 +168,7 @@ async function readFiles(cwd: string, files: readonly string[]): Promise<readonl
       try {
         if ((await stat(path)).size > MAX_ATTACHMENT_BYTES) throw new Error(`it has more than ${MAX_ATTACHMENT_BYTES} bytes`);
         const bytes = await readFile(path);
-        const type = fileTypeOf(bytes);
+        const type = detectFileType(bytes);
         if (type === undefined) throw new Error(bytes.length === 0 ? 'it is empty' : `by its content it is no ${TAKEN_FILES}`);
         return { name: basename(file), type, bytes };
       } catch (error) {
@@ -180,7 +180,7 @@ async function readFiles(cwd: string, files: readonly string[]): Promise<readonl
 
 function toMedia(sources: readonly MediaSource[]): Media {
   const isPicture = ({ mediaType }: MediaSource): boolean => mediaType.startsWith('image/');
-  return mediaOf({ images: sources.filter(isPicture), documents: sources.filter((one) => !isPicture(one)) });
+  return pickMedia({ images: sources.filter(isPicture), documents: sources.filter((one) => !isPicture(one)) });
 }
 
 /** What goes with the text. */

@@ -6,7 +6,7 @@ import type { Config } from '../../config.js';
 import { hashOf, idOf, isExpired, newToken, parseAuthFile, readAuthFile, type AuthFile } from '../../gateway/access/auth-file.js';
 import { ROLES, TENANT_PATTERN, type Role } from '../../gateway/access/principal.js';
 import { errorMessage } from '../../platform/errors.js';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { withLock } from '../lock.js';
 import type { Answer, CommandRow } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';

@@ -19,7 +19,7 @@ import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type Com
 import { temporalCommand } from '../session/connect.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { countOf } from '../views/quantities.js';
+import { formatQuantity } from '../views/quantities.js';
 import { toMarkdown } from '../views/transcript.js';
 
 type ExportFormat = 'md' | 'jsonl' | 'json' | 'history' | 'seed';
@@ -124,12 +124,12 @@ async function exportLayout({ client, withSlowNotice }: CommandSession, id: stri
   return {
     data: { id, dir, ...counts },
     text: `${dir}: ${describeCounts(counts)}`,
-    problems: skipped > 0 ? [`not read and left out: ${countOf(skipped, 'record')} of the store`] : [],
+    problems: skipped > 0 ? [`not read and left out: ${formatQuantity(skipped, 'record')} of the store`] : [],
   };
 }
 
 function describeCounts({ entries, episodes, facts }: Readonly<Record<'entries' | 'episodes' | 'facts', number>>): string {
-  return [countOf(entries, 'entry', 'entries'), countOf(episodes, 'summary', 'summaries'), countOf(facts, 'fact')].join(', ');
+  return [formatQuantity(entries, 'entry', 'entries'), formatQuantity(episodes, 'summary', 'summaries'), formatQuantity(facts, 'fact')].join(', ');
 }
 
 /** Of what was skipped so much is named. */
@@ -175,7 +175,7 @@ async function importConversation(frame: CommandFrame, given: string, options: I
   const key = { namespace: client.namespace, scope: checked.value.scope, conversation: id, life: importedLifeName(randomUUID()) };
   let isWritten = false;
   try {
-    await withSlowNotice(`writing ${countOf(life.entries.length, 'entry', 'entries')}`, writeLife(store, key, life));
+    await withSlowNotice(`writing ${formatQuantity(life.entries.length, 'entry', 'entries')}`, writeLife(store, key, life));
     await learn(store, key, facts);
     isWritten = true;
     await withSlowNotice('starting a conversation', begin(client, key, life, start));

@@ -16,7 +16,7 @@ import { chunksOf, pastScene, type DebugScene } from '../../insight/scene.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { errorMessage } from '../../platform/errors.js';
 import type { Entry } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 
 const LIVE_KEYS = 's step  i into  o over  r run (auto)  p pause  a approve  d deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
 const LOOK_MS = 3000;
@@ -195,7 +195,7 @@ async function readScene(client: PerduraClient, id: string, read: ReturnType<typ
     client.control(id).catch(() => null),
     client.approvals(id).catch(() => []),
   ]);
-  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
+  const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await read(slots).catch(() => new Map<number, Entry>());
   const { count } = await tokenCounterBy(index.tokenizer);
   return { id, status, queue, index, control, approvals, chunks: chunksOf(index, entries, control, count) };

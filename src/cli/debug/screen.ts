@@ -6,7 +6,7 @@ import { wordsOf, type DebugChunk, type DebugScene } from '../../insight/scene.j
 import type { Entry } from '../../records/message.js';
 import { plain, toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { describeBreakpoints, describeQueued, renderTree } from '../views/control.js';
-import { countOf, formatCost, formatCount } from '../views/quantities.js';
+import { formatQuantity, formatCost, formatCount } from '../views/quantities.js';
 import { fit, pad, wrap, type Measure } from '../views/table.js';
 
 export interface ScreenLook {
@@ -150,7 +150,7 @@ function callLines({ control, status }: DebugScene): StyledLine[] {
     { text: toTerminalLine(text, 200) },
   ];
   const model = turn.modelCall;
-  const failed = !model || model.failures === 0 ? '' : `, failed ${countOf(model.failures, 'time')}`;
+  const failed = !model || model.failures === 0 ? '' : `, failed ${formatQuantity(model.failures, 'time')}`;
   // Beside a model call stand the tools that ride on its step.
   const calls = [
     ...turn.calls.map(({ id, name, target, status: state }) =>
@@ -173,7 +173,7 @@ function chunkLines({ chunks, index, control }: DebugScene, selected: number, ro
   const from = Math.max(0, Math.min(selected - Math.floor((room - 1) / 2), chunks.length - (room - 1)));
   return [
     [
-      { text: `── context ${countOf(chunks.length, 'chunk')}, ${index.tokenizer ?? 'estimated'}${out} `, style: 'dim' },
+      { text: `── context ${formatQuantity(chunks.length, 'chunk')}, ${index.tokenizer ?? 'estimated'}${out} `, style: 'dim' },
       { text: '✂ = dropped next', style: 'dim' },
     ],
     ...chunks.slice(from, from + room - 1).map((chunk, at) => chunkLine(chunk, from + at === selected, width >= 60)),

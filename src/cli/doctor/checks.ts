@@ -9,19 +9,19 @@ import { readCircuits } from '../../models/circuit-file.js';
 import { splitModel } from '../../models/known-models.js';
 import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';
-import { tokenizerOf } from '../../models/token-counter.js';
+import { findTokenizer } from '../../models/token-counter.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 import {
   installCommand,
   isInstalled,
   MCP_PACKAGE,
-  needsInWords,
+  describeNeeds,
   OTEL_PACKAGE,
   PAGE_PACKAGES,
   PROVIDER_PACKAGES,
   TOKENIZER_PACKAGE,
 } from '../../platform/optional-package.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { checkRedis as warningsOf, openRedisLink, withoutSecrets } from '../../stores/redis/link.js';
 import { fetchUrl } from '../../tools/builtin/web/fetch-url.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
@@ -240,7 +240,7 @@ export function checkAgentPackages({ id, config, servers }: Asking, isThere: IsI
   const others = [...models, context.summaryModel, memory.consolidationModel].filter((name) => name !== undefined && name !== model);
   const cannot = (what: string, names: readonly string[], finding: typeof warning): Finding[] => {
     const missing = names.filter((name) => !isThere(name));
-    return missing.length === 0 ? [] : [finding(`Agent ${id}`, `${what}: ${needsInWords(missing)}`, installCommand(missing))];
+    return missing.length === 0 ? [] : [finding(`Agent ${id}`, `${what}: ${describeNeeds(missing)}`, installCommand(missing))];
   };
   const hasPages = config.tools === undefined || config.tools.includes(fetchUrl.name);
   return [
@@ -248,7 +248,7 @@ export function checkAgentPackages({ id, config, servers }: Asking, isThere: IsI
     ...others.flatMap((name) => cannot(`${name} cannot answer`, neededPackages(name ?? ''), warning)),
     ...(servers.length === 0 ? [] : cannot('its MCP servers cannot be asked', [MCP_PACKAGE], broken)),
     ...(hasPages ? cannot('fetch_url shows pages as HTML, not as Markdown', PAGE_PACKAGES, hint) : []),
-    ...(model !== undefined && tokenizerOf(model)
+    ...(model !== undefined && findTokenizer(model)
       ? cannot(`tokens of ${model} are estimated, not counted`, [TOKENIZER_PACKAGE], hint)
       : []),
   ];
@@ -268,6 +268,6 @@ function neededPackages(model: string): readonly string[] {
 export function checkSettingPackages({ otel }: Pick<Config, 'otel'>, isThere: IsInstalled = isInstalled): Finding[] {
   if (otel === undefined || isThere(OTEL_PACKAGE)) return [];
   return [
-    broken('OpenTelemetry', `no worker starts with these OTEL_* settings: ${needsInWords([OTEL_PACKAGE])}`, installCommand([OTEL_PACKAGE])),
+    broken('OpenTelemetry', `no worker starts with these OTEL_* settings: ${describeNeeds([OTEL_PACKAGE])}`, installCommand([OTEL_PACKAGE])),
   ];
 }

@@ -17,7 +17,7 @@ import { EXIT } from '../terminal/exit.js';
 import { describeSettings, loadMachine, secretsOf, variablesOf, type Config } from '../../config.js';
 import { isExpired, readAuthFile } from '../../gateway/access/auth-file.js';
 import { errorMessage } from '../../platform/errors.js';
-import { installCommand, isInstalled, needsInWords, OIDC_PACKAGES } from '../../platform/optional-package.js';
+import { installCommand, isInstalled, describeNeeds, OIDC_PACKAGES } from '../../platform/optional-package.js';
 
 /** `report`: to be shown to others. */
 export async function doctor({ config: load }: CommandFrame, { report = false }: { readonly report?: boolean }): Promise<Answer> {
@@ -82,7 +82,7 @@ export async function checkAuth(
           ]),
       ...(missing.length === 0
         ? []
-        : [broken('Gateway', `tokens of its identity provider cannot be checked: ${needsInWords(missing)}`, installCommand(missing))]),
+        : [broken('Gateway', `tokens of its identity provider cannot be checked: ${describeNeeds(missing)}`, installCommand(missing))]),
     ];
   } catch (error) {
     return [broken('Gateway', errorMessage(error), 'correct that file, or unset PERDURA_AUTH')];

@@ -18,10 +18,10 @@ import { keptToken } from '../../gateway/access/tokens.js';
 import type { AgentDescription } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
 import { packageVersion } from '../../platform/version.js';
-import { countOf } from '../../records/quantities.js';
+import { formatQuantity } from '../../records/quantities.js';
 import { qualifiedScope } from '../../records/scope.js';
 import type { Store } from '../../stores/store.js';
-import { toolOf } from '../../tools/mcp/pins.js';
+import { toServerTool } from '../../tools/mcp/pins.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
 
 export interface ServeWanted {
@@ -180,8 +180,8 @@ async function describeAgent(
       pins: accepted.map((pin) => ({
         tool: pin.tool,
         hash: pin.hash,
-        description: toolOf(pin)?.description ?? null,
-        inputSchema: toolOf(pin)?.inputSchema ?? null,
+        description: toServerTool(pin)?.description ?? null,
+        inputSchema: toServerTool(pin)?.inputSchema ?? null,
       })),
     };
   });
@@ -206,7 +206,7 @@ function shownServer(server: McpServer): {
     const place = server.url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');
     return { name, type, place, variables: Object.keys(server.headers ?? {}) };
   }
-  const place = server.args.length === 0 ? server.command : `${server.command} … (${countOf(server.args.length, 'argument')})`;
+  const place = server.args.length === 0 ? server.command : `${server.command} … (${formatQuantity(server.args.length, 'argument')})`;
   return { name, type, place, variables: Object.keys(server.env ?? {}) };
 }
 

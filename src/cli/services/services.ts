@@ -11,9 +11,8 @@ import { uiLink, hasWorker, openNamespace } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess, describeWorkerChange, type WorkerChange, type WorkerProcess } from './worker-process.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal, orAborted } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
-import { orAborted } from '../../platform/promises.js';
 import { findOthers, takenInWords } from '../../client/temporal/worker-place.js';
 import { openStore } from '../../stores/open.js';
 

@@ -7,7 +7,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { loadMachine, type Machine } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findOnPath, isExecutable, runProgram } from './programs.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 
 export const TEMPORAL_VERSION = 'v1.5.1';

@@ -8,7 +8,7 @@ import { wholeAnswer } from '../../client/whole-answer.js';
 import { temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { orAborted } from '../../platform/promises.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/input.js';

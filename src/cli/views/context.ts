@@ -2,7 +2,7 @@
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
-import { countOf, formatCount } from './quantities.js';
+import { formatQuantity, formatCount } from './quantities.js';
 import { renderTable, wrap, type Column, type Look } from './table.js';
 
 interface Part {
@@ -50,7 +50,7 @@ function describeFacts(index: ContextIndex): string[] {
   const { epoch, compactions, canUndo, window, reported, tokenizer, chunks, budget, assumedBudget } = index;
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
-    `${countOf(messages, 'message')} in epoch ${epoch}`,
+    `${formatQuantity(messages, 'message')} in epoch ${epoch}`,
     ...(assumedBudget === undefined
       ? []
       : [
@@ -76,7 +76,7 @@ function describeWindow({ consolidated, trimsFrom, trims, messages, unsummarized
   return [
     ...(trims === 0
       ? []
-      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${countOf(messages, 'message')} left the prompt; its memory has ${left}`]),
+      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${formatQuantity(messages, 'message')} left the prompt; its memory has ${left}`]),
     ...(consolidated === 0
       ? []
       : [

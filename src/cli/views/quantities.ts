@@ -5,7 +5,7 @@ import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
 import { formatCount, formatDuration } from '../../records/quantities.js';
 
-export { countOf, formatCount, formatDuration } from '../../records/quantities.js';
+export { formatQuantity, formatCount, formatDuration } from '../../records/quantities.js';
 
 /** `raw` is epoch milliseconds. */
 export function formatTime(ms: number, format: TimeFormat, now: number): string {

@@ -35,7 +35,7 @@ import type { EventOf } from '../event.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import type { AppEventOutcome } from '../protocol/stepping.js';
 import { settle } from '../outbox/settlement.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
 import { answer, isKnown, isPending, outcomeFor, request } from '../requests.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -119,7 +119,7 @@ function builtInChunks({ compaction, settings, contextTokens, context, appEvents
   const own = appEvents?.chunks ?? [];
   const fixed = settings?.fixedTokens ?? 0;
   const slots = new Set(own.map(({ slot }) => slot));
-  const ids = slotsOf(context).flatMap((slot) => (slots.has(slot) ? [] : [chunkId(slot)]));
+  const ids = listSlots(context).flatMap((slot) => (slots.has(slot) ? [] : [chunkId(slot)]));
   const flow = contextTokens - fixed - baseTokens - own.reduce((sum, { tokens }) => sum + tokens, 0);
   const goal = task && [task.goal, ...task.openTasks.map((open) => `- ${open}`)].join('\n');
   return [
@@ -180,7 +180,7 @@ function perform(state: ConversationState, operation: ChunkOperation, at: number
       const added = add(state, { type: old.type, text: operation.text }, at, old.createdAt);
       const slot = added.counters.slot;
       // In the old one's place.
-      const slots = slotsOf(state.context).map((other) => (other === old.slot ? slot : other));
+      const slots = listSlots(state.context).map((other) => (other === old.slot ? slot : other));
       return remove({ ...added, context: slots.includes(slot) ? toRanges(slots) : added.context }, old.id);
     }
     case 'BATCH_REPLACE': {
@@ -212,7 +212,7 @@ function add(state: ConversationState, { type, text }: NewChunk, at: number, cre
   const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);
   return {
     ...recorded,
-    context: toRanges([...slotsOf(state.context), slot]),
+    context: toRanges([...listSlots(state.context), slot]),
     contextTokens: state.contextTokens + tokens,
     appEvents: { ...events, chunks: [...events.chunks, { id: chunkId(slot), type, slot, tokens, createdAt, ...(isKept && { text }) }] },
   };
@@ -224,7 +224,7 @@ function remove(state: ConversationState, id: string): ConversationState {
   if (!chunk) return state;
   return {
     ...state,
-    context: toRanges(slotsOf(state.context).filter((slot) => slot !== chunk.slot)),
+    context: toRanges(listSlots(state.context).filter((slot) => slot !== chunk.slot)),
     contextTokens: Math.max(0, state.contextTokens - chunk.tokens),
     appEvents: { ...events, chunks: events.chunks.filter((other) => other !== chunk) },
   };
@@ -234,7 +234,7 @@ function remove(state: ConversationState, id: string): ConversationState {
 export function withChunksInContext(state: ConversationState): ConversationState {
   const { appEvents } = state;
   if (!appEvents || appEvents.chunks.length === 0) return state;
-  const there = new Set(slotsOf(state.context));
+  const there = new Set(listSlots(state.context));
   const chunks = appEvents.chunks.filter(({ slot }) => there.has(slot));
   return chunks.length === appEvents.chunks.length ? state : { ...state, appEvents: { ...appEvents, chunks } };
 }

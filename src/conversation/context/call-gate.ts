@@ -7,7 +7,7 @@ import type { AgentSettings } from '../state/settings.js';
 import type { Usage } from '../../records/message.js';
 import { checkThresholds } from '../../records/token-usage.js';
 import type { Budget } from '../../records/identity.js';
-import { usdOf, type Amount } from '../../records/shared-budget.js';
+import { toUsd, type Amount } from '../../records/shared-budget.js';
 
 export interface CallNumbers {
   /** The last reported prompt and answer, plus an estimate of what came since. */
@@ -70,7 +70,7 @@ export function overBudget({ inputTokens, outputTokens, costUsd }: Usage, budget
 export function overSharedBudget(used: Amount, limit: Budget, conversation: string): TurnError {
   const who = `${conversation} and its sub-agents have together`;
   const how = `raise the budget of ${conversation} (perdura budget ${conversation}, or the update raiseBudget)`;
-  const costUsd = usdOf(used);
+  const costUsd = toUsd(used);
   return (
     usedUp({ tokens: used.tokens, costUsd }, limit, { who, how }) ?? { type: 'budget', message: `${who} used all of the budget; ${how}.` }
   );

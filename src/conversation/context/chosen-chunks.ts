@@ -11,7 +11,7 @@
 import type { CompactionOutcome } from '../protocol/contract.js';
 import { LIMITS } from '../protocol/limits.js';
 import type { EventOf } from '../event.js';
-import { slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
 import { answer, pendingRequests, request, type PendingRequest } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { checkThresholds, DEFAULT_THRESHOLDS, type TokenUsageTotals } from '../../records/token-usage.js';
@@ -26,7 +26,7 @@ export function chooseChunks(state: ConversationState, { requestId: id, what, sl
 /** Why these cannot be chosen now; undefined when they can. */
 export function choiceRefusal(state: ConversationState, slots: readonly number[]): string | undefined {
   const { context, appEvents } = state;
-  const there = slotsOf(context);
+  const there = listSlots(context);
   const missing = slots.find((slot) => !there.includes(slot));
   if (missing !== undefined) {
     const which = there.length === 0 ? 'which is empty' : `which has chunk_${there[0]} to chunk_${there[there.length - 1]}`;
@@ -50,9 +50,9 @@ function choices(state: ConversationState): ChosenChunks[] {
 
 /** (context/requests-in-order) */
 export function answerGone(state: ConversationState): ConversationState {
-  const there = new Set(slotsOf([...state.context, ...(state.compaction.leftOut ?? [])]));
+  const there = new Set(listSlots([...state.context, ...(state.compaction.leftOut ?? [])]));
   return choices(state)
-    .filter(({ input }) => !slotsOf(input).some((slot) => there.has(slot)))
+    .filter(({ input }) => !listSlots(input).some((slot) => there.has(slot)))
     .reduce((now, { kind, id }) => answer(now, kind, [id], nothingTo(kind)), state);
 }
 
@@ -78,7 +78,7 @@ export function tokenUsageOf(state: ConversationState): TokenUsageTotals {
     compressibleTokens: context.length === 0 ? 0 : Math.max(0, Math.min(totalTokens, contextTokens - fixed - pinnedTokens)),
     ...checkThresholds(totalTokens, thresholds),
     thresholds,
-    chunksToCompact: own.size === 0 ? context : toRanges(slotsOf(context).filter((slot) => !own.has(slot))),
+    chunksToCompact: own.size === 0 ? context : toRanges(listSlots(context).filter((slot) => !own.has(slot))),
   };
 }
 

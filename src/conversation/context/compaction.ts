@@ -22,7 +22,7 @@ import type { CompactInput, Compacted } from './compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
 import type { EventOf } from '../event.js';
 import { isChangingContext, type Completed, type Failed } from '../effect.js';
-import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
+import { countSlots, listSlots, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import { answer, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
@@ -183,12 +183,12 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   if (result.kind === 'cited') return acceptCited(paid, input, result);
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, compaction } = paid;
-  const leftOut = slotsOf(compaction.leftOut ?? []);
+  const leftOut = listSlots(compaction.leftOut ?? []);
   const out = new Set(leftOut);
   // What was left out of the prompt does not come back into it.
-  const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
-  const taken = new Set(slotsOf(archived));
-  const cited = [...slotsOf(compaction.cited ?? []), ...slotsOf(result.cited ?? [])].filter((slot) => !taken.has(slot));
+  const kept = out.size === 0 ? result.kept : toRanges(listSlots(result.kept).filter((slot) => !out.has(slot)));
+  const taken = new Set(listSlots(archived));
+  const cited = [...listSlots(compaction.cited ?? []), ...listSlots(result.cited ?? [])].filter((slot) => !taken.has(slot));
   const answered = answer(paid, 'compact', requestIds(paid, input), {
     kind: 'compacted',
     epoch: result.epoch,
@@ -240,7 +240,7 @@ function acceptCited(state: ConversationState, input: CompactInput, { cited, tok
 
 /** A turn that was too much: its messages are kept, and later prompts show their ends. */
 export function citeTurn(state: ConversationState, { firstSlot, messageIds, messageTokens }: Turn): ConversationState {
-  const inContext = slotsOf(state.context);
+  const inContext = listSlots(state.context);
   const slots = inContext.slice(Math.max(0, inContext.indexOf(firstSlot)));
   const less = Math.max(0, messageTokens - messageIds.length * citedMessageTokens());
   return withCompaction({ ...state, contextTokens: Math.max(0, state.contextTokens - less) }, ({ cited = [] }) => ({
@@ -335,7 +335,7 @@ function rested(state: ConversationState, share: number): ConversationState {
 }
 
 function addedSince(now: readonly SlotRange[], then: readonly SlotRange[]): number[] {
-  return slotsOf(now).slice(countSlots(then));
+  return listSlots(now).slice(countSlots(then));
 }
 
 function withAdded(ranges: readonly SlotRange[], slots: readonly number[]): readonly SlotRange[] {

@@ -17,7 +17,7 @@ import { isRunning, type Completed, type Failed, type Started } from '../effect.
 import type { AskMemoryInput, EvictInput } from './memory-effects.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';
 import { openConsolidation, type AwaitedConsolidation, type ConsolidationState, type WindowTurn } from '../state/consolidation-state.js';
@@ -30,7 +30,7 @@ const MAX_ASKED_AT_CLOSE = 5;
 
 /** A turn has ended: its messages are to be remembered. */
 export function noteTurn(state: ConversationState, turn: Turn): ConversationState {
-  const inContext = slotsOf(state.context);
+  const inContext = listSlots(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
   // Of another type they stay until a reducer removes them (context/chunk-is-entry).
@@ -113,7 +113,7 @@ function askForOverflow(state: ConversationState): ConversationState {
 }
 
 function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], why: AskMemoryInput['request']['why']): ConversationState {
-  const slots = toRanges(turns.flatMap((turn) => slotsOf(turn.slots)));
+  const slots = toRanges(turns.flatMap((turn) => listSlots(turn.slots)));
   const first = slots[0]?.[0] ?? 0;
   const last = slots[slots.length - 1]?.[1] ?? 0;
   const request = {
@@ -185,7 +185,7 @@ export function coverPending(state: ConversationState, requestId: string | undef
     turns: turns.slice(pending.turns),
     pending: null,
     // A compaction may have taken some out of the context.
-    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => slotsOf(slots).some((slot) => there.has(slot)))),
+    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => listSlots(slots).some((slot) => there.has(slot)))),
   }));
 }
 

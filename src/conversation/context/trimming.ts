@@ -11,7 +11,7 @@
 import { usageOf } from './call-gate.js';
 import type { Evicted, TrimInput } from './memory-effects.js';
 import { compactsAt, numbersOf } from './compaction.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 
@@ -27,16 +27,16 @@ export function trimInput(state: ConversationState): TrimInput | undefined {
   // (context/only-covered-leaves)
   for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') there.delete(slot);
   const atHand = covered.flatMap(({ requestId, turns }) => {
-    const slots = turns.flatMap((turn) => slotsOf(turn.slots)).filter((slot) => there.has(slot));
+    const slots = turns.flatMap((turn) => listSlots(turn.slots)).filter((slot) => there.has(slot));
     return slots.length === 0 ? [] : [{ requestId, slots: toRanges(slots) }];
   });
   const newest = newestOf(atHand);
   if (newest === undefined || newest === trimRest) return undefined; // (context/useless-trim-rests)
-  const leaving = new Set(atHand.flatMap(({ slots }) => slotsOf(slots)));
+  const leaving = new Set(atHand.flatMap(({ slots }) => listSlots(slots)));
   return {
     covered: atHand,
     before: toRanges(beginningWithout(state, leaving)),
-    leftOut: toRanges(slotsOf(compaction.leftOut ?? []).filter((slot) => leaving.has(slot))),
+    leftOut: toRanges(listSlots(compaction.leftOut ?? []).filter((slot) => leaving.has(slot))),
     epoch: state.epoch + 1,
     number: compaction.compactions + 1,
     since,
@@ -48,7 +48,7 @@ export function trimInput(state: ConversationState): TrimInput | undefined {
 
 /** Of a rewound session older turns may stay: those that a summary has together with turns that were cut. */
 function beginningWithout({ context }: ConversationState, leaving: ReadonlySet<number>): number[] {
-  const slots = slotsOf(context);
+  const slots = listSlots(context);
   const first = slots.findIndex((slot) => leaving.has(slot));
   return slots.slice(0, Math.min(Math.max(first, 0), OPENING));
 }
@@ -77,7 +77,7 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
   if (!trimmed) return { ...state, consolidation: { ...consolidation, ...(newest !== undefined && { trimRest: newest }) } };
   const left = new Set(input.covered.map(({ requestId }) => requestId));
   const { archived, messages, unsummarized, tokens, base, task } = trimmed;
-  const gone = new Set(slotsOf(archived));
+  const gone = new Set(listSlots(archived));
   const baseTokens = estimateTokens(base.text.length);
   const fixed = state.settings?.fixedTokens ?? 0;
   const { trimRest: _, ...others } = consolidation;
@@ -85,12 +85,12 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
   return {
     ...state,
     epoch: state.epoch + 1,
-    context: toRanges(slotsOf(state.context).filter((slot) => !gone.has(slot))),
+    context: toRanges(listSlots(state.context).filter((slot) => !gone.has(slot))),
     contextTokens: Math.max(fixed + baseTokens, contextTokens - tokens - compaction.baseTokens + baseTokens),
     compaction: {
       ...compaction,
       ...{ base: base.ref, baseTokens, task },
-      ...(compaction.leftOut && { leftOut: toRanges(slotsOf(compaction.leftOut).filter((slot) => !gone.has(slot))) }),
+      ...(compaction.leftOut && { leftOut: toRanges(listSlots(compaction.leftOut).filter((slot) => !gone.has(slot))) }),
       // What was before this cannot be brought back by undoing a compaction.
       ...{ reported: null, before: null },
     },
@@ -108,7 +108,7 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
 
 /** In the context, or left out of the prompt until the next summary. */
 export function slotsAtHand({ context, compaction }: ConversationState): Set<number> {
-  return new Set(slotsOf([...context, ...(compaction.leftOut ?? [])]));
+  return new Set(listSlots([...context, ...(compaction.leftOut ?? [])]));
 }
 
 function newestOf(covered: TrimInput['covered']): string | undefined {

@@ -13,7 +13,7 @@ import { nextChosen, unspecificRequests } from './chosen-chunks.js';
 import type { TruncateInput } from './compaction-effects.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import { answer, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
@@ -76,7 +76,7 @@ export function startTruncation(state: ConversationState): ConversationState {
 export function acceptTruncated(state: ConversationState, { input, output: result }: Completed<'truncate'>): ConversationState {
   const { compaction, context, contextTokens } = state;
   if (state.epoch !== result.epoch) return state;
-  const gone = new Set(slotsOf(result.dropped));
+  const gone = new Set(listSlots(result.dropped));
   const { cited = [] } = result;
   const tokensAfter = Math.max(0, contextTokens - result.tokens);
   const done = answer(
@@ -93,7 +93,7 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
     ...(cited.length > 0 && { cited: [...(compaction.cited ?? []), ...cited], reported: null }),
   };
   if (gone.size === 0 || !result.notice) return restedAfter(input, { ...done, compaction: answered });
-  const left = slotsOf(context).filter((slot) => !gone.has(slot));
+  const left = listSlots(context).filter((slot) => !gone.has(slot));
   return restedAfter(input, {
     ...done,
     // In the place of what is gone: the prompt's beginning has changed in any case.

@@ -9,7 +9,7 @@ import { isChangingContext, type Completed, type Failed } from '../effect.js';
 import type { EventOf } from '../event.js';
 import { answer, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
-import { slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
+import { listSlots, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 
 export function uncompactInput(state: ConversationState): UncompactInput | undefined {
   const { before } = state.compaction;
@@ -25,9 +25,9 @@ export function requestUndo(state: ConversationState, { requestId: id }: EventOf
 export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
   const { before } = state.compaction;
   if (before?.epoch !== input.epoch) return state; // (context/late-result-only-costs)
-  const there = new Set(slotsOf([...before.context, ...(before.leftOut ?? [])]));
+  const there = new Set(listSlots([...before.context, ...(before.leftOut ?? [])]));
   const isSince = (slot: number): boolean => !there.has(slot);
-  const now = slotsOf(state.context);
+  const now = listSlots(state.context);
   // What stands before the oldest that stayed is the notice of a truncation since.
   const notices = now.slice(
     0,
@@ -37,13 +37,13 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
     ),
   );
   const since = now.slice(notices.length).filter(isSince);
-  const leftOut = [...slotsOf(before.leftOut ?? []), ...slotsOf(state.compaction.leftOut ?? []).filter(isSince)];
+  const leftOut = [...listSlots(before.leftOut ?? []), ...listSlots(state.compaction.leftOut ?? []).filter(isSince)];
   const { cited } = state.compaction;
   return {
     ...answer(state, 'undo', undoRequests(state), { kind: 'undone', epoch: state.epoch + 1 }),
     // The counter goes on (conversation/counters-never-back): it is a new epoch, with the context of the one before (context/undo-restores).
     epoch: state.epoch + 1,
-    context: since.reduce<readonly SlotRange[]>(withSlot, toRanges([...notices, ...slotsOf(before.context)])),
+    context: since.reduce<readonly SlotRange[]>(withSlot, toRanges([...notices, ...listSlots(before.context)])),
     contextTokens: before.contextTokens,
     compaction: {
       ...state.compaction,

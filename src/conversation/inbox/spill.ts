@@ -6,7 +6,7 @@
  * since a running turn may want them.
  */
 import type { QueuedAgain } from '../outbox/writes.js';
-import { countSlots, slotsOf, withSlot } from '../../records/slots.js';
+import { countSlots, listSlots, withSlot } from '../../records/slots.js';
 import type { QueuedMessage, QueueItem, SpilledMessages } from '../state/queue-state.js';
 import { turnNumber } from '../../records/identity.js';
 
@@ -38,7 +38,7 @@ export function spill(queue: readonly QueueItem[]): readonly QueueItem[] {
 export function slotsToRehydrate(queue: readonly QueueItem[]): number[] {
   const at = queue.findIndex((item) => item.kind === 'spilled');
   const item = queue[at];
-  return item?.kind === 'spilled' && at < MIN_AT_HAND ? slotsOf(item.slots).slice(0, REHYDRATED) : [];
+  return item?.kind === 'spilled' && at < MIN_AT_HAND ? listSlots(item.slots).slice(0, REHYDRATED) : [];
 }
 
 /** Puts what was read back in its place. A message that the store has lost is left out: the caller says so. */
@@ -46,7 +46,7 @@ export function rehydrate(queue: readonly QueueItem[], messages: readonly Queued
   const at = queue.findIndex((item) => item.kind === 'spilled');
   const item = queue[at];
   if (item?.kind !== 'spilled' || messages.length === 0) return queue;
-  const slots = slotsOf(item.slots);
+  const slots = listSlots(item.slots);
   const back = messages.filter((message) => slots.includes(message.slot));
   const left = slots.slice(back.length);
   const full = back.flatMap((message, i): QueuedMessage[] => (message.lost ? [] : [fromStore(message, item.number + i)]));

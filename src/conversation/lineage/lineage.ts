@@ -10,7 +10,7 @@ import type { Origin } from '../protocol/lineage.js';
 import type { OpenOriginInput, Resumption } from './lineage-effects.js';
 import type { ConversationEvent } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
-import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { listSlots, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -119,5 +119,5 @@ export function parentOf({ lineage, parent }: ConversationState): string | undef
 
 /** Whether a turn's slots are all among these. */
 export function isWithin(slots: readonly SlotRange[], context: ReadonlySet<number>): boolean {
-  return slotsOf(slots).every((slot) => context.has(slot));
+  return listSlots(slots).every((slot) => context.has(slot));
 }

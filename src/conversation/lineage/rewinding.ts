@@ -16,7 +16,7 @@ import type { Completed, Failed } from '../effect.js';
 import { answer, pendingRequests, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { isWithin, resumeWith } from './lineage.js';
-import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
+import { listSlots, withSlot, type SlotRange } from '../../records/slots.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 
 export function requestRewind(state: ConversationState, event: EventOf<'rewind-requested'>): ConversationState {
@@ -58,7 +58,7 @@ export function startRewind(state: ConversationState): ConversationState {
 export function acceptRewound(state: ConversationState, { input, output: result }: Completed<'rewind'>): ConversationState {
   const epoch = state.epoch + 1;
   const session = Math.max(state.session, result.session);
-  const inContext = new Set(slotsOf(result.context));
+  const inContext = new Set(listSlots(result.context));
   // What long-term memory does not have yet, and was not asked for: of what was cut it never will.
   const { turns, pending, covered } = state.consolidation;
   const left = turns.slice(pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
@@ -86,6 +86,6 @@ export function failRewind(state: ConversationState, { input: { requestId }, fai
 
 /** (lineage/rewind-between-turns) */
 function waitingSlots({ queue }: ConversationState): readonly SlotRange[] {
-  const slots = queue.flatMap((item) => (item.kind === 'message' ? [item.slot] : item.kind === 'spilled' ? slotsOf(item.slots) : []));
+  const slots = queue.flatMap((item) => (item.kind === 'message' ? [item.slot] : item.kind === 'spilled' ? listSlots(item.slots) : []));
   return slots.sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, []);
 }

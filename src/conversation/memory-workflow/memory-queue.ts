@@ -13,7 +13,7 @@ import type { Retry } from '../state/turn-state.js';
 import type { AskedConsolidation, DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
-import { asCode, beginningOf, counted } from '../../records/text.js';
+import { asCode, truncate, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
 
 export interface MemoryQueue {
@@ -164,7 +164,7 @@ export function withUsage(queue: MemoryQueue, usage: Usage | undefined): MemoryQ
 
 /** For people who look: the latest things that were done. */
 export function noteDone(queue: MemoryQueue, at: number, what: string): MemoryQueue {
-  return { ...queue, last: [...queue.last, { at, what: beginningOf(what, MAX_WORDS) }].slice(-SHOWN) };
+  return { ...queue, last: [...queue.last, { at, what: truncate(what, MAX_WORDS) }].slice(-SHOWN) };
 }
 
 export function memoryStatusOf(queue: MemoryQueue, historyEvents: number): MemoryStatus {

@@ -18,7 +18,7 @@ import { isRunning, type Completed, type Failed } from '../effect.js';
 import { pickContent } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
-import { slotsOf, toRanges } from '../../records/slots.js';
+import { listSlots, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
 import { assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
@@ -151,7 +151,7 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
     ...assignTurn(state, messageId, turnNumber(turn)),
     queue: state.queue.filter((other) => other !== item),
     outbox: { ...state.outbox, messages: state.outbox.messages.filter((other) => other !== item) },
-    context: toRanges(slotsOf(state.context).filter((other) => other !== slot)),
+    context: toRanges(listSlots(state.context).filter((other) => other !== slot)),
   };
   const running = dropped.turn;
   if (!running?.messageIds.includes(messageId)) return dropped;

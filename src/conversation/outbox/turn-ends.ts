@@ -1,5 +1,5 @@
 /** How turns ended that have no whole answer, as they go to the store: their announcements carry it. */
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-end.js';
 import type { Writes } from './writes.js';
 
@@ -9,7 +9,7 @@ export function turnEndsIn(feed: Writes['feed']): TurnEnd[] {
     const { error } = event.result;
     const stopReason = UNFINISHED.find((reason) => reason === event.result.stopReason);
     if (stopReason === undefined) return [];
-    const said = error && { error: { type: beginningOf(error.type, 200), message: beginningOf(error.message, MAX_ERROR) } };
+    const said = error && { error: { type: truncate(error.type, 200), message: truncate(error.message, MAX_ERROR) } };
     return [{ v: 1, turn: event.turn, stopReason, ...said }];
   });
 }

@@ -25,7 +25,7 @@ import {
   type MediaSource,
   type MessageContent,
   mediaBytes,
-  mediaOf,
+  pickMedia,
   sourcesIn,
 } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
@@ -120,7 +120,7 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
   const { id, text: said, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
-  const media = mediaOf(message.value);
+  const media = pickMedia(message.value);
   const clean = withSchema(withPayload(said.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
   const named = id === undefined ? {} : { id };

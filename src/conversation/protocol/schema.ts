@@ -5,7 +5,7 @@
 import * as v from 'valibot';
 import { CHILD_PATTERN, ID_PATTERN, LIFE_PATTERN, LIMITS } from './limits.js';
 import type { JsonObject, JsonValue } from '../../records/message.js';
-import { beginningOf, utf8Length } from '../../records/text.js';
+import { truncate, utf8Length } from '../../records/text.js';
 import { LAST_TIME } from '../../records/time.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -27,7 +27,7 @@ export function read<S extends Schema>(
   most: { readonly depth: number; readonly values: number } = LIMITS,
 ): Checked<v.InferOutput<S>> {
   if (ArrayBuffer.isView(payload)) return refuse(`${name} must not be bytes`);
-  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${beginningOf(payload[UNREADABLE], SHOWN_REASON)}`);
+  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${truncate(payload[UNREADABLE], SHOWN_REASON)}`);
   // A list would pass for an object without fields.
   if ('entries' in schema && Array.isArray(payload)) return refuse(`${name} must be an object${tellKind(payload)}`);
   const excess = findExcess(payload, most.depth, most.values);
@@ -85,7 +85,7 @@ function isUnreadable(payload: unknown): payload is { [UNREADABLE]: string } {
 }
 
 function toStep(key: unknown): string {
-  return typeof key === 'number' ? `[${key}]` : `.${beginningOf(String(key), SHOWN_KEY)}`;
+  return typeof key === 'number' ? `[${key}]` : `.${truncate(String(key), SHOWN_KEY)}`;
 }
 
 /** Texts are not repeated: they may be long, or not fit to be shown. */
@@ -126,7 +126,7 @@ export const shortText = (most: number) =>
 export const beginning = (most: number) =>
   v.pipe(
     text,
-    v.transform((value) => beginningOf(value.toWellFormed(), most)),
+    v.transform((value) => truncate(value.toWellFormed(), most)),
   );
 
 /** `must`: in words, with an example. */

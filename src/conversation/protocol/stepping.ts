@@ -28,7 +28,7 @@ import {
   type Checked,
 } from './schema.js';
 import type { JsonValue } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 
 const MAX_NAMES = 100;
 const MAX_NAME = 100;
@@ -185,7 +185,7 @@ export const childControlSchema = part({
 export interface ChildControl extends v.InferOutput<typeof childControlSchema> {}
 
 export function shortened(text: string): string {
-  return beginningOf(text.toWellFormed(), MAX_REPORTED_TEXT);
+  return truncate(text.toWellFormed(), MAX_REPORTED_TEXT);
 }
 
 /** Seed 004, StepResult; and in words what was done, and what would be next. */

@@ -4,7 +4,7 @@ import type { ConversationEvent } from '../event.js';
 import type { EffectName } from '../effect.js';
 import { eventName } from '../views/observation.js';
 import type { Run } from './past.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 
 export type LeavingKind =
@@ -59,7 +59,7 @@ export function leavingsOf(runs: readonly Run[], asked: ReadonlySet<number>): Le
       const before = state;
       state = apply(before, event);
       if (state.context === before.context) continue;
-      const [was, is] = [slotsOf(before.context), slotsOf(state.context)];
+      const [was, is] = [listSlots(before.context), listSlots(state.context)];
       const [had, has] = [new Set(was), new Set(is)];
       const gone = was.filter((slot) => !has.has(slot));
       if (gone.some((slot) => asked.has(slot))) found.push(leavingOf(before, state, event, gone, asked));

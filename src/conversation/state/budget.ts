@@ -1,6 +1,6 @@
 /** What a conversation may use in all, sub-agents included: looked at before every model call (call-gate.ts). */
 import type { Budget } from '../../records/identity.js';
-import { amountOf, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
+import { toAmount, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import { type Usage, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import type { ModelAnswer, ModelStepResult } from '../turn/model-step-effects.js';
@@ -23,7 +23,7 @@ export function budgetsForChildren(state: ConversationState): readonly SharedBud
   const limit = budgetOf(state);
   if (Object.keys(limit).length === 0) return above;
   const { conversation, identity, now, usage } = state;
-  return [...above, { conversation, life: identity.life, limit, at: now, own: ownAmount(state), all: amountOf(usage) }];
+  return [...above, { conversation, life: identity.life, limit, at: now, own: ownAmount(state), all: toAmount(usage) }];
 }
 
 /** Undefined where no budget is shared with others: then this conversation's own numbers say it all, and the store is not asked. */
@@ -47,7 +47,7 @@ function hasSubAgents({ subAgents = [] }: ConversationState): boolean {
 }
 
 function ownAmount({ usage, ofSubAgents }: ConversationState): Shares['own'] {
-  return ofSubAgents ? missingIn(amountOf(ofSubAgents), amountOf(usage)) : amountOf(usage);
+  return ofSubAgents ? missingIn(toAmount(ofSubAgents), toAmount(usage)) : toAmount(usage);
 }
 
 /** What effects have cost, counted once each, also where their results came too late to count for anything else. */

@@ -4,7 +4,7 @@ import { running } from '../effect.js';
 import type { ConversationState } from '../state.js';
 import type { ModelCall, ToolCall, Turn } from './turn-state.js';
 import { addUsage } from '../../records/message.js';
-import { slotsOf, withSlot } from '../../records/slots.js';
+import { listSlots, withSlot } from '../../records/slots.js';
 
 /** Ids of the model step and the tools in flight: what a stop is for. */
 export function callsInFlight({ inFlight }: Pick<ConversationState, 'inFlight'>): string[] {
@@ -68,7 +68,7 @@ export function withToolCalls(state: ConversationState, change: (call: ToolCall)
 
 /** Results enter the context together and in the order of their calls, once (turn/results-before-next-call). */
 export function closeRound(state: ConversationState, calls: readonly ToolCall[]): ConversationState {
-  const there = new Set(slotsOf(state.context));
+  const there = new Set(listSlots(state.context));
   const missing = calls.filter(({ slot }) => !there.has(slot));
   return { ...state, context: missing.reduce((ranges, call) => withSlot(ranges, call.slot), state.context) };
 }

@@ -21,7 +21,7 @@ import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
 import { modelOf } from '../state/chosen-model.js';
 import { isRunningTool, openToolCalls } from '../state/turn-access.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { nextAppEvent, queuedId, type QueueItem } from '../state/queue-state.js';
 import { chunkId } from '../context/reducers.js';
@@ -72,7 +72,7 @@ export function startStep(state: ConversationState, { id, scope }: EventOf<'step
   }
   const isOver = scope === 'over' && (own.did === 'sub-agent' || isDelegating(state, own));
   const next = isOver ? { ...own, words: `${own.words}, and on until it has reported` } : own;
-  const before = { slots: slotsOf(state.context), count: countOf(state, next), contextTokens: state.contextTokens };
+  const before = { slots: listSlots(state.context), count: countOf(state, next), contextTokens: state.contextTokens };
   const changes = (control.changes ?? 0) + (isOver ? 1 : 0);
   const lock: StepLock = { id, ...next, before, ...(isOver && { over: true }) };
   const locked = { ...state, control: { ...control, ...(changes > 0 && { changes }), pausedBy: null, lock } };
@@ -230,7 +230,7 @@ function attemptsOf({ turn, retries }: ConversationState): number {
 function endStep(state: ConversationState, lock: StepLock): ConversationState {
   const control = state.control ?? AUTO;
   const { did, id: stepId, words, before } = lock;
-  const now = slotsOf(state.context);
+  const now = listSlots(state.context);
   const [had, has] = [new Set(before.slots), new Set(now)];
   const paused = pausedUnder(state, lock);
   const released: ConversationState = {

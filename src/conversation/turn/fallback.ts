@@ -19,7 +19,7 @@ import type { ModelCall, Turn } from '../state/turn-state.js';
 import { announce, settle } from '../outbox/settlement.js';
 import { isModelAway } from '../../records/failure-kinds.js';
 import { turnId } from '../../records/identity.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import type { ConversationState } from '../state.js';
 import { retryAfter, withRetry } from '../state/retry.js';
 import { abandon } from '../state/budget.js';
@@ -76,5 +76,5 @@ function placeOf({ number }: Turn, { id }: ModelCall): { readonly turn: string; 
 }
 
 function inWords({ type, message }: StepFailure): string {
-  return beginningOf(`${type}: ${message}`, MAX_WORDS);
+  return truncate(`${type}: ${message}`, MAX_WORDS);
 }

@@ -19,7 +19,7 @@ import { resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { pinnedAgain } from '../../records/episodes.js';
-import { beginningOf, counted } from '../../records/text.js';
+import { truncate, counted } from '../../records/text.js';
 import { answerFor, endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
@@ -175,5 +175,5 @@ export function endRoundIfDone(state: ConversationState): ConversationState {
 function targetOf(input: JsonValue): string {
   if (!isRecord(input)) return '';
   const text = Object.values(input).find((value) => typeof value === 'string');
-  return text === undefined ? '' : beginningOf(text.replace(/[\p{C}\s]+/gu, ' ').trim(), 60);
+  return text === undefined ? '' : truncate(text.replace(/[\p{C}\s]+/gu, ' ').trim(), 60);
 }

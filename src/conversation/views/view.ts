@@ -11,7 +11,7 @@ import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../pr
 import { scopeAndTenant } from '../../records/scope.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
-import { countSlots, slotsOf } from '../../records/slots.js';
+import { countSlots, listSlots } from '../../records/slots.js';
 import { resetIds } from '../inbox/arrivals.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
@@ -20,7 +20,7 @@ import { fallbackOf, isRunningTool } from '../state/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
-import { asCode, beginningOf, oneLine } from '../../records/text.js';
+import { asCode, truncate, oneLine } from '../../records/text.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
@@ -176,9 +176,9 @@ function windowOf(state: ConversationState): Pick<ContextIndex, 'window'> {
 
 function consolidatedInPrompt({ consolidation, context }: ConversationState): number {
   if (consolidation.covered.length === 0) return 0;
-  const there = new Set(slotsOf(context));
+  const there = new Set(listSlots(context));
   const turns = consolidation.covered.flatMap((one) => one.turns);
-  return countMessages(turns.filter(({ slots }) => slotsOf(slots).some((slot) => there.has(slot))));
+  return countMessages(turns.filter(({ slots }) => listSlots(slots).some((slot) => there.has(slot))));
 }
 
 /** At a session's end the one of the window is among those that are awaited. */
@@ -268,7 +268,7 @@ function queuedEvent(state: ConversationState, item: QueueItem): QueuedEvent['ev
   if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
   if (item.kind === 'reset') return { kind: 'reset', resetId: resetIds(state, item.number)[0] ?? '' };
   const { messageId, turn, bytes, delivery, text = '' } = item;
-  const preview = beginningOf(oneLine(beginningOf(text, 4 * PREVIEW)), PREVIEW);
+  const preview = truncate(oneLine(truncate(text, 4 * PREVIEW)), PREVIEW);
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery, ...(preview !== '' && { preview }) };
 }
 

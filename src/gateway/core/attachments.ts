@@ -9,7 +9,7 @@ import type { PerduraClient } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
 import { UPLOAD_ID } from '../../client/uploads.js';
 import { LIMITS } from '../../conversation/protocol/limits.js';
-import { binaryTypeOf, fileTypeOf, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
+import { detectBinaryType, detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { mapMedia, MEDIA_KINDS, sourcesIn, type Media, type MediaKind, type MediaSource } from '../../records/message.js';
 import { GatewayError } from './errors.js';
 import { invalid } from './read-body.js';
@@ -74,7 +74,7 @@ async function look(client: Client, kind: MediaKind, source: MediaSource): Promi
   if (!('base64' in source)) return { kind, source: 'url' in source ? { mediaType: source.mediaType, url: source.url } : source };
   const { base64 } = source;
   const bytes = Buffer.from(base64, 'base64');
-  const mediaType = fileTypeOf(bytes);
+  const mediaType = detectFileType(bytes);
   if (mediaType === undefined) throw notTaken(`by its content the file ${quoteName(source)} is no ${TAKEN_FILES}`);
   return mediaType === TEXT_TYPE ? { bytes } : { kind: toKind(mediaType), source: { mediaType, base64 } };
 }
@@ -119,7 +119,7 @@ function isUpload(source: MediaSource): source is MediaSource & { readonly ref: 
 /** Sound, video, and what only says that it is a picture stay as they are: the conversation checks them. */
 function isLong(source: MediaSource): source is MediaSource & { readonly base64: string } {
   if (!('base64' in source) || source.base64.length <= INLINE_CHARACTERS) return false;
-  return binaryTypeOf(Buffer.from(source.base64.slice(0, 16), 'base64')) === source.mediaType;
+  return detectBinaryType(Buffer.from(source.base64.slice(0, 16), 'base64')) === source.mediaType;
 }
 
 /** Files that clients send beside a message, where they are of a kind that models take. */

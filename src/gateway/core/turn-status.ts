@@ -3,7 +3,7 @@ import { ClientError, type Description, type PerduraClient } from '../../client.
 import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST, parseCursor } from '../../stores/feed-cursor.js';
 import type { Conversations } from './conversations.js';
 

@@ -1,8 +1,8 @@
 /** Long-term memory of a scope: MEMORY.md as a tool and as a resource, and a search in what is known. */
 import type { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
 import type { PerduraClient } from '../../client.js';
-import { answerOf, openedAnswer } from '../../memory/recall/answer.js';
-import { openShape, queryOf, questionShape } from '../../memory/recall/question.js';
+import { formatHits, openedAnswer } from '../../memory/recall/answer.js';
+import { openShape, toQuery, questionShape } from '../../memory/recall/question.js';
 import { scope } from './tool-shapes.js';
 
 const URI = /^memory:\/\/([^/]+)\/MEMORY\.md$/;
@@ -24,10 +24,10 @@ export function addMemory(server: McpServer, client: PerduraClient, template: Re
       annotations,
     },
     async ({ scope: of, ...asked }) => {
-      const { question, ...query } = queryOf(asked, new Date());
+      const { question, ...query } = toQuery(asked, new Date());
       const notes: string[] = [];
       const hits = await client.scope(of).search(question, { ...query, onNote: (note) => notes.push(note) });
-      return { content: [{ type: 'text', text: answerOf(hits, notes) }] };
+      return { content: [{ type: 'text', text: formatHits(hits, notes) }] };
     },
   );
   server.registerTool(

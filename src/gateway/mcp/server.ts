@@ -7,7 +7,7 @@ import { ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import { mayAct, type Principal } from '../access/principal.js';
 import { attachmentNamed, checkAttachments, withAttachments } from '../core/attachments.js';
 import { isBodyRef, shownText, type Entry, type MediaSource, type JsonValue } from '../../records/message.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { describeClientWait } from '../core/client-calls.js';
 import { addMemory } from './memory.js';

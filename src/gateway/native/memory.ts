@@ -2,17 +2,15 @@
 import { z } from '@hono/zod-openapi';
 import type { ScopeMemory } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
-import { blame } from '../../memory/documents/blame.js';
-import { countedChange } from '../../memory/documents/counted-change.js';
-import { MAX_MATCHES, MAX_QUERY, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
+import { blame, countedChange, diffMemory } from '../../memory/documents/memory-diff.js';
+import { MAX_MATCHES, MAX_QUERY, searchHistory, queryTerms } from '../../memory/documents/search-history.js';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
 import { itemRecordSchema } from '../../records/memory/agent-memory.js';
 import { compactionRecordSchema, episodeLinksSchema, episodicItemSchema, semanticItemSchema } from '../../records/memory/items.js';
-import { diffMemory } from '../../records/memory/memory-diff.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import type { GatewayApp } from '../context.js';
 import { add } from './operation.js';
-import { openShape, queryOf, questionShape } from '../../memory/recall/question.js';
+import { openShape, toQuery, questionShape } from '../../memory/recall/question.js';
 import { seconds } from './answers.js';
 import { onConversation } from './schemas.js';
 
@@ -141,7 +139,7 @@ export function addMemory(app: GatewayApp): void {
     body: z.strictObject({ scope: scopeName, ...questionShape }),
     answer: z.object({ scope: z.string(), hits: z.array(recalled), notes: z.array(z.string()).optional() }),
     act: async ({ client }, { body: { scope, ...asked } }) => {
-      const { question, ...query } = queryOf(asked, new Date());
+      const { question, ...query } = toQuery(asked, new Date());
       const notes: string[] = [];
       const hits = await client.scope(scope).search(question, { ...query, onNote: (note) => notes.push(note) });
       return { scope, hits, ...(notes.length > 0 && { notes }) };
@@ -262,7 +260,7 @@ function addDocument(app: GatewayApp): void {
     answer: z.object({ entries: z.array(historyEntry), more: z.boolean() }),
     act: async ({ client }, { params: { scope }, query: { query, limit, before }, signal }) => {
       const history = await client.scope(scope).history();
-      if (wordsOf(query).length > 0) {
+      if (queryTerms(query).length > 0) {
         const { matches, more } = await searchHistory(history, { query, limit, signal, ...(before !== undefined && { before }) });
         return { entries: matches.map(({ excerpt, ...entry }) => ({ ...entry, text: excerpt })), more };
       }

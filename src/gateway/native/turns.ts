@@ -6,7 +6,7 @@ import type { TurnResult } from '../../records/feed-event.js';
 import { turnNumber } from '../../records/identity.js';
 import { GatewayError, toProblem } from '../core/errors.js';
 import type { TurnEventAt } from '../core/follow-turn.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { messageIdOf } from './conversations.js';

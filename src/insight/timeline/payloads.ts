@@ -1,6 +1,6 @@
 /** What Temporal's events carry, as JSON and in words. */
 import type { HistoryEvent } from '../../heal/fetch-runs.js';
-import { beginningOf, oneLine } from '../../records/text.js';
+import { truncate, oneLine } from '../../records/text.js';
 
 const MAX_WORDS = 300;
 
@@ -31,7 +31,7 @@ export function titleIn(input: unknown): string {
 }
 
 export function words(text: string): string {
-  return beginningOf(oneLine(text), MAX_WORDS);
+  return truncate(oneLine(text), MAX_WORDS);
 }
 
 export function timeOf({ eventTime }: HistoryEvent): number {

@@ -1,7 +1,7 @@
 /** One run's events, read once in their order. */
 import type { HistoryEvent } from '../../heal/fetch-runs.js';
 import { turnNumber } from '../../records/identity.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { decode, failureInWords, timeOf, titleIn, words } from './payloads.js';
 import type { RunHistory, TimelineMark, UnderWay, Lane, TimelineBar } from './shape.js';
 import type { ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
@@ -64,7 +64,7 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
       const { callId, decision } = (decode(said.input) ?? {}) as { readonly callId?: unknown; readonly decision?: unknown };
       if (typeof callId === 'string' && !decided.has(callId)) {
         decided.set(callId, { at, decision: decision === 'deny' ? 'deny' : 'approve', event: id });
-        mark('decided', `${decision === 'deny' ? 'denied' : 'allowed or answered'}: ${beginningOf(callId, 64)}`);
+        mark('decided', `${decision === 'deny' ? 'denied' : 'allowed or answered'}: ${truncate(callId, 64)}`);
       }
     }
     if (said?.name === 'interrupt') mark('interrupted', 'a person asked it to stop');

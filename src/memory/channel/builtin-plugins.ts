@@ -1,6 +1,6 @@
 /** How results of the built-in tools are cited, and rows of whatever database, and anything else. */
 import type { JsonValue } from '../../records/message.js';
-import { beginningOf, cleanText } from '../../records/text.js';
+import { truncate, cleanText } from '../../records/text.js';
 import type { ActionResult, CompactionContext, CompactionPlugin, CompactionPlugins } from './compaction-plugin.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -14,14 +14,14 @@ const WORD_CHARACTERS = 120;
 /** Pages, as JSON with `url`, `metadata.title` and `content`, or as their text. */
 export const webPage: CompactionPlugin = {
   compact({ message }, { input }, context) {
-    const page = asObject(jsonOf(message));
+    const page = asObject(parseJson(message));
     const content = textIn(page, 'content') ?? message;
-    const title = textIn(asObject(page?.['metadata']), 'title') ?? textIn(page, 'title') ?? headingOf(content);
+    const title = textIn(asObject(page?.['metadata']), 'title') ?? textIn(page, 'title') ?? findHeading(content);
     return {
       actionName: 'Web Page Content',
       url: word(textIn(page, 'url') ?? textIn(asObject(input), 'url') ?? ''),
       ...(title === undefined ? {} : { title: word(title) }),
-      excerpt: `${beginningOf(shown(content), EXCERPT_CHARACTERS)}...`,
+      excerpt: `${truncate(shown(content), EXCERPT_CHARACTERS)}...`,
       contentLength: content.length,
       ...reference(context),
     };
@@ -36,8 +36,8 @@ export const commandOutput: CompactionPlugin = {
       actionName: name,
       command: word(typeof command === 'string' ? command : JSON.stringify(command ?? input)),
       outcome,
-      head: beginningOf(shown(message), TAIL_CHARACTERS),
-      tail: endOf(shown(message), HEAD_CHARACTERS),
+      head: truncate(shown(message), TAIL_CHARACTERS),
+      tail: lastPart(shown(message), HEAD_CHARACTERS),
       lines: countLines(message),
       ...reference(context),
     };
@@ -49,7 +49,7 @@ export const fileContent: CompactionPlugin = {
     return {
       actionName: name,
       path: word(textIn(asObject(input), 'path') ?? ''),
-      head: beginningOf(shown(message), HEAD_CHARACTERS),
+      head: truncate(shown(message), HEAD_CHARACTERS),
       lines: countLines(message),
       contentLength: message.length,
       ...reference(context),
@@ -59,13 +59,17 @@ export const fileContent: CompactionPlugin = {
 
 export const searchResults: CompactionPlugin = {
   compact({ message }, { name, input }, context) {
-    const asked = asObject(input);
+    const fields = asObject(input);
     return {
       actionName: name,
       query: word(
-        textIn(asked, 'query') ?? textIn(asked, 'question') ?? textIn(asked, 'text') ?? textIn(asked, 'pattern') ?? JSON.stringify(input),
+        textIn(fields, 'query') ??
+          textIn(fields, 'question') ??
+          textIn(fields, 'text') ??
+          textIn(fields, 'pattern') ??
+          JSON.stringify(input),
       ),
-      first: message.split('\n', 4).map((line) => beginningOf(shown(line), LINE_CHARACTERS)),
+      first: message.split('\n', 4).map((line) => truncate(shown(line), LINE_CHARACTERS)),
       lines: countLines(message),
       ...reference(context),
     };
@@ -79,8 +83,8 @@ export const databaseRows: CompactionPlugin = {
     return {
       actionName: name,
       rows: rows.length,
-      columns: columns.map((column) => beginningOf(shown(column), 30)),
-      firstRow: beginningOf(shown(JSON.stringify(rows[0] ?? null)), HEAD_CHARACTERS),
+      columns: columns.map((column) => truncate(shown(column), 30)),
+      firstRow: truncate(shown(JSON.stringify(rows[0] ?? null)), HEAD_CHARACTERS),
       ...reference(context),
     };
   },
@@ -89,9 +93,9 @@ export const databaseRows: CompactionPlugin = {
 export const headAndTail: CompactionPlugin = {
   compact({ message }, { name }, context) {
     return {
-      actionName: beginningOf(shown(name), 64),
-      head: beginningOf(shown(message), HEAD_CHARACTERS),
-      tail: endOf(shown(message), TAIL_CHARACTERS),
+      actionName: truncate(shown(name), 64),
+      head: truncate(shown(message), HEAD_CHARACTERS),
+      tail: lastPart(shown(message), TAIL_CHARACTERS),
       contentLength: message.length,
       ...reference(context),
     };
@@ -114,7 +118,7 @@ export function rowsPlugin({ message }: ActionResult): CompactionPlugin | undefi
 }
 
 function rowsIn(message: string): readonly JsonValue[] | undefined {
-  const value = jsonOf(message);
+  const value = parseJson(message);
   const rows = Array.isArray(value) ? (value as readonly JsonValue[]) : asObject(value)?.['rows'];
   if (!Array.isArray(rows) || rows.length < 2) return undefined;
   return (rows as readonly JsonValue[]).every((row) => asObject(row) !== undefined) ? (rows as readonly JsonValue[]) : undefined;
@@ -124,7 +128,7 @@ function reference({ memoryId }: CompactionContext): { readonly memoryId: string
   return { memoryId, retrieveWith: `Retrieve from Memory with id="${memoryId}"` };
 }
 
-function jsonOf(text: string): JsonValue | undefined {
+function parseJson(text: string): JsonValue | undefined {
   // Most results are prose.
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
@@ -143,12 +147,12 @@ function textIn(object: { readonly [key: string]: JsonValue } | undefined, name:
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
-function headingOf(markdown: string): string | undefined {
+function findHeading(markdown: string): string | undefined {
   return /^#{1,4} +(\S[^\n]{0,200})/m.exec(markdown.slice(0, 4_000))?.[1];
 }
 
 function word(text: string): string {
-  return beginningOf(shown(text.slice(0, 2_000)).replace(/\s+/g, ' ').trim(), WORD_CHARACTERS);
+  return truncate(shown(text.slice(0, 2_000)).replace(/\s+/g, ' ').trim(), WORD_CHARACTERS);
 }
 
 /** Control characters and hidden text have no business in a citation. Long texts are cut before they are cleaned. */
@@ -156,7 +160,7 @@ function shown(text: string): string {
   return text.length <= 4_000 ? cleanText(text) : `${cleanText(text.slice(0, 2_000))}${cleanText(text.slice(-2_000))}`;
 }
 
-function endOf(text: string, characters: number): string {
+function lastPart(text: string, characters: number): string {
   return text.slice(-characters).toWellFormed();
 }
 

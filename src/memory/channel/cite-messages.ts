@@ -3,7 +3,7 @@
  * their beginning and their end, and how the rest is read. What is cited stays where it was, among the entries of the conversation.
  */
 import type { ConversationMessage } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { MESSAGE_END_CHARACTERS } from '../../conversation/context/citing.js';
 
 const ITEM = /^mem_msg_(\d{1,12})$/;
@@ -30,7 +30,7 @@ export const KEPT = 'they are kept in the traces';
 
 /** Its first and last `characters` units; itself where that would be all. */
 export function withoutMiddle(text: string, characters: number, where: string): string {
-  const [head, tail] = [beginningOf(text, characters), text.slice(-characters).toWellFormed()];
+  const [head, tail] = [truncate(text, characters), text.slice(-characters).toWellFormed()];
   const left = text.length - head.length - tail.length;
   if (left <= 0) return text;
   return `${head}\n[… ${left} of ${text.length} characters of this message are left out here: ${where} …]\n${tail}`;

@@ -6,7 +6,7 @@
  */
 import { END_CHARACTERS, isKept, newFrom, shownWhole, type KeptResult } from '../../conversation/context/citing.js';
 import type { ConversationMessage } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 import { estimateStringTokens } from '../tokens.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -29,7 +29,7 @@ export function citedBytes(budget: number): number {
 }
 
 /**
- * Old results as their citations, before anybody has read their texts. What it answers with is in the order of `messages`. `made`: by
+ * Old results as their citations, before their texts are read. What it answers with is in the order of `messages`. `made`: by
  * item, what a model has made to stand for its result; that was paid for, and is always shown.
  */
 export function citeOld(
@@ -52,15 +52,15 @@ export function citeOld(
 function shortenOldest(old: readonly KeptResult[], most: number): readonly KeptResult[] {
   let [first, bytes] = [0, 0];
   for (const [at, message] of old.entries()) {
-    bytes += bytesOf(message);
+    bytes += countBytes(message);
     if (bytes <= most) continue;
     // The newest keeps its citation, however long.
-    for (; bytes > most * SHORTENED_TO && first < at; first++) bytes -= bytesOf(old[first]);
+    for (; bytes > most * SHORTENED_TO && first < at; first++) bytes -= countBytes(old[first]);
   }
   return old.slice(0, first);
 }
 
-function bytesOf(message: KeptResult | undefined): number {
+function countBytes(message: KeptResult | undefined): number {
   return message ? Buffer.byteLength(message.item.citation) : 0;
 }
 
@@ -78,28 +78,28 @@ export function frameNew(messages: readonly ConversationMessage[], budget: numbe
 }
 
 function inFull(message: KeptResult): ConversationMessage {
-  return { ...message, text: `Action results:\n${textOf(message)}\n\n(Stored in memory as ${message.item.id})` };
+  return { ...message, text: `Action results:\n${shownPart(message)}\n\n(Stored in memory as ${message.item.id})` };
 }
 
 /** Too much to be shown whole. */
 function inEnds(message: KeptResult): ConversationMessage {
-  const text = textOf(message);
-  const [head, tail] = [beginningOf(text, END_CHARACTERS), text.slice(-END_CHARACTERS).toWellFormed()];
+  const text = shownPart(message);
+  const [head, tail] = [truncate(text, END_CHARACTERS), text.slice(-END_CHARACTERS).toWellFormed()];
   if (head.length + tail.length >= text.length) return inFull(message);
   const left = text.length - head.length - tail.length;
   const note = `[${left} of ${text.length} characters are left out here, since they would take too much of your context: have parts of them by retrieve_from_memory, with transform, n and offset]`;
   return { ...message, text: compacted(message, `${head}\n${note}\n${tail}`) };
 }
 
-function compacted({ item }: KeptResult, said: string): string {
-  return `Action results (compacted):\n${said}\n\n(Full result in memory: ${item.id})`;
+function compacted({ item }: KeptResult, citation: string): string {
+  return `Action results (compacted):\n${citation}\n\n(Full result in memory: ${item.id})`;
 }
 
-function textOf({ text }: KeptResult): string {
+function shownPart({ text }: KeptResult): string {
   return typeof text === 'string' ? text : text.preview;
 }
 
-/** What stands for an old result when there are many: the beginning of each thing that its plugin said, in a line. */
+// What stands for an old result when there are many: the beginning of each field of its citation, in a line.
 
 const LINE_CHARACTERS = 90;
 /** Of one field, so that a long one leaves room for those behind it. */
@@ -111,7 +111,7 @@ function citationLine({ name, text, item: { citation } }: KeptResult): string {
   const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.bytes;
   const shown = [name, ...(fieldsIn(citation) ?? [plainLine(citation)])].filter((part) => part !== '').join(' · ');
   const size = ` · ${bytes} bytes`;
-  return beginningOf(shown, LINE_CHARACTERS - size.length) + size;
+  return truncate(shown, LINE_CHARACTERS - size.length) + size;
 }
 
 /** Undefined where it is no object: a citation of an earlier version, or one that was cut. */
@@ -119,16 +119,16 @@ function fieldsIn(citation: string): string[] | undefined {
   try {
     const value: unknown = JSON.parse(citation);
     if (!isRecord(value)) return undefined;
-    return Object.entries(value).flatMap(([field, one]) => (SAID_ELSEWHERE.includes(field) ? [] : [said(field, one)]));
+    return Object.entries(value).flatMap(([field, one]) => (SAID_ELSEWHERE.includes(field) ? [] : [describeField(field, one)]));
   } catch {
     return undefined;
   }
 }
 
 /** A text says itself what it is; a number does not. */
-function said(field: string, value: unknown): string {
+function describeField(field: string, value: unknown): string {
   const text = typeof value === 'string' ? value : `${field} ${JSON.stringify(value)}`;
-  return beginningOf(plainLine(text), FIELD_CHARACTERS);
+  return truncate(plainLine(text), FIELD_CHARACTERS);
 }
 
 function plainLine(text: string): string {

@@ -2,7 +2,7 @@
  * What stands for a long result, made by a model that knows what the conversation is for (seed 003, "Compaction Strategies", option B).
  * Undefined where its answer is of no use: the plugin's stands then.
  */
-import { beginningOf, oneLine } from '../../records/text.js';
+import { truncate, oneLine } from '../../records/text.js';
 import type { AnswerSchema } from '../../models/model.js';
 import type { Ask } from '../long-record.js';
 import { isRecord } from '../../platform/json.js';
@@ -16,7 +16,7 @@ const MAX_FACTS = 5;
 /** Before it is parsed. */
 const MAX_ANSWER = 16_000;
 
-/** Asked for where the provider takes schemas; the answer is checked in any case. */
+/** Requested where the provider takes schemas; the answer is checked in any case. */
 export const CITATION_SCHEMA: AnswerSchema = {
   name: 'citation',
   schema: {
@@ -51,7 +51,7 @@ export async function compactByModel(ask: Ask, compaction: ModelCompaction): Pro
   return JSON.stringify({ summary, ...(keyFacts && { keyFacts }), memoryId: compaction.memoryId }, null, 2);
 }
 
-/** Of the asked form, as far as it is: without a summary it is of no use. Another's id in it is not taken over. */
+/** Of the requested form, as far as it is: without a summary it is of no use. Another's id in it is not taken over. */
 function readAnswer(text: string): { readonly summary?: string; readonly keyFacts?: readonly string[] } {
   let answer: unknown;
   try {
@@ -69,7 +69,7 @@ function readAnswer(text: string): { readonly summary?: string; readonly keyFact
 }
 
 function shortened(text: string, characters: number): string {
-  return beginningOf(oneLine(text), characters);
+  return truncate(oneLine(text), characters);
 }
 
 export function promptFor({ goal, action, result, memoryId, prompt }: ModelCompaction): string {

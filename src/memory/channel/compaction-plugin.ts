@@ -44,7 +44,7 @@ export interface Compactors {
 /** UTF-8 bytes of a citation's JSON. */
 export const CITATION_BYTES = 1_024;
 
-/** Own plugins win over built-in ones. `onFailure` is called for a plugin that threw, or returned too much. */
+/** Custom plugins win over built-in ones. `onFailure` is called for a plugin that threw, or returned too much. */
 export function createCompactors(
   {
     byTool,
@@ -66,7 +66,7 @@ export function createCompactors(
       if (plugin) {
         try {
           const compacted = plugin.compact(result, action, context);
-          const problem = problemOf(compacted);
+          const problem = findProblem(compacted);
           // Once through JSON: what is left is plain data.
           if (problem === undefined) return JSON.parse(JSON.stringify(compacted)) as CompactedResult;
           onFailure(action.name, problem);
@@ -79,7 +79,7 @@ export function createCompactors(
   };
 }
 
-function problemOf(compacted: unknown): string | undefined {
+function findProblem(compacted: unknown): string | undefined {
   if (!isRecord(compacted)) return 'it answered with no object';
   const bytes = Buffer.byteLength(JSON.stringify(compacted, null, 2));
   return bytes > CITATION_BYTES ? `it answered with ${bytes} bytes, more than ${CITATION_BYTES}` : undefined;

@@ -1,13 +1,13 @@
 /**
  * Items from the entries that speak of them: written again when the store was away, and when it has lost them. The text of a result
- * that is long enough to be an item of its own travels by reference; where that body is lost the item is there, and says so when it is
- * asked for. What nothing in the conversation names (an item that was restored from a snapshot, or cleared) is not known here.
+ * that is long enough to be an item travels by reference; where that body is lost the item is there, and says so when it is
+ * read. What nothing in the conversation names (an item that was restored from a snapshot, or cleared) is not known here.
  */
 import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import { inputOf } from '../bodies.js';
+import { readInput } from '../bodies.js';
 import { itemRecordSchema, splitAtCommas, type ItemRecord } from '../../records/memory/agent-memory.js';
-import { openMemory, sizeOf } from './open-memory.js';
+import { openMemory, countCharacters } from './open-memory.js';
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../platform/json.js';
 
@@ -25,7 +25,7 @@ export function speaksOfItems({ message }: Entry): boolean {
 /** Idempotent: an item that is there stays as it is. */
 export async function keepItems(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<void> {
   const results = entries.filter((entry): entry is ToolEntry => entry.message.role === 'tool');
-  const records = await Promise.all(results.map((entry) => recordOf(store, key, entry)));
+  const records = await Promise.all(results.map((entry) => toRecord(store, key, entry)));
   await store.items.put(
     key,
     records.flatMap((record) => record ?? []),
@@ -33,12 +33,12 @@ export async function keepItems(store: Store, key: ConversationKey, entries: rea
   await keepStored(store, key, entries, new Map(results.map((entry) => [entry.message.callId, entry])));
 }
 
-/** Of a tool's own result; undefined where it is none, or another's (retrieve_from_memory cites what it has read). */
-async function recordOf(store: Store, key: ConversationKey, { message, session, slot, ts }: ToolEntry): Promise<ItemRecord | undefined> {
+/** The item of a tool's result; undefined where it is none, or another's (retrieve_from_memory cites what it has read). */
+async function toRecord(store: Store, key: ConversationKey, { message, session, slot, ts }: ToolEntry): Promise<ItemRecord | undefined> {
   const { item, text, callId, name } = message;
   if (item?.id !== itemId(key, callId)) return undefined;
   const { ref, bytes } = typeof text === 'string' ? await store.bodies.put(key, text) : text;
-  const size = typeof text === 'string' ? sizeOf(text) : bytes;
+  const size = typeof text === 'string' ? countCharacters(text) : bytes;
   return resultRecord({ id: item.id, session, slot, name, ts, size, content: { ref, bytes, json: false } });
 }
 
@@ -62,7 +62,7 @@ async function keepStored(
       if (block.kind !== 'tool-call' || block.name !== STORES) continue;
       const result = results.get(block.callId);
       if (result?.message.outcome !== 'ok') continue;
-      await storeAgain(store, key, result, asObject(await inputOf(store, key, block)));
+      await storeAgain(store, key, result, asObject(await readInput(store, key, block)));
     }
   }
 }
@@ -97,7 +97,7 @@ function asObject(value: JsonValue): JsonObject {
 
 const HASH_CHARACTERS = 12;
 
-/** `nth`: of several that one call stores; a tool's own result is 0. */
+/** `nth`: of several that one call stores; a tool's result is 0. */
 export function itemId({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, callId: string, nth = 0): string {
   const hash = createHash('sha256').update(JSON.stringify([conversation, life, callId, nth]));
   return `mem_${hash.digest('hex').slice(0, HASH_CHARACTERS)}`;

@@ -1,5 +1,5 @@
 /**
- * `AgentMemory` over a store: the items of one session of one conversation, its own or, shared, another's. A reset begins a session,
+ * `AgentMemory` over a store: the items of one session of one conversation, or of another one that shares them. A reset begins a session,
  * and with it an empty memory; the old one's items stay in the store for the record.
  */
 import type { Cut } from '../../records/lives.js';
@@ -45,7 +45,7 @@ const MAX_TAGS = 20;
 const MAX_WORD = 200;
 
 /** The memory channel of one session of one life. */
-export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask }: OpenMemory): AgentMemory {
+export function openMemory({ store, place, slot: toolSlot, asOf, nextId, now, ask }: OpenMemory): AgentMemory {
   const { items, bodies, entries } = store;
   const key = keyOfPlace(place);
   const { session } = place;
@@ -100,7 +100,7 @@ export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask
       const origin = keyOfPlace(from);
       for (const record of taken) {
         const body = await bodies.get(origin, record.content.ref);
-        // What is lost there is named when it is asked for here.
+        // What is lost there is named when it is read here.
         if (body !== undefined) await bodies.put(key, body);
       }
       await items.put(
@@ -117,7 +117,7 @@ export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask
     const { text } = entry.message;
     const content = typeof text === 'string' ? text : await bodies.get(key, text.ref);
     if (content === undefined) throw new TransformRefused(`the text of ${id} is no longer in the store`);
-    const metadata = { source: 'user', timestamp: new Date(entry.ts * 1000), size: sizeOf(content) };
+    const metadata = { source: 'user', timestamp: new Date(entry.ts * 1000), size: countCharacters(content) };
     return { id, type: 'custom', metadata, content: transform ? await transformed(content, transform, ask) : content };
   }
 
@@ -129,12 +129,12 @@ export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask
       v: 1,
       id,
       session,
-      ...(ownSlot !== undefined && { slot: ownSlot }),
+      ...(toolSlot !== undefined && { slot: toolSlot }),
       type,
       content: { ref, bytes, json },
       ts: (metadata.timestamp ?? now()).getTime() / 1000,
       source: (metadata.source ?? 'user').slice(0, MAX_WORD),
-      size: metadata.size ?? sizeOf(content),
+      size: metadata.size ?? countCharacters(content),
       tags: words(metadata.tags),
       relatedTo: words(metadata.relatedTo),
     };
@@ -142,7 +142,7 @@ export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask
 }
 
 /** Characters as JSON (seed 003: `JSON.stringify(content).length`). */
-export function sizeOf(content: JsonValue): number {
+export function countCharacters(content: JsonValue): number {
   return JSON.stringify(content).length;
 }
 
@@ -179,17 +179,17 @@ function toHead({ id, type, ts, source, size, tags, relatedTo }: ItemRecord): Me
 }
 
 /**
- * A sub-agent's memory beside the one that it shares: it finds what is in either. What it stores is for all who share, or its own,
+ * A sub-agent's memory beside the one that it shares: it finds what is in either. What it stores is for all who share, or for itself,
  * where what it sees of the other is a snapshot.
  */
-export function withOther(own: AgentMemory, other: AgentMemory, { stores }: { readonly stores: 'there' | 'here' }): AgentMemory {
+export function withOther(memory: AgentMemory, other: AgentMemory, { stores }: { readonly stores: 'there' | 'here' }): AgentMemory {
   return {
     // A sub-agent does not clear what is shared.
-    ...own,
-    store: (item) => (stores === 'there' ? other : own).store(item),
-    retrieve: async (id, transform) => (await own.retrieve(id, transform)) ?? other.retrieve(id, transform),
+    ...memory,
+    store: (item) => (stores === 'there' ? other : memory).store(item),
+    retrieve: async (id, transform) => (await memory.retrieve(id, transform)) ?? other.retrieve(id, transform),
     async query(criteria = {}) {
-      const found = (await Promise.all([own.query(criteria), other.query(criteria)])).flat();
+      const found = (await Promise.all([memory.query(criteria), other.query(criteria)])).flat();
       const each = [...new Map(found.map((head) => [head.id, head])).values()];
       const newestFirst = each.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
       return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));
@@ -200,7 +200,7 @@ export function withOther(own: AgentMemory, other: AgentMemory, { stores }: { re
 /** Of an item or an entry; `slot` is absent for what no call has stored. */
 type IsSeen = (one: { readonly session: number; readonly slot?: number }) => boolean;
 
-/** Whose items a session sees: its own, and those of the sessions that a rewind past `/new` went back into; none that a rewind has cut. */
+/** Whose items a session sees: its items, and those of the sessions that a rewind past `/new` went back into; none that a rewind has cut. */
 async function seenBy(store: Pick<Store, 'lives' | 'entries'>, key: ConversationKey, session: number): Promise<IsSeen> {
   const [cuts, beginning] = await Promise.all([store.lives.cuts(key), store.lives.beginning(key)]);
   const groups = (beginning?.joined ?? []).map((one) => [one.session, ...one.of]);

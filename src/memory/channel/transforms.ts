@@ -120,7 +120,8 @@ function asJson(content: JsonValue): JsonValue {
 async function summary(text: string, { goal }: Params, ask: Ask | undefined): Promise<string> {
   if (!ask) throw new TransformRefused('no model is at hand to summarize this item: use excerpt, first_n, last_n or filtered');
   const answer = await ask(SUMMARIZER, `${goal === undefined ? '' : `It is wanted for this: ${goal.slice(0, 500)}\n\n`}${ends(text)}`);
-  if (answer.trim() === '') throw new TransformRefused('the model that summarizes said nothing: use excerpt, first_n, last_n or filtered');
+  if (answer.trim() === '')
+    throw new TransformRefused('the model that summarizes gave an empty answer: use excerpt, first_n, last_n or filtered');
   return answer.length <= SUMMARY_CHARACTERS ? answer : excerpt(answer, { n: SUMMARY_CHARACTERS });
 }
 
@@ -208,7 +209,7 @@ function* stepInto(value: JsonValue, step: PathStep): Iterable<JsonValue> {
       return;
     }
     case 'name':
-      // Own ones alone: `__proto__` and `constructor` are names as any other.
+      // By Object.hasOwn: `__proto__` and `constructor` are names as any other.
       if (!Array.isArray(value) && Object.hasOwn(value, step.name)) yield (value as Record<string, JsonValue>)[step.name] as JsonValue;
       return;
     default:

@@ -14,9 +14,8 @@ import type { KnownFact } from './summary-prompt.js';
 import { checkSummary, type ParsedSummary } from './summary-answer.js';
 import type { Ask } from '../long-record.js';
 import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal, orAborted } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
-import { orAborted } from '../../platform/promises.js';
 
 /** The default's name (seed 004). */
 export const WORKING_FLOW_COMPACTOR = 'WorkingFlowCompactor';
@@ -63,7 +62,7 @@ export interface CompactorAnswer {
   readonly salience?: number;
 }
 
-/** Makes memory of older turns; `perdura.config.*` may bring its own. */
+/** Makes memory of older turns; `perdura.config.*` may bring one. */
 export interface Compactor {
   /** As `context.compactor` in agent.json names it. */
   readonly name: string;
@@ -81,13 +80,13 @@ export class UnknownCompactor extends Error {
   override readonly name = 'UnknownCompactor';
   constructor(unknown: string, known: readonly string[]) {
     super(
-      `context.compactor: no compactor is named ${JSON.stringify(unknown)}; there are: ${known.join(', ')}. Own ones are given to createWorker, or stand in perdura.config.*, as "compactors"`,
+      `context.compactor: no compactor is named ${JSON.stringify(unknown)}; there are: ${known.join(', ')}. Custom ones are given to createWorker, or stand in perdura.config.*, as "compactors"`,
     );
   }
 }
 
-export function createCompactorRegistry(own: readonly Compactor[] = []): CompactorRegistry {
-  const byName = new Map(own.map((compactor) => [compactor.name, compactor]));
+export function createCompactorRegistry(compactors: readonly Compactor[] = []): CompactorRegistry {
+  const byName = new Map(compactors.map((compactor) => [compactor.name, compactor]));
   return { names: [WORKING_FLOW_COMPACTOR, ...byName.keys()], find: (name) => byName.get(name) };
 }
 
@@ -118,22 +117,22 @@ const FAILURE_CHARACTERS = 500;
 
 /** Throws only what says that the work was stopped (compaction/interrupt-passes), and what `throws` names. */
 export async function compactWith(compactor: Compactor | undefined, work: CompactionWork): Promise<Made> {
-  const own = compactor && (await askOwn(compactor, work));
-  if (compactor && own?.ok)
-    return { ...withNotes(own.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
+  const answered = compactor && (await askCompactor(compactor, work));
+  if (compactor && answered?.ok)
+    return { ...withNotes(answered.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
   const { entries, askForSummary, ask: askForNotes, patienceMs: _, ...options } = work;
   const made = await summarize(askForSummary, entries, { ...options, askForNotes });
-  if (!compactor || !own || own.ok) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
-  const failure = [`compactor ${compactor.name}: ${own.reason}`, ...(made.failure === undefined ? [] : [made.failure])].join('; ');
+  if (!compactor || !answered || answered.ok) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
+  const failure = [`compactor ${compactor.name}: ${answered.reason}`, ...(made.failure === undefined ? [] : [made.failure])].join('; ');
   return { ...made, compactor: WORKING_FLOW_COMPACTOR, failure };
 }
 
-type Asked = ParsedSummary;
+type CompactorResult = ParsedSummary;
 
-async function askOwn(
+async function askCompactor(
   compactor: Compactor,
   { signal: stopped, patienceMs = PATIENCE_MS, throws, ...work }: CompactionWork,
-): Promise<Asked> {
+): Promise<CompactorResult> {
   const timeout = timeoutSignal(patienceMs);
   const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
   const { entries, goal, openTasks, progress, ask } = work;
@@ -172,14 +171,17 @@ const answerSchema = z.object({
   salience: share.default(0.5),
 });
 
-function readAnswer(answer: unknown, known: readonly KnownFact[]): Asked {
+function readAnswer(answer: unknown, known: readonly KnownFact[]): CompactorResult {
   const checked = answerSchema.safeParse(answer);
   if (!checked.success) {
     const issues = checked.error.issues.slice(0, 3).map(({ path, message }) => `${path.map(String).join('.') || 'it'}: ${message}`);
     return { ok: false, reason: cut(oneLine(`its answer cannot be used: ${issues.join('; ')}`), FAILURE_CHARACTERS) };
   }
   const { summary, facts, tags: episodeTags, salience } = checked.data;
-  const idOf = new Map(known.map(({ id, fact: words }) => [foldedFact(words), id]));
-  const semantic = facts.map(({ replaces, ...item }) => ({ ...item, supersedes: replaces.map((words) => idOf.get(foldedFact(words))) }));
+  const idByFact = new Map(known.map(({ id, fact: words }) => [foldedFact(words), id]));
+  const semantic = facts.map(({ replaces, ...item }) => ({
+    ...item,
+    supersedes: replaces.map((words) => idByFact.get(foldedFact(words))),
+  }));
   return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic });
 }

@@ -35,13 +35,13 @@ export function fileOperations(entries: readonly Entry[]): FileOperations {
   const found = { read: new Set<string>(), edited: new Set<string>(), written: new Set<string>() };
   // A path is named again and again, and may be long: each is made one line once.
   const lines = new Map<string, string>();
-  const lineOf = (path: string): string => {
+  const toLine = (path: string): string => {
     const line = lines.get(path) ?? oneLine(path);
     lines.set(path, line);
     return line;
   };
   const add = (operation: Operation, paths: readonly string[] = []): void => {
-    for (const path of paths) if (lineOf(path) !== '') found[operation].add(lineOf(path));
+    for (const path of paths) if (toLine(path) !== '') found[operation].add(toLine(path));
   };
   const inputs = inputsByCall(entries);
   for (const { message } of entries) {

@@ -6,7 +6,7 @@ import type { EpisodeFold, EpisodeLinks } from '../../records/episodes.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { episodicId, itemNumber, type EpisodicItem } from '../../records/memory/items.js';
 import { turnNumber } from '../../records/identity.js';
-import { beginningOf, oneLine, thatFit } from '../../records/text.js';
+import { truncate, oneLine, thatFit } from '../../records/text.js';
 import { SUMMARY_LIMITS } from './summary-answer.js';
 
 export type FoldedEpisode = EpisodicItem & EpisodeLinks;
@@ -20,7 +20,7 @@ export interface Folding {
 }
 
 /** `episodes`: those that count, newest first, of which the first `shown` are shown as they are. */
-export function foldingOf(episodes: readonly FoldedEpisode[], shown: number): Folding {
+export function toFolding(episodes: readonly FoldedEpisode[], shown: number): Folding {
   const { text, through } = episodes.find(({ fold }) => fold !== undefined)?.fold ?? { text: '', through: episodicId(0) };
   const leaving = episodes.slice(shown).filter(({ id }) => itemNumber(id) > itemNumber(through));
   return { text, through, leaving: leaving.reverse() };
@@ -34,10 +34,10 @@ export function folded({ text, through, leaving }: Folding, byModel?: string): E
 }
 
 /** What episodes beyond the first `shown` are in a prompt; undefined when there are none. */
-export function earlierOf(episodes: readonly FoldedEpisode[], shown: number): Earlier | undefined {
+export function foldEarlier(episodes: readonly FoldedEpisode[], shown: number): Earlier | undefined {
   const earlier = episodes.slice(shown);
   if (earlier.length === 0) return undefined;
-  const { text, leaving } = foldingOf(episodes, shown);
+  const { text, leaving } = toFolding(episodes, shown);
   return { text: foldByRules(text, leaving), episodes: earlier };
 }
 
@@ -56,7 +56,7 @@ export function refolded({ text, through }: EpisodeFold, newIds: ReadonlyMap<str
 }
 
 /** `turns 3–8, 2026-11-20`, in UTC. */
-export function placeOf(episodes: readonly Pick<EpisodicItem, 'turn_ids' | 'ts'>[]): string {
+export function describeEpisodes(episodes: readonly Pick<EpisodicItem, 'turn_ids' | 'ts'>[]): string {
   const turns = episodes.flatMap(({ turn_ids }) => turn_ids.map(turnNumber)).sort((a, b) => a - b);
   const days = episodes.map(({ ts }) => isoTime(ts).slice(0, 10)).sort();
   const span = (values: readonly (number | string)[]): string => [...new Set([values[0], values.at(-1)])].join('–');
@@ -65,8 +65,8 @@ export function placeOf(episodes: readonly Pick<EpisodicItem, 'turn_ids' | 'ts'>
 
 /** The newest that have room, whole: what says how a thing was must not outlive what says how it is now. */
 function foldByRules(text: string, leaving: readonly EpisodicItem[]): string {
-  const lines = leaving.map((episode) => `${episode.id} (${placeOf([episode])}): ${oneLine(episode.summary)}`);
+  const lines = leaving.map((episode) => `${episode.id} (${describeEpisodes([episode])}): ${oneLine(episode.summary)}`);
   const newestFirst = [...(text === '' ? [] : text.split('\n')), ...lines].reverse();
   const shown = thatFit(newestFirst, SUMMARY_LIMITS.fold);
-  return shown.length > 0 ? shown.toReversed().join('\n') : beginningOf(newestFirst[0] ?? '', SUMMARY_LIMITS.fold);
+  return shown.length > 0 ? shown.toReversed().join('\n') : truncate(newestFirst[0] ?? '', SUMMARY_LIMITS.fold);
 }

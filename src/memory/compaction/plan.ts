@@ -6,7 +6,7 @@ import { compactionWindow, type CompactionWindow, type WindowOptions } from './w
 export interface PlanOptions extends WindowOptions {
   readonly enough: number;
   readonly free: number;
-  readonly tokensOf: (entry: Entry) => number;
+  readonly countEntry: (entry: Entry) => number;
   /** Slots of messages that are cited already; null where the model has no tool that reads what is cited. */
   readonly cited: ReadonlySet<number> | null;
 }
@@ -18,11 +18,11 @@ export interface CompactionPlan extends CompactionWindow {
 
 /** The newest message of a person, and all of the running turn, stay whole. */
 export function planCompaction(entries: readonly Entry[], { cited, ...options }: PlanOptions): CompactionPlan {
-  const { enough, free, tokensOf, currentTurn, leftOut } = options;
+  const { enough, free, countEntry, currentTurn, leftOut } = options;
   const shallow = compactionWindow(entries, { ...options, enough: 0 });
   if (cited === null || shallow.freed >= enough) return { ...compactionWindow(entries, options), cites: [] };
   const staying = shallow.kept.filter(({ slot }) => leftOut?.has(slot) !== true);
-  const { cites, saved } = selectCites(staying, free - shallow.freed, { cited, currentTurn, tokensOf });
+  const { cites, saved } = selectCites(staying, free - shallow.freed, { cited, currentTurn, countEntry });
   const chosen = new Set(cites);
   // That is all: a summary of what little else there is would be paid for nothing.
   const isEnough = saved >= enough && shallow.entries.every(({ slot }) => leftOut?.has(slot) !== true);
@@ -40,7 +40,7 @@ export function planCompaction(entries: readonly Entry[], { cited, ...options }:
     ...options,
     enough: enough - saved,
     free: free - saved,
-    tokensOf: (entry) => (chosen.has(entry) ? citedMessageTokens() : tokensOf(entry)),
+    countEntry: (entry) => (chosen.has(entry) ? citedMessageTokens() : countEntry(entry)),
   });
   return { ...window, freed: window.freed + saved, cites: window.kept.filter((entry) => chosen.has(entry)) };
 }
@@ -49,21 +49,21 @@ export function planCompaction(entries: readonly Entry[], { cited, ...options }:
 export function selectCites(
   entries: readonly Entry[],
   excess: number,
-  { cited, currentTurn, tokensOf }: CiteOptions,
+  { cited, currentTurn, countEntry }: CiteOptions,
 ): { readonly cites: readonly Entry[]; readonly saved: number } {
   const question = entries.findLast(({ message }) => isFromPerson(message));
   const mayBe = (entry: Entry): boolean =>
     isFromPerson(entry.message) && entry !== question && entry.turn !== currentTurn && !cited.has(entry.slot);
   const chosen = new Set<Entry>();
   let saved = 0;
-  for (const entry of entries.filter(mayBe).sort((a, b) => tokensOf(b) - tokensOf(a))) {
-    if (saved >= excess || tokensOf(entry) < CITED_FROM) break;
+  for (const entry of entries.filter(mayBe).sort((a, b) => countEntry(b) - countEntry(a))) {
+    if (saved >= excess || countEntry(entry) < CITED_FROM) break;
     chosen.add(entry);
-    saved += tokensOf(entry) - citedMessageTokens();
+    saved += countEntry(entry) - citedMessageTokens();
   }
   return { cites: entries.filter((entry) => chosen.has(entry)), saved };
 }
 
-interface CiteOptions extends Pick<PlanOptions, 'tokensOf' | 'currentTurn'> {
+interface CiteOptions extends Pick<PlanOptions, 'countEntry' | 'currentTurn'> {
   readonly cited: ReadonlySet<number>;
 }

@@ -9,7 +9,7 @@ import type { EpisodeRecord } from '../../stores/store.js';
 const MAX_ENTRIES = 2_000;
 
 /** Of a session's episodes that count, newest first, those that the next compaction reads again: the newest that fit, oldest first. */
-export function provisionalOf(episodes: readonly EpisodeRecord[]): EpisodeRecord[] {
+export function selectProvisional(episodes: readonly EpisodeRecord[]): EpisodeRecord[] {
   let room = MAX_ENTRIES;
   const made = episodes.filter((episode) => (episode.made?.method === 'rules' || hasShortenedLines(episode)) && episode.slots.length > 0);
   return made.filter(({ slots }) => (room -= countSlots(slots)) >= 0).reverse();

@@ -1,5 +1,5 @@
 /** Turns as text (seed 000, section 19), where messages cannot stand as messages: for a summarizer, another provider, a person. */
-import { shownText, type AssistantMessage, type Entry, type ToolResultMessage, mediaOf, type MediaKind } from '../../records/message.js';
+import { shownText, type AssistantMessage, type Entry, type ToolResultMessage, pickMedia, type MediaKind } from '../../records/message.js';
 import { turnNumber } from '../../records/identity.js';
 import { cut, indented } from '../../records/text.js';
 
@@ -21,13 +21,13 @@ export function recentTurns(entries: readonly Entry[], { textCharacters }: { rea
 
 /** In the order in which they began; what came late stands in the turn that it belongs to. */
 export function flattenTurns(entries: readonly Entry[], textCharacters = TEXT_CHARACTERS): FlatTurn[] {
-  return [...linesByTurn(entries, textCharacters)].map(([turnId, lines]) => ({ turnId, text: [headOf(turnId), ...lines].join('\n') }));
+  return [...linesByTurn(entries, textCharacters)].map(([turnId, lines]) => ({ turnId, text: [turnHeading(turnId), ...lines].join('\n') }));
 }
 
 /** The same message by message, whole: the first of a turn under the turn's heading. */
 export function messagesByTurn(entries: readonly Entry[]): string[] {
   return [...linesByTurn(entries, Infinity)].flatMap(([turnId, [first, ...others]]) => [
-    first === undefined ? headOf(turnId) : `${headOf(turnId)}\n${first}`,
+    first === undefined ? turnHeading(turnId) : `${turnHeading(turnId)}\n${first}`,
     ...others,
   ]);
 }
@@ -36,13 +36,13 @@ function linesByTurn(entries: readonly Entry[], characters: number): ReadonlyMap
   const lines = new Map<string, string[]>();
   for (const entry of entries) {
     const ofTurn = lines.get(entry.turn) ?? [];
-    ofTurn.push(...linesOf(entry, characters));
+    ofTurn.push(...describeEntry(entry, characters));
     lines.set(entry.turn, ofTurn);
   }
   return lines;
 }
 
-function headOf(turnId: string): string {
+function turnHeading(turnId: string): string {
   return `Turn ${turnNumber(turnId)}:`;
 }
 
@@ -53,18 +53,18 @@ const NOUNS: Readonly<Record<MediaKind, readonly [one: string, several: string]>
   documents: ['document', 'documents'],
 };
 
-function linesOf({ message }: Entry, characters: number): string[] {
+function describeEntry({ message }: Entry, characters: number): string[] {
   const line = (label: string, text: string): string => `  ${label}: ${indented(cut(text, characters), '    ')}`;
   switch (message.role) {
     case 'user': {
-      const media = Object.entries(mediaOf(message)).map(
+      const media = Object.entries(pickMedia(message)).map(
         ([kind, list]) => `${list.length} ${NOUNS[kind as MediaKind][list.length === 1 ? 0 : 1]}`,
       );
       return [line('User', `${shownText(message.text)}${media.length > 0 ? ` [${media.join(', ')}]` : ''}`)];
     }
     case 'assistant':
       return [
-        ...saidIn(message).map((text) => line('Assistant', text)),
+        ...spokenText(message).map((text) => line('Assistant', text)),
         ...callsIn(message).map(({ name, input }) => line('Tool call', `${name} ${input}`)),
       ];
     case 'tool':
@@ -75,7 +75,7 @@ function linesOf({ message }: Entry, characters: number): string[] {
 }
 
 /** None or one. Thinking goes back only to the model that made it. */
-function saidIn({ blocks, stop }: AssistantMessage): string[] {
+function spokenText({ blocks, stop }: AssistantMessage): string[] {
   const text = blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
   if (text.trim() === '' && stop !== 'interrupted') return [];
   return [stop === 'interrupted' ? `${text} [interrupted]`.trimStart() : text];

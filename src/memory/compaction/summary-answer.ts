@@ -1,8 +1,8 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { beginningOf, cleanText, oneLine } from '../../records/text.js';
-import { objectAt, ownObjects } from '../../records/balanced-json.js';
+import { truncate, cleanText, oneLine } from '../../records/text.js';
+import { objectAt, objectsInAnswer } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
 import { isRecord } from '../../platform/json.js';
 
@@ -74,13 +74,13 @@ export function summaryJsonSchema(): JsonObject {
   return schema as unknown as JsonObject;
 }
 
-/** Takes the one object of the model's own (`ownObjects`) that is a summary; of two that differ, none. Never throws. */
+/** Takes the one object of the model's answer (`objectsInAnswer`) that is a summary; of two that differ, none. Never throws. */
 export function parseSummary(text: string, question = ''): ParsedSummary {
   if (text.trim() === '') return { ok: false, reason: 'it was empty' };
   if (text.length > SUMMARY_LIMITS.answer) {
     return { ok: false, reason: `it has ${text.length} characters, of which at most ${SUMMARY_LIMITS.answer} are read` };
   }
-  const parsed = ownObjects(text, question, DEPTH).found.map(({ value }) => checkSummary(value));
+  const parsed = objectsInAnswer(text, question, DEPTH).found.map(({ value }) => checkSummary(value));
   const summaries = parsed.flatMap((one) => (one.ok ? [JSON.stringify(one.summary)] : []));
   if (new Set(summaries).size > 1) return { ok: false, reason: 'there are several JSON objects in it, and they differ: answer with one' };
   return parsed.find(({ ok }) => ok) ?? parsed[0] ?? { ok: false, reason: reasonFor(text) };
@@ -100,7 +100,7 @@ const REASONS = {
   'no-json': 'what stands between its braces is no valid JSON',
 } as const;
 
-/** The same for a value that is at hand. What is too long or too much of it is cut: who says too much has not said nothing. */
+/** The same for a value that is at hand. What is too long or too much of it is cut, not refused. */
 export function checkSummary(value: unknown): ParsedSummary {
   const checked = summarySchema.safeParse(trimmed(value));
   if (!checked.success) return { ok: false, reason: checked.error.issues.slice(0, SHOWN_ISSUES).map(issueText).join('; ') };
@@ -144,11 +144,11 @@ function withinBounds(item: Readonly<Record<string, unknown>>): Readonly<Record<
 }
 
 function mostSalient(facts: readonly unknown[]): unknown[] {
-  const salienceOf = (fact: unknown): number => (isRecord(fact) && typeof fact['salience'] === 'number' ? fact['salience'] : 0);
-  const least = facts.map(salienceOf).sort((a, b) => b - a)[SUMMARY_LIMITS.facts - 1] ?? 0;
-  const above = facts.filter((fact) => salienceOf(fact) > least).length;
+  const readSalience = (fact: unknown): number => (isRecord(fact) && typeof fact['salience'] === 'number' ? fact['salience'] : 0);
+  const least = facts.map(readSalience).sort((a, b) => b - a)[SUMMARY_LIMITS.facts - 1] ?? 0;
+  const above = facts.filter((fact) => readSalience(fact) > least).length;
   let room = SUMMARY_LIMITS.facts - above;
-  return facts.filter((fact) => salienceOf(fact) > least || (salienceOf(fact) === least && room-- > 0));
+  return facts.filter((fact) => readSalience(fact) > least || (readSalience(fact) === least && room-- > 0));
 }
 
 /** None where there are none: most answers have nothing to say of it. */
@@ -157,7 +157,7 @@ function idsIn(value: unknown, most: number): string[] {
 }
 
 function cutText(value: unknown, characters: number): unknown {
-  return typeof value === 'string' ? beginningOf(value, characters) : value;
+  return typeof value === 'string' ? truncate(value, characters) : value;
 }
 
 function clamp(share: number): number {

@@ -1,9 +1,9 @@
-/** What a summarizer is asked: the same window gives the same text, and none is longer than its bound. */
+/** The question to a summarizer: the same window gives the same text, and none is longer than its bound. */
 import type { SemanticItem } from '../../records/memory/items.js';
 import type { Entry } from '../../records/message.js';
 import { cut, indented, oneLine } from '../../records/text.js';
 import { longRecord, notesText, PROMPT_CHARACTERS, type Piece } from '../long-record.js';
-import { placeOf, type Folding } from './fold.js';
+import { describeEpisodes, type Folding } from './fold.js';
 import { messagesByTurn } from './recent-turns.js';
 import { SUMMARY_LIMITS, summaryJsonSchema } from './summary-answer.js';
 import { workNotes } from './file-operations.js';
@@ -15,7 +15,7 @@ export interface SummaryRequest {
   /** What is still open of it, and what earlier compactions of the session say. */
   readonly openTasks?: readonly string[];
   readonly progress?: string;
-  /** What the scope knows already, most relevant first: not to be said again, and to be replaced where it has changed. */
+  /** What the scope knows already, most relevant first: not to be repeated, and to be replaced where it has changed. */
   readonly knownFacts?: readonly KnownFact[];
   /** Earlier summaries that are to become one text. */
   readonly folding?: Pick<Folding, 'text' | 'leaving'>;
@@ -83,7 +83,7 @@ export function summaryPrompt({
 function foldingText({ text, leaving }: Pick<Folding, 'text' | 'leaving'>, maxCharacters: number): string {
   const lines = [
     ...(text === '' ? [] : [`- So far: ${indented(text, '  ')}`]),
-    ...leaving.map((episode) => `- ${placeOf([episode])}: ${indented(episode.summary, '  ')}`),
+    ...leaving.map((episode) => `- ${describeEpisodes([episode])}: ${indented(episode.summary, '  ')}`),
   ];
   return ['Earlier summaries, to be folded into one text ("fold"):', longRecord(lines, maxCharacters * 2).text].join('\n');
 }

@@ -50,7 +50,7 @@ export async function summarize(
     const first = parseSummary(answer, prompt.text);
     if (first.ok) return withNotes(onlyKnown(first.summary, prompt.shown), entries, { method: 'model' });
     const repair = repairPrompt(prompt, answer, cut(oneLine(first.reason), FAILURE_CHARACTERS));
-    // What a repair shows of the first answer is the model's own, and no part of the question.
+    // What a repair shows of the first answer is the model's text, and no part of the question.
     const second = parseSummary(await ask(repair.system, repair.text), prompt.text);
     if (!second.ok) return byRule(second.reason);
     return withNotes(onlyKnown(second.summary, prompt.shown), entries, {
@@ -91,19 +91,19 @@ export function isInterrupt(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && INTERRUPTS.includes(String(error.name));
 }
 
-/** A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one. */
+// A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one.
 
 const GOAL_CHARACTERS = 400;
 const ASKED_CHARACTERS = 160;
 const ANSWERED_CHARACTERS = 240;
 const FACT_CHARACTERS = SUMMARY_LIMITS.fact - 20;
-/** Facts by rule are the person's own words, but no model has judged them. */
+/** Facts by rule are the person's words, but no model has judged them. */
 const REMEMBERED = { tags: ['remember'], confidence: 0.6, salience: 0.8 } as const;
 
 /** `goal` defaults to the window's first user message. */
 export function ruleSummary(entries: readonly Entry[], { goal }: { readonly goal?: string } = {}): Summary {
-  const turns = turnsOf(entries);
-  const first = goal ?? turns.find(({ asked }) => asked !== '')?.asked ?? '';
+  const turns = toSummarizedTurns(entries);
+  const first = goal ?? turns.find(({ question }) => question !== '')?.question ?? '';
   const head = first === '' ? [] : [`Goal: ${cut(oneLine(first), GOAL_CHARACTERS)}`];
   const room = SUMMARY_LIMITS.summary - head.join('\n').length - 100;
   return {
@@ -116,40 +116,40 @@ export function ruleSummary(entries: readonly Entry[], { goal }: { readonly goal
   };
 }
 
-/** A line for each turn: what was asked in it and what was answered last. */
-export function outlineOf(entries: readonly Entry[], maxCharacters: number): string {
-  return fitting(turnsOf(entries).map(turnLine), maxCharacters).join('\n');
+/** A line for each turn: its question and its last answer. */
+export function outlineTurns(entries: readonly Entry[], maxCharacters: number): string {
+  return fitting(toSummarizedTurns(entries).map(turnLine), maxCharacters).join('\n');
 }
 
 interface SummarizedTurn {
   readonly number: number;
-  /** All that the person said in it. */
-  readonly asked: string;
-  /** The last thing that the assistant said. */
+  /** All that the person wrote in it. */
+  readonly question: string;
+  /** The last text of the assistant. */
   readonly answered: string;
   readonly tools: number;
 }
 
-function turnsOf(entries: readonly Entry[]): SummarizedTurn[] {
+function toSummarizedTurns(entries: readonly Entry[]): SummarizedTurn[] {
   return [...new Set(entries.map(({ turn }) => turn))].map((turn) => {
     const messages = entries.filter((entry) => entry.turn === turn).map(({ message }) => message);
-    const asked = messages.flatMap((message) => (message.role === 'user' && !isNotice(message) ? [shownText(message.text)] : []));
-    const said = messages.flatMap((message) =>
+    const questions = messages.flatMap((message) => (message.role === 'user' && !isNotice(message) ? [shownText(message.text)] : []));
+    const answers = messages.flatMap((message) =>
       message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])) : [],
     );
     return {
       number: turnNumber(turn),
-      asked: asked.join('\n'),
-      answered: said.findLast((text) => text.trim() !== '') ?? '',
+      question: questions.join('\n'),
+      answered: answers.findLast((text) => text.trim() !== '') ?? '',
       tools: messages.filter(({ role }) => role === 'tool').length,
     };
   });
 }
 
-function turnLine({ number, asked, answered, tools }: SummarizedTurn): string {
+function turnLine({ number, question, answered, tools }: SummarizedTurn): string {
   const used = tools === 0 ? '' : ` (${tools} tool ${tools === 1 ? 'call' : 'calls'})`;
   const reply = answered === '' ? 'no answer' : cut(oneLine(answered), ANSWERED_CHARACTERS);
-  return `Turn ${number}: asked: ${cut(oneLine(asked), ASKED_CHARACTERS)} | answered${used}: ${reply}`;
+  return `Turn ${number}: asked: ${cut(oneLine(question), ASKED_CHARACTERS)} | answered${used}: ${reply}`;
 }
 
 /** The first and the last lines that have room, and how many are between. */
@@ -170,12 +170,12 @@ function fitting(lines: readonly string[], room: number): string[] {
   return [...head, `[left out here: ${lines.length - head.length - tail.length} of ${lines.length} turns]`, ...tail];
 }
 
-/** Only what the person asked to be remembered, in so many (English) words. */
+/** Only what the person wanted remembered, in so many (English) words. */
 const ASKS_TO_REMEMBER = /\b(remember|don['’]t forget|do not forget|keep in mind|from now on)\b/i;
 
 function rememberedIn(turns: readonly SummarizedTurn[]): Summary['semantic'] {
-  const facts = turns.flatMap(({ asked }) =>
-    asked
+  const facts = turns.flatMap(({ question }) =>
+    question
       .split(/(?<=[.!?])\s+|\n/)
       .map(oneLine)
       .filter((sentence) => ASKS_TO_REMEMBER.test(sentence) && !sentence.endsWith('?') && sentence.length <= FACT_CHARACTERS),

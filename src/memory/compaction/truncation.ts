@@ -17,10 +17,10 @@ export function selectTruncation(
   entries: readonly Entry[],
   excess: number,
   currentTurn: string | null,
-  tokensOf: (entry: Entry) => number = entryTokens(entries),
+  countEntry: (entry: Entry) => number = entryTokens(entries),
 ): Truncation {
-  const groups = groupsOf(entries);
-  const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + tokensOf(entry), 0);
+  const groups = groupCalls(entries);
+  const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + countEntry(entry), 0);
   const stays = staying(entries, currentTurn);
   const chunks = groups.map((group, at): MemoryChunk => {
     const type = group.some((entry) => stays.has(entry)) ? 'TASK' : 'WORKING_FLOW';
@@ -36,31 +36,31 @@ export function chosenTruncation(
   entries: readonly Entry[],
   chosen: ReadonlySet<number>,
   currentTurn: string | null,
-  tokensOf: (entry: Entry) => number,
+  countEntry: (entry: Entry) => number,
 ): Truncation {
   const stays = staying(entries, currentTurn);
-  const dropped = groupsOf(entries)
+  const dropped = groupCalls(entries)
     .filter((group) => group.some(({ slot }) => chosen.has(slot)) && !group.some((entry) => stays.has(entry)))
     .flat();
-  return { dropped, tokens: dropped.reduce((all, entry) => all + tokensOf(entry), 0) };
+  return { dropped, tokens: dropped.reduce((all, entry) => all + countEntry(entry), 0) };
 }
 
 /** These slots, and those of the calls and results that go with them. */
 export function withWholeCalls(entries: readonly Entry[], chosen: ReadonlySet<number>): ReadonlySet<number> {
-  const groups = groupsOf(entries).filter((group) => group.some(({ slot }) => chosen.has(slot)));
+  const groups = groupCalls(entries).filter((group) => group.some(({ slot }) => chosen.has(slot)));
   return new Set(groups.flat().map(({ slot }) => slot));
 }
 
 /** An answer with calls and all of their results are one. */
-function groupsOf(entries: readonly Entry[]): Entry[][] {
+function groupCalls(entries: readonly Entry[]): Entry[][] {
   const groups: Entry[][] = [];
   const groupOfCall = new Map<string, Entry[]>();
   for (const entry of entries) {
     const { message } = entry;
-    const asked = message.role === 'tool' ? groupOfCall.get(message.callId) : undefined;
-    const group = asked ?? [];
+    const groupOfResult = message.role === 'tool' ? groupOfCall.get(message.callId) : undefined;
+    const group = groupOfResult ?? [];
     group.push(entry);
-    if (!asked) groups.push(group);
+    if (!groupOfResult) groups.push(group);
     if (message.role !== 'assistant') continue;
     for (const block of message.blocks) if (block.kind === 'tool-call') groupOfCall.set(block.callId, group);
   }

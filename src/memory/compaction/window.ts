@@ -45,7 +45,7 @@ export interface WindowOptions {
   /** Tokens that are to be freed where it does not: once the tail is touched, it is for a while. */
   readonly free?: number;
   /** Of an entry, as the prompt shows it. */
-  readonly tokensOf?: (entry: Entry) => number;
+  readonly countEntry?: (entry: Entry) => number;
 }
 
 /** What is taken or stays as one. The lower its depth, the earlier it is taken; at depth 0 whatever is wanted. Infinity: never. */
@@ -64,11 +64,11 @@ export function compactionWindow(
     chosen,
     enough = 0,
     free = enough,
-    tokensOf = () => 0,
+    countEntry = () => 0,
   }: WindowOptions = {},
 ): CompactionWindow {
-  const placeOf = depthsOf(entries, { currentTurn, tailTurns, leftOut });
-  const parts = partsOf(entries, chosen ? amongChosen(placeOf, chosen, leftOut) : placeOf);
+  const placeEntry = createPlacement(entries, { currentTurn, tailTurns, leftOut });
+  const parts = groupParts(entries, chosen ? amongChosen(placeEntry, chosen, leftOut) : placeEntry);
   const isTaken = new Set<Entry>();
   let freed = 0;
   let wanted = enough;
@@ -77,7 +77,7 @@ export function compactionWindow(
     if (depth > 0) wanted = Math.max(free, enough);
     for (const entry of some) {
       isTaken.add(entry);
-      if (!leftOut.has(entry.slot)) freed += tokensOf(entry);
+      if (!leftOut.has(entry.slot)) freed += countEntry(entry);
     }
   }
   const taken = entries.filter((entry) => isTaken.has(entry));
@@ -95,7 +95,7 @@ export function compactionWindow(
 }
 
 /** (compaction/older-turns-first, compaction/deeper-if-too-little, compaction/waiting-messages-stay) */
-function depthsOf(
+function createPlacement(
   entries: readonly Entry[],
   { currentTurn, tailTurns, leftOut }: Required<Pick<WindowOptions, 'tailTurns' | 'leftOut'>> & Pick<WindowOptions, 'currentTurn'>,
 ): (entry: Entry) => { readonly part: string; readonly depth: number } {
@@ -114,12 +114,12 @@ function depthsOf(
 }
 
 function amongChosen(
-  placeOf: ReturnType<typeof depthsOf>,
+  placeEntry: ReturnType<typeof createPlacement>,
   chosen: ReadonlySet<number>,
   leftOut: ReadonlySet<number>,
-): ReturnType<typeof depthsOf> {
+): ReturnType<typeof createPlacement> {
   return (entry) => {
-    const place = placeOf(entry);
+    const place = placeEntry(entry);
     if (place.depth === Infinity || leftOut.has(entry.slot)) return place;
     return chosen.has(entry.slot) ? { part: `chosen-${place.part}`, depth: 0 } : { part: 'stays', depth: Infinity };
   };
@@ -138,12 +138,12 @@ function roundsIn(current: readonly Entry[]): ReadonlyMap<Entry, number> {
 }
 
 /** Turns that a pair ties together are one part, and go with the last of it (compaction/pairs-stay-together). */
-function partsOf(entries: readonly Entry[], placeOf: ReturnType<typeof depthsOf>): ReadonlySet<Part> {
+function groupParts(entries: readonly Entry[], placeEntry: ReturnType<typeof createPlacement>): ReadonlySet<Part> {
   const byName = new Map<string, Part>();
   const callers = new Map<string, string>();
   const results: (readonly [callId: string, part: string])[] = [];
   for (const entry of entries) {
-    const { part: name, depth } = placeOf(entry);
+    const { part: name, depth } = placeEntry(entry);
     const part = byName.get(name) ?? { depth, entries: [] };
     part.entries.push(entry);
     byName.set(name, part);

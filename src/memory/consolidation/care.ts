@@ -1,5 +1,5 @@
 /** The part of care that needs no model: what stands twice goes, and nothing else. */
-import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
+import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
 import { shareIn, significantWords, type SignificantWords } from '../documents/significant-words.js';
 import { bySalience, foldedFact, type SemanticItem } from '../../records/memory/items.js';
 
@@ -10,7 +10,7 @@ const NEAR = 0.9;
  * two questions is two facts. Headings, blank lines, code and lines without a letter or digit stay, and so does what has lines below it.
  */
 export function withoutDuplicateLines(text: string): string {
-  const lines = linesOf(text);
+  const lines = splitLines(text);
   const seen = new Set<string>();
   /** The lines that the current one stands below, outermost first. */
   let parents: { readonly indent: number; readonly line: string }[] = [];
@@ -28,11 +28,11 @@ export function withoutDuplicateLines(text: string): string {
       parents = [];
       return true;
     }
-    const indent = indentOf(line);
+    const indent = countIndent(line);
     parents = parents.filter((parent) => parent.indent < indent);
     const key = JSON.stringify([section, ...parents.map((parent) => parent.line), folded]);
     parents.push({ indent, line: folded });
-    const isTwice = seen.has(key) && indentOf(lines[at + 1] ?? '') <= indent;
+    const isTwice = seen.has(key) && countIndent(lines[at + 1] ?? '') <= indent;
     seen.add(key);
     return !isTwice;
   });
@@ -44,9 +44,9 @@ export function nearDuplicateFacts(facts: readonly SemanticItem[]): string[] {
   const kept: { readonly fact: string; readonly words: SignificantWords }[] = [];
   const removed: string[] = [];
   for (const { id, fact } of [...facts].sort(bySalience)) {
-    const own = { fact: foldedFact(fact), words: significantWords(fact) };
-    if (kept.some((other) => other.fact === own.fact || saysTheSame(own.words, other.words))) removed.push(id);
-    else kept.push(own);
+    const entry = { fact: foldedFact(fact), words: significantWords(fact) };
+    if (kept.some((other) => other.fact === entry.fact || saysTheSame(entry.words, other.words))) removed.push(id);
+    else kept.push(entry);
   }
   return removed;
 }
@@ -60,6 +60,6 @@ function saysTheSame(a: SignificantWords, b: SignificantWords): boolean {
   return both + hard > 0 && (shared + hard) / (both + hard) >= NEAR;
 }
 
-function indentOf(line: string): number {
+function countIndent(line: string): number {
   return line.trim() === '' ? 0 : line.length - line.trimStart().length;
 }

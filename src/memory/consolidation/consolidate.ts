@@ -7,7 +7,7 @@
  * - An error of the model passes through: the caller retries a provider's failure, and never an interrupt.
  */
 import { readPieces, type Ask } from '../long-record.js';
-import { cut, oneLine, beginningOf, utf8Length } from '../../records/text.js';
+import { cut, oneLine, truncate, utf8Length } from '../../records/text.js';
 import { parseResponse, type ConsolidationResult } from './parse-response.js';
 import {
   carePrompt,
@@ -21,8 +21,8 @@ import {
   MEMORY_HEADING,
   OPENING,
 } from './prompt.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
-import { wordsSaid } from '../documents/significant-words.js';
+import { splitLines } from '../../records/memory/memory-lines.js';
+import { evidenceWords } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
 
 export type Consolidated =
@@ -59,20 +59,20 @@ async function askTwice(
   const answer = await ask(prompt.system, prompt.text);
   const first = read(answer, prompt, check);
   if (first.problems.length === 0) return { kind: 'done', method: 'model', ...first.result };
-  const repair = repairPrompt(prompt, answer, reasonOf(first));
+  const repair = repairPrompt(prompt, answer, joinProblems(first));
   const second = read(await ask(repair.system, repair.text), prompt, check);
   const result = { ...first.result, ...second.result };
-  if (result.historyEntry === undefined && result.memoryUpdate === undefined) return { kind: 'unusable', reason: reasonOf(second) };
+  if (result.historyEntry === undefined && result.memoryUpdate === undefined) return { kind: 'unusable', reason: joinProblems(second) };
   return { kind: 'done', method: 'repaired', ...result };
 }
 
-/** What a repair shows of the first answer is the model's own, and no part of what it was asked. */
+/** What a repair shows of the first answer is the model's text, and no part of the question. */
 function read(answer: string, { text }: ConsolidationPrompt, check: (result: ConsolidationResult) => CheckedResult): CheckedResult {
   const parsed = parseResponse(answer, text);
   return parsed.ok ? check(parsed.result) : { result: {}, problems: [parsed.reason] };
 }
 
-function reasonOf({ problems }: CheckedResult): string {
+function joinProblems({ problems }: CheckedResult): string {
   return cut(oneLine(problems.join('; ')), REASON_CHARACTERS);
 }
 
@@ -171,11 +171,11 @@ function problemOfMemory(
 
 /** A line is recognized by four in ten of its words. */
 function isForeign(update: string, currentMemory: string): boolean {
-  const lines = linesOf(currentMemory)
-    .map((line) => wordsSaid(line))
+  const lines = splitLines(currentMemory)
+    .map((line) => evidenceWords(line))
     .filter((words) => words.size > 0);
   if (lines.length < MIN_LINES) return false;
-  const there = wordsSaid(update);
+  const there = evidenceWords(update);
   const known = lines.filter((words) => [...words].filter((word) => there.has(word)).length >= words.size * MIN_WORDS);
   return known.length < lines.length * MIN_SHARE;
 }
@@ -193,7 +193,7 @@ function problemOfHistory(entry: string, entries: readonly ConversationEntry[]):
 /** Headings are moved off the margin: in HISTORY they begin the next entry. */
 function fitHistory(entry: string): string {
   const text = entry.replace(/^(?=#)/gm, '  ').trim();
-  return text.length <= MAX_HISTORY_ENTRY ? text : `${beginningOf(text, MAX_HISTORY_ENTRY - 1)}…`;
+  return text.length <= MAX_HISTORY_ENTRY ? text : `${truncate(text, MAX_HISTORY_ENTRY - 1)}…`;
 }
 
 /** Only what is short: a long memory may well begin with these words. */
@@ -215,12 +215,12 @@ function verbatimIn(text: string, entries: readonly ConversationEntry[], known: 
   const step = VERBATIM_CHARACTERS / 2;
   if (seen.length < VERBATIM_CHARACTERS) return undefined;
   for (const { content } of entries) {
-    const said = flat(content);
-    for (let at = 0; at + step <= said.length; at += step) {
-      const piece = said.slice(at, at + step);
+    const source = flat(content);
+    for (let at = 0; at + step <= source.length; at += step) {
+      const piece = source.slice(at, at + step);
       const found = seen.indexOf(piece);
       if (found === -1 || known.includes(piece)) continue;
-      if (runAround(said, at, seen, found, step) >= VERBATIM_CHARACTERS) {
+      if (runAround(source, at, seen, found, step) >= VERBATIM_CHARACTERS) {
         return `more than ${VERBATIM_CHARACTERS} characters of the conversation word for word`;
       }
     }

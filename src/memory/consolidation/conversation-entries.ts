@@ -1,5 +1,5 @@
 /**
- * A conversation as the seed's memory sees it (seed 001, Types): a message is what a person said, or what a turn answered; tools
+ * A conversation as the seed's memory sees it (seed 001, Types): a message is a person's, or a turn's answer; tools
  * are what an answer used.
  */
 import { isNotice, shownText, type AssistantMessage, type Entry, type UserMessage } from '../../records/message.js';
@@ -20,8 +20,8 @@ export interface TurnEntry extends ConversationEntry {
 }
 
 /**
- * A turn's user messages, a steering one too, then its one answer. The answer is all that the assistant said in the turn: a person
- * saw the words before a tool call as well, and what was announced there may not be said again at the end.
+ * A turn's user messages, a steering one too, then its one answer. The answer is all of the assistant's text in the turn: a person
+ * saw the words before a tool call as well, and the end may not repeat what they announced.
  */
 export function toConversationEntries(entries: readonly Entry[]): TurnEntry[] {
   const turns = new Map<string, Entry[]>();
@@ -30,7 +30,7 @@ export function toConversationEntries(entries: readonly Entry[]): TurnEntry[] {
     ofTurn.push(entry);
     turns.set(entry.turn, ofTurn);
   }
-  return [...turns].flatMap(([turn, ofTurn]) => [...askedIn(turn, ofTurn), ...answeredIn(turn, ofTurn)]);
+  return [...turns].flatMap(([turn, ofTurn]) => [...questionsIn(turn, ofTurn), ...answeredIn(turn, ofTurn)]);
 }
 
 /** What `memoryWindow` counts (seed 001, Configuration). */
@@ -38,24 +38,24 @@ export function countMessages(entries: readonly Entry[]): number {
   return toConversationEntries(entries).length;
 }
 
-function askedIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
+function questionsIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
   return ofTurn.flatMap(({ ts, message }) =>
-    message.role === 'user' && !isNotice(message) ? [{ role: 'user' as const, content: userText(message), ...timestampOf(ts), turn }] : [],
+    message.role === 'user' && !isNotice(message) ? [{ role: 'user' as const, content: userText(message), ...toTimestamp(ts), turn }] : [],
   );
 }
 
 /** None or one: without a word, what it used is reported all the same. */
 function answeredIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
-  const said = ofTurn.flatMap(({ ts, message }) => (message.role === 'assistant' ? [{ ts, text: assistantText(message) }] : []));
-  const spoken = said.filter(({ text }) => text !== '');
+  const answers = ofTurn.flatMap(({ ts, message }) => (message.role === 'assistant' ? [{ ts, text: assistantText(message) }] : []));
+  const spoken = answers.filter(({ text }) => text !== '');
   const tools = toolsIn(ofTurn);
-  const last = spoken.at(-1) ?? said.at(-1) ?? ofTurn.findLast(({ message }) => message.role === 'tool');
+  const last = spoken.at(-1) ?? answers.at(-1) ?? ofTurn.findLast(({ message }) => message.role === 'tool');
   if (last === undefined || (spoken.length === 0 && tools.length === 0)) return [];
   return [
     {
       role: 'assistant',
       content: spoken.map(({ text }) => text).join('\n\n'),
-      ...timestampOf(last.ts),
+      ...toTimestamp(last.ts),
       ...(tools.length > 0 ? { toolsUsed: tools } : {}),
       turn,
     },
@@ -86,7 +86,7 @@ function toolsIn(ofTurn: readonly Entry[]): string[] {
 }
 
 /** None for a time that no calendar has. */
-function timestampOf(ts: number): { timestamp?: string } {
+function toTimestamp(ts: number): { timestamp?: string } {
   const date = new Date(Math.round(ts * 1000));
   return Number.isNaN(date.getTime()) ? {} : { timestamp: date.toISOString() };
 }

@@ -7,7 +7,7 @@
  *   another, not in other words. (test: test/memory/consolidation-merge.test.ts)
  */
 import { diff3Merge } from 'node-diff3';
-import { foldedLine, lineCounts, linesOf } from '../../records/memory/memory-lines.js';
+import { foldedLine, lineCounts, splitLines } from '../../records/memory/memory-lines.js';
 import { allWords, shareIn, significantWords } from '../documents/significant-words.js';
 
 export interface MemoryVersions {
@@ -27,7 +27,7 @@ const AGAIN_WORDS = 2;
 const MAX_PAIRS = 250_000;
 
 export function mergeMemory({ base, theirs, ours }: MemoryVersions): string {
-  const [a, o, b] = [linesOf(theirs), linesOf(base), linesOf(ours)];
+  const [a, o, b] = [splitLines(theirs), splitLines(base), splitLines(ours)];
   const theirLines = lineCounts(a);
   const isBack = comesBack(o, theirLines);
   // (consolidation/deleted-stays-deleted) holds for every line of `ours`, also for one that was moved to a place where nothing else was
@@ -61,15 +61,15 @@ function notYet(lines: readonly string[], stands: Map<string, number>): string[]
 function comesBack(base: readonly string[], theirs: ReadonlyMap<string, number>): (line: string) => boolean {
   const deleted = [...lineCounts(base).keys()].filter((line) => !theirs.has(line));
   const exactly = new Set(deleted);
-  const words = deleted.map(wordsOf).filter(({ size }) => size >= AGAIN_WORDS);
+  const deletedWords = deleted.map(splitWords).filter(({ size }) => size >= AGAIN_WORDS);
   return (line) => {
     const folded = foldedLine(line);
     if (folded === '') return false;
-    const own = wordsOf(folded);
-    return exactly.has(folded) || words.some((gone) => shareIn(gone, own) >= AGAIN_SHARE);
+    const words = splitWords(folded);
+    return exactly.has(folded) || deletedWords.some((gone) => shareIn(gone, words) >= AGAIN_SHARE);
   };
 }
 
-function wordsOf(text: string): Set<string> {
+function splitWords(text: string): Set<string> {
   return allWords(significantWords(text));
 }

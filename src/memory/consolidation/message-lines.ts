@@ -1,5 +1,5 @@
 /** A conversation's messages as text that passes for nothing else: each begins at the margin, and only it does. */
-import { beginningOf, cut, indented, oneLine, thatFit, utf8Length } from '../../records/text.js';
+import { truncate, cut, indented, oneLine, thatFit, utf8Length } from '../../records/text.js';
 import type { Task } from '../../records/episodes.js';
 import type { Entry } from '../../records/message.js';
 import { toolsThatSpoke } from './provenance.js';
@@ -12,18 +12,18 @@ export function messageText({ role, content, timestamp, toolsUsed = [] }: Conver
     .replace(/[[\]:]/g, '');
   const tools = toolsUsed.map((tool) => oneLine(tool).replace(/[[\],]/g, ''));
   const text = indented(cut(content, characters), '  ');
-  return `[${minuteOf(timestamp)}] ${name}${tools.length > 0 ? ` [tools: ${tools.join(', ')}]` : ''}: ${text === '' ? '(no text)' : text}`;
+  return `[${formatMinute(timestamp)}] ${name}${tools.length > 0 ? ` [tools: ${tools.join(', ')}]` : ''}: ${text === '' ? '(no text)' : text}`;
 }
 
 /** `2026-02-27 14:30` in UTC; `?` for what is no time. */
-export function minuteOf(timestamp: string | undefined): string {
+export function formatMinute(timestamp: string | undefined): string {
   const at = new Date(timestamp === undefined || /(?:Z|[+-]\d\d:?\d\d)$/.test(timestamp) ? (timestamp ?? NaN) : `${timestamp}Z`);
   return Number.isNaN(at.getTime()) ? '?' : at.toISOString().slice(0, 16).replace('T', ' ');
 }
 
 /** The first `characters` of a text in one line, never half of a character. */
 export function shortLine(text: string, characters: number): string {
-  return beginningOf(oneLine(text), characters);
+  return truncate(oneLine(text), characters);
 }
 
 /** What HISTORY gets when no model summarized in time (seed 001, "Timeout and Fallback"). */
@@ -73,7 +73,7 @@ export const RECAP_BYTES = 2048;
 const RECAP_CHARACTERS = 240;
 
 /** The newest that fit, in their order, one a line; '' when there are none. */
-export function recapOf(trimmed: readonly ConversationEntry[], { createdAt }: { readonly createdAt: string }): string {
+export function writeRecap(trimmed: readonly ConversationEntry[], { createdAt }: { readonly createdAt: string }): string {
   if (trimmed.length === 0) return '';
   const lines = trimmed.map((entry) => messageText({ ...entry, content: shortLine(entry.content, RECAP_CHARACTERS) }, RECAP_CHARACTERS));
   const heading = (shown: number): string =>

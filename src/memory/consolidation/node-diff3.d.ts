@@ -1,4 +1,4 @@
-/** The package's own types are those of an ES module and say `any`; this is what of it we use, as `require` gives it. */
+/** The package's types are those of an ES module and say `any`; this is what of it we use, as `require` gives it. */
 declare module 'node-diff3' {
   export type MergeRegion<T> =
     { readonly ok: readonly T[]; readonly conflict?: undefined } | { readonly ok?: undefined; readonly conflict: Conflict<T> };

@@ -3,14 +3,14 @@
  *
  * @rule consolidation/whole-text-first: The reader first takes the whole text, without its code fence, as the JSON object. (test:
  *   test/memory/consolidation-answer.test.ts)
- * @rule consolidation/one-object: Then it takes the one balanced `{…}` in the model's words (`ownObjects`) that has a field, or whose only
+ * @rule consolidation/one-object: Then it takes the one balanced `{…}` in the model's words (`objectsInAnswer`) that has a field, or whose only
  *   field is such an object. Two that differ are none: one of them may be a quotation. (test: test/memory/consolidation-answer.test.ts)
  * @rule consolidation/closed-fields-only: Then it takes each field by itself. Only a string that is closed, and behind which the object
  *   goes on or ends, is a value: half of a memory would replace the whole. A string from the question is not the model's. (test:
  *   test/memory/consolidation-answer.test.ts)
  */
 import { utf8Length, cleanText } from '../../records/text.js';
-import { ownObjects, squeezed, type FoundObject } from '../../records/balanced-json.js';
+import { objectsInAnswer, squeezed, type FoundObject } from '../../records/balanced-json.js';
 import { isRecord } from '../../platform/json.js';
 
 /** Seed 001, Types. */
@@ -32,7 +32,7 @@ const TRIES = 8;
 
 /**
  * At least one field of text, or the reason why there is none. A field of another type, or that says nothing, is absent. Never throws.
- * `question` is what the model was asked: an object that stood there is quoted.
+ * `question` is the prompt: an object that stood there is quoted.
  */
 export function parseResponse(answer: string, question = ''): ParsedResponse {
   if (answer.trim() === '') return { ok: false, reason: 'it was empty' };
@@ -40,10 +40,10 @@ export function parseResponse(answer: string, question = ''): ParsedResponse {
     return { ok: false, reason: `it is longer than the ${MAX_ANSWER_BYTES} bytes that are read` };
   }
   const whole = fromWhole(answer, question);
-  const { found, broken } = ownObjects(answer, question, DEPTH);
-  const own = whole ? [whole] : fromBalanced(found);
-  if (own.length > 1) return { ok: false, reason: 'there are several JSON objects in it, and they differ: answer with one' };
-  const result = own[0] ?? (broken === undefined ? undefined : fromFields(answer.slice(broken), question));
+  const { found, broken } = objectsInAnswer(answer, question, DEPTH);
+  const objects = whole ? [whole] : fromBalanced(found);
+  if (objects.length > 1) return { ok: false, reason: 'there are several JSON objects in it, and they differ: answer with one' };
+  const result = objects[0] ?? (broken === undefined ? undefined : fromFields(answer.slice(broken), question));
   return result ? { ok: true, result } : { ok: false, reason: reasonFor(answer) };
 }
 
@@ -51,7 +51,7 @@ export function parseResponse(answer: string, question = ''): ParsedResponse {
 function fromWhole(answer: string, question: string): ConsolidationResult | undefined {
   const text = withoutFence(answer.trim());
   try {
-    const result = resultOf(JSON.parse(text));
+    const result = toResult(JSON.parse(text));
     return result && squeezed(question).includes(squeezed(text)) ? undefined : result;
   } catch {
     return undefined;
@@ -67,9 +67,9 @@ function withoutFence(text: string): string {
 
 /** All that differ (consolidation/one-object). */
 function fromBalanced(found: readonly FoundObject[]): ConsolidationResult[] {
-  const own = found.map(({ value }) => value);
-  const outer = own.flatMap((value) => resultOf(value) ?? []);
-  const results = outer.length > 0 ? outer : own.flatMap((value) => resultOf(onlyField(value)) ?? []);
+  const objects = found.map(({ value }) => value);
+  const outer = objects.flatMap((value) => toResult(value) ?? []);
+  const results = outer.length > 0 ? outer : objects.flatMap((value) => toResult(onlyField(value)) ?? []);
   return results.filter((one, at) => results.findIndex((other) => JSON.stringify(other) === JSON.stringify(one)) === at);
 }
 
@@ -80,12 +80,12 @@ function onlyField(value: object): unknown {
 
 /** Of the object that is broken. A field that stands twice with another text is none (consolidation/closed-fields-only). */
 function fromFields(answer: string, question: string): ConsolidationResult | undefined {
-  const asked = squeezed(question);
-  const field = (name: string): string | undefined => stringField(answer, name, asked);
-  return resultOf({ history_entry: field('history_entry'), memory_update: field('memory_update') });
+  const squeezedQuestion = squeezed(question);
+  const field = (name: string): string | undefined => stringField(answer, name, squeezedQuestion);
+  return toResult({ history_entry: field('history_entry'), memory_update: field('memory_update') });
 }
 
-function stringField(answer: string, name: string, asked: string): string | undefined {
+function stringField(answer: string, name: string, squeezedQuestion: string): string | undefined {
   let tries = 0;
   const found = new Set<string>();
   for (const match of answer.matchAll(new RegExp(`"${name}"\\s*:\\s*"`, 'g'))) {
@@ -93,7 +93,7 @@ function stringField(answer: string, name: string, asked: string): string | unde
     const begin = match.index + match[0].length;
     const end = endOfString(answer, begin);
     if (end === undefined || !/^\s*(?:,|\}|```|$)/.test(answer.slice(end + 1, end + 200))) continue;
-    if (!asked.includes(squeezed(answer.slice(match.index, end)))) found.add(unescaped(answer.slice(begin, end)));
+    if (!squeezedQuestion.includes(squeezed(answer.slice(match.index, end)))) found.add(unescaped(answer.slice(begin, end)));
   }
   return found.size === 1 ? [...found][0] : undefined;
 }
@@ -116,7 +116,7 @@ function unescaped(raw: string): string {
   );
 }
 
-function resultOf(value: unknown): ConsolidationResult | undefined {
+function toResult(value: unknown): ConsolidationResult | undefined {
   if (!isRecord(value)) return undefined;
   const historyEntry = textAt(value, 'history_entry');
   const memoryUpdate = textAt(value, 'memory_update');

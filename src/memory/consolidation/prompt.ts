@@ -3,7 +3,7 @@
  * add stands behind them. The same request gives the same text.
  *
  * The prompt shows memory whole, whatever its size: a model that saw half of it would lose the other half. The conversation is data.
- * Nothing in it begins at the margin but our own labels, so it cannot pass for a heading. Memory is shown as it is, since the model gives
+ * Nothing in it begins at the margin but our labels, so it cannot pass for a heading. Memory is shown as it is, since the model gives
  * its lines back so, except for lines that would pass for ours.
  */
 import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
@@ -31,7 +31,7 @@ const ANSWER_CHARACTERS = 2_000;
 export interface ConsolidationRequest {
   readonly entries: readonly ConversationEntry[];
   readonly currentMemory: string;
-  /** Bytes above which the model is asked to compress. */
+  /** Bytes above which the prompt tells the model to compress. */
   readonly maxMemorySize?: number;
   /** Of the whole text, as far as memory leaves room. */
   readonly maxCharacters?: number;
@@ -132,11 +132,11 @@ function compression(bytes: number, maxMemorySize: number): string {
   return `The long-term memory has ${bytes} bytes, more than its limit of ${maxMemorySize}: compress it. Prune stale and low-value facts and merge what belongs together, until it fits; what the user asked to remember stays.`;
 }
 
-/** One of the prompt's own lines that is in memory is moved off the margin. */
+/** A line of memory that looks like one of the prompt's is moved off the margin. */
 function shownMemory(memory: string): string {
   const text = cleanText(memory).trim();
-  return text === '' ? EMPTY_MEMORY : text.replace(OWN_LINES, '  ');
+  return text === '' ? EMPTY_MEMORY : text.replace(LINE_RULES, '  ');
 }
 
-const OWN_LINES =
+const LINE_RULES =
   /^(?=## (?:Current Long-term Memory|Conversation to Process)[ \t]*$|How to answer:|You have answered this before|\[[^\]\n]*\] (?:USER|ASSISTANT)\b)/gm;

@@ -11,7 +11,7 @@
  * answer count as the tool's if the tool's result, in the same turn, has them too: the model only passed them on.
  *
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's conclusion, which
- * then waits (consolidation/untrusted-waits). So does what a tool said in an earlier range, if the model says it again in this one.
+ * then waits (consolidation/untrusted-waits). So does a tool's result of an earlier range, if the model repeats it in this one.
  *
  * @rule consolidation/said-by-the-user: A line is the user's if up to three of their messages have 60 % of its words and everything hard in
  *   it (documents/hard-words-exact). (test: test/memory/consolidation-provenance.test.ts)
@@ -25,9 +25,9 @@
 import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
 import type { LineSource, SourcedLine, Trust } from '../../records/memory/documents.js';
-import { foldedLine, lineCounts, linesOf, takeLine } from '../../records/memory/memory-lines.js';
-import { OWN_TOOLS, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
-import { allWords, shareIn, significantWords, wordsSaid } from '../documents/significant-words.js';
+import { foldedLine, lineCounts, splitLines, takeLine } from '../../records/memory/memory-lines.js';
+import { INTERNAL_TOOLS, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
+import { allWords, shareIn, significantWords, evidenceWords } from '../documents/significant-words.js';
 
 export interface ProvenanceRequest {
   readonly currentMemory: string;
@@ -58,19 +58,21 @@ const REWRITTEN_SHARE = 0.5;
 
 export function withProvenance(request: ProvenanceRequest): Provenance {
   const { currentMemory, memoryUpdate, trustedTools, entries, reviewWhenToolsSpoke = true } = request;
-  const before = linesOf(currentMemory);
-  const after = linesOf(memoryUpdate);
+  const before = splitLines(currentMemory);
+  const after = splitLines(memoryUpdate);
   const evidence = evidenceIn(request);
   const isNew = newIn(before, after);
   const tools = toolsThatSpoke(entries, trustedTools);
   const isKnown = (word: string): boolean =>
-    [...wordsSaid(word)].every((part) => [...evidence.user, ...evidence.memory].some(({ words }) => words.has(part)));
+    [...evidenceWords(word)].every((part) => [...evidence.user, ...evidence.memory].some(({ words }) => words.has(part)));
   const isToReview = (line: string): boolean => tools.length > 0 && waitsForReview(line, reviewWhenToolsSpoke, isKnown);
   const sources = after.map((line, at): LineSource | undefined => {
-    const source = isNew[at] ? sourceOf(line, evidence, request.conversation) : undefined;
+    const source = isNew[at] ? findSource(line, evidence, request.conversation) : undefined;
     return source?.trust === 'model' && isToReview(line) ? { ...source, tools } : source;
   });
-  const isProposed = sources.map((source) => source !== undefined && (source.tools !== undefined || toolOf(source.trust, trustedTools)));
+  const isProposed = sources.map(
+    (source) => source !== undefined && (source.tools !== undefined || isUntrustedTool(source.trust, trustedTools)),
+  );
   const sourced = (wanted: boolean): SourcedLine[] =>
     after.flatMap((line, at) => {
       const source = sources[at];
@@ -83,7 +85,7 @@ export function withProvenance(request: ProvenanceRequest): Provenance {
 /** Names of the tools in a range whose word is not enough, sorted. */
 export function toolsThatSpoke(entries: readonly Entry[], trusted: ReadonlySet<string>): readonly string[] {
   const names = entries.flatMap(({ message }) => (message.role === 'tool' ? [message.name] : []));
-  return [...new Set(names)].filter((name) => !trusted.has(name) && !OWN_TOOLS.has(name)).sort();
+  return [...new Set(names)].filter((name) => !trusted.has(name) && !INTERNAL_TOOLS.has(name)).sort();
 }
 
 function newIn(before: readonly string[], after: readonly string[]): boolean[] {
@@ -91,7 +93,7 @@ function newIn(before: readonly string[], after: readonly string[]): boolean[] {
   return after.map((line) => !takeLine(known, line));
 }
 
-function toolOf(trust: Trust, trusted: ReadonlySet<string>): boolean {
+function isUntrustedTool(trust: Trust, trusted: ReadonlySet<string>): boolean {
   return trust.startsWith('tool:') && !trusted.has(trust.slice('tool:'.length));
 }
 
@@ -115,9 +117,12 @@ interface Evidence {
 }
 
 function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest): Evidence {
-  const statement = (body: Body, turn: string): Statement => ({ words: wordsSaid(textOf(body)), turn });
+  const statement = (body: Body, turn: string): Statement => ({ words: evidenceWords(shownPart(body)), turn });
   // Its day comes with a message, and a model may write it into a line.
-  const dated = (body: Body, { turn, ts }: Entry): Statement => ({ words: new Set([...statement(body, turn).words, ...dayOf(ts)]), turn });
+  const dated = (body: Body, { turn, ts }: Entry): Statement => ({
+    words: new Set([...statement(body, turn).words, ...dayWords(ts)]),
+    turn,
+  });
   return {
     user: entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),
     assistant: entries.flatMap(({ turn, message }) =>
@@ -126,14 +131,14 @@ function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest)
     tools: entries.flatMap(({ turn, message }) => {
       if (message.role !== 'tool') return [];
       const isTrusted = trustedTools.has(message.name);
-      const passages = isTrusted ? [] : textOf(message.text).split(SENTENCE_END).map(wordsSaid);
+      const passages = isTrusted ? [] : shownPart(message.text).split(SENTENCE_END).map(evidenceWords);
       return [{ ...statement(message.text, turn), name: message.name, isTrusted, passages }];
     }),
-    memory: linesOf(currentMemory).map((line) => statement(line, '')),
+    memory: splitLines(currentMemory).map((line) => statement(line, '')),
   };
 }
 
-function sourceOf(line: string, evidence: Evidence, conversation: string): LineSource {
+function findSource(line: string, evidence: Evidence, conversation: string): LineSource {
   const { soft, hard } = significantWords(foldedLine(line));
   const words = allWords({ soft, hard });
   const by = (trust: Trust, turns: readonly string[]): LineSource => ({
@@ -141,19 +146,19 @@ function sourceOf(line: string, evidence: Evidence, conversation: string): LineS
     conversation,
     ...(turns.length > 0 ? { turn_ids: [...new Set(turns)].sort() } : {}),
   });
-  const user = bestOf(words, evidence.user);
+  const user = bestSupport(words, evidence.user);
   if (isWhole(user, hard)) {
     const adder = passageBeyond(words, user, evidence);
     return adder ? by(`tool:${adder.name}`, [adder.turn]) : by('user', user.turns);
   }
   // The same holds for a line without a word (consolidation/only-the-rest-judged).
-  const memory = bestOf(words, evidence.memory);
+  const memory = bestSupport(words, evidence.memory);
   const rest = memory.share >= REWRITTEN_SHARE ? without(words, memory.found) : words;
   const hardRest = without(hard, without(hard, rest));
-  const userOfRest = bestOf(rest, evidence.user);
+  const userOfRest = bestSupport(rest, evidence.user);
   if (rest.size > 0 && isWhole(userOfRest, hardRest)) return by('user', userOfRest.turns);
   const tool = toolBehind(rest, hardRest, userOfRest, evidence);
-  return tool ? by(`tool:${tool.name}`, [tool.turn]) : by('model', bestOf(words, evidence.assistant).turns);
+  return tool ? by(`tool:${tool.name}`, [tool.turn]) : by('model', bestSupport(words, evidence.assistant).turns);
 }
 
 interface Support {
@@ -166,7 +171,7 @@ interface Support {
  * The words of the few messages that have most of the line. All of a long conversation has every common word
  * (consolidation/said-by-the-user).
  */
-function bestOf(words: ReadonlySet<string>, statements: readonly Statement[]): Support {
+function bestSupport(words: ReadonlySet<string>, statements: readonly Statement[]): Support {
   const found = new Set<string>();
   const turns: string[] = [];
   for (let taken = 0; taken < USER_MESSAGES; taken++) {
@@ -180,16 +185,16 @@ function bestOf(words: ReadonlySet<string>, statements: readonly Statement[]): S
     for (const word of best) found.add(word);
     turns.push(turn);
   }
-  return { share: shareOf(words, found), found, turns };
+  return { share: weightedShare(words, found), found, turns };
 }
 
-function shareOf(words: ReadonlySet<string>, said: ReadonlySet<string>): number {
-  const found = new Set([...words].filter((word) => said.has(word)));
-  return words.size === 0 ? 0 : weightOf(found) / weightOf(words);
+function weightedShare(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
+  const found = new Set([...words].filter((word) => others.has(word)));
+  return words.size === 0 ? 0 : weigh(found) / weigh(words);
 }
 
 /** An address weighs as two words: "mail me at ada@x.org" is all of "Email: ada@x.org". */
-function weightOf(words: ReadonlySet<string>): number {
+function weigh(words: ReadonlySet<string>): number {
   return words.size + [...words].filter(isSignificant).length;
 }
 
@@ -201,7 +206,9 @@ function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean 
 function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToolStatement | undefined {
   const unsaid = without(words, user.found);
   if (unsaid.size === 0) return undefined;
-  return tools.find(({ passages }) => passages.some((said) => shareIn(unsaid, said) === 1 && shareOf(words, said) >= user.share));
+  return tools.find(({ passages }) =>
+    passages.some((passage) => shareIn(unsaid, passage) === 1 && weightedShare(words, passage) >= user.share),
+  );
 }
 
 /** (consolidation/brought-by-a-tool) */
@@ -213,15 +220,15 @@ function toolBehind(
 ): ToolStatement | undefined {
   const unsaid = [...hard].filter((word) => isSignificant(word) && !user.found.has(word));
   const candidates = tools.flatMap((tool) => {
-    const own = shareOf(words, tool.words);
+    const share = weightedShare(words, tool.words);
     const passedOn =
-      own >= PASSED_ON_SHARE && assistant.some((said) => said.turn === tool.turn && shareOf(words, said.words) >= USER_SHARE);
+      share >= PASSED_ON_SHARE && assistant.some((answer) => answer.turn === tool.turn && weightedShare(words, answer.words) >= USER_SHARE);
     const brings = unsaid.some((word) => tool.words.has(word));
     const hardOnes = [...hard].filter((word) => tool.words.has(word)).length;
-    const saysMore = own > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
-    return brings || (saysMore && (own >= TOOL_SHARE || passedOn)) ? [{ ...tool, own: own + (brings ? 1 : 0) }] : [];
+    const saysMore = share > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
+    return brings || (saysMore && (share >= TOOL_SHARE || passedOn)) ? [{ ...tool, support: share + (brings ? 1 : 0) }] : [];
   });
-  return candidates.sort((a, b) => b.own - a.own || Number(b.isTrusted) - Number(a.isTrusted))[0];
+  return candidates.sort((a, b) => b.support - a.support || Number(b.isTrusted) - Number(a.isTrusted))[0];
 }
 
 /** An address, a path, a name with dots or a long number: it does not stand in a page by chance. */
@@ -236,10 +243,10 @@ function withoutProposed(
   isNew: readonly boolean[],
   isProposed: readonly boolean[],
 ): string {
-  const kept = after.map((line, at) => ({ line, words: wordsOf(line), at })).filter(({ at }) => isNew[at]);
+  const kept = after.map((line, at) => ({ line, words: foldedWords(line), at })).filter(({ at }) => isNew[at]);
   const restored = new Map<number, string[]>();
   for (const { line, besides } of removedLines(before, after)) {
-    const words = wordsOf(line);
+    const words = foldedWords(line);
     const shares = kept.map(({ words: others, at }) => ({ at, share: shareIn(words, others) }));
     // The same in a kept line and in a proposed one: it is not lost.
     const best = shares.sort((a, b) => b.share - a.share || Number(isProposed[a.at]) - Number(isProposed[b.at]) || a.at - b.at)[0];
@@ -282,16 +289,16 @@ function without(words: ReadonlySet<string>, others: ReadonlySet<string>): Set<s
   return new Set([...words].filter((word) => !others.has(word)));
 }
 
-function wordsOf(line: string): Set<string> {
+function foldedWords(line: string): Set<string> {
   return allWords(significantWords(foldedLine(line)));
 }
 
-function dayOf(ts: number): Set<string> {
+function dayWords(ts: number): Set<string> {
   const date = new Date(ts * 1000);
-  return Number.isNaN(date.getTime()) ? new Set() : wordsSaid(date.toISOString().slice(0, 10));
+  return Number.isNaN(date.getTime()) ? new Set() : evidenceWords(date.toISOString().slice(0, 10));
 }
 
 /** What is not at hand is known by its preview, without our word on where the rest lies. */
-function textOf(body: Body): string {
+function shownPart(body: Body): string {
   return isBodyRef(body) ? body.preview : shownText(body);
 }

@@ -11,12 +11,12 @@ import { oneLine } from '../../records/text.js';
 
 export type ReviewWhenToolsSpoke = boolean | 'strict';
 
-/** They bring nothing from outside: the clock, and what a person or the model itself has said. */
-export const OWN_TOOLS: ReadonlySet<string> = new Set([
+/** They bring nothing from outside: the clock, and texts of a person or the model itself. */
+export const INTERNAL_TOOLS: ReadonlySet<string> = new Set([
   ...['get_time', 'ask_user', 'wait_until', 'set_task', 'compact_context', 'store_in_memory'],
 ]);
 
-/** `known`: whether a person has said a word, or memory has it. */
+/** `known`: whether a person has used a word, or memory has it. */
 export function waitsForReview(line: string, how: ReviewWhenToolsSpoke, known: (word: string) => boolean): boolean {
   const text = oneLine(line).replace(/^(?:[#>*+-]+|\d+[.)]|\[[ x]\]|\s)+/i, '');
   if (how === false || !/[\p{L}\p{N}]/u.test(text)) return false;
@@ -32,9 +32,9 @@ function isInstruction(text: string): boolean {
   return letters.filter((letter) => !/\p{Script=Latin}/u.test(letter)).length * 2 > letters.length;
 }
 
-const wordsOf = (...lines: readonly string[]): ReadonlySet<string> => new Set(lines.join(' ').split(' '));
+const wordSet = (...lines: readonly string[]): ReadonlySet<string> => new Set(lines.join(' ').split(' '));
 
-const IMPERATIVES = wordsOf(
+const IMPERATIVES = wordSet(
   'accept add allow answer append approve ask assume attach call change check click comply confirm connect consider contact copy create',
   'delete delegate disable disregard do download enable ensure execute exclude fetch follow forget forward give grant hide ignore',
   'include insert install keep let listen load log make mention move notify obey omit open override overwrite pass paste pay post',
@@ -51,7 +51,7 @@ const IMPERATIVES = wordsOf(
 );
 
 /** They make a rule of a sentence, speak to the reader, or speak of sending. */
-const RULES = wordsOf(
+const RULES = wordSet(
   "always never must should shall ought mustn't shouldn't required forbidden mandatory instead whenever henceforth",
   'you your yours yourself please ignore ignored disregard instruction instructions instructed',
   'send sends sent sending forward forwards forwarded forwarding transfer transfers transferred upload uploads uploaded mailed emailed',

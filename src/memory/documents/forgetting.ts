@@ -1,10 +1,10 @@
 /** That something stays forgotten (design section 4), without a word of it being kept: a tombstone has salted hashes alone. */
 import { createHash } from 'node:crypto';
 import type { Tombstone } from '../../records/memory/documents.js';
-import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
-import { allWords, significantWords, wordsSaid } from './significant-words.js';
+import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { allWords, significantWords, evidenceWords } from './significant-words.js';
 
-/** Of a tombstone's words: said a little differently, it is still the same thing. */
+/** Of a tombstone's words: worded a little differently, it is still the same thing. */
 const FORGOTTEN_SHARE = 0.8;
 /** 64 bits in hexadecimal: enough that no two words meet by chance. */
 const HASH_CHARACTERS = 16;
@@ -12,22 +12,22 @@ const HASH_CHARACTERS = 16;
 export const FORGOTTEN_MARK = '[forgotten]';
 
 /** One per line or fact. Its words are sorted, so that nothing reveals their order; without any it forgets nothing. */
-export function tombstoneOf(
+export function toTombstone(
   text: string,
   { id, ts, salt }: { readonly id: string; readonly ts: number; readonly salt: string },
 ): Tombstone {
-  return { id, ts, words: [...hashesOf(foldedLine(text), salt)].sort() };
+  return { id, ts, words: [...hashWords(foldedLine(text), salt)].sort() };
 }
 
-/** Of what a person has asked to forget. The same words are the same tombstone; `at` is epoch milliseconds. */
+/** Of what a person wants forgotten. The same words are the same tombstone; `at` is epoch milliseconds. */
 export function tombstoneFor({ scope, text, at }: { readonly scope: string; readonly text: string; readonly at: number }): Tombstone {
   const id = `forget_${createHash('sha256').update(`${scope}\0${text}`).digest('hex').slice(0, HASH_CHARACTERS)}`;
-  return tombstoneOf(text, { id, ts: at / 1000, salt: scope });
+  return toTombstone(text, { id, ts: at / 1000, salt: scope });
 }
 
 export function isForgotten(line: string, tombstones: readonly Tombstone[], salt: string): boolean {
   if (tombstones.length === 0) return false;
-  const hashes = new Set([...wordsSaid(line)].map((word) => hashOf(word, salt)));
+  const hashes = new Set([...evidenceWords(line)].map((word) => hashWord(word, salt)));
   return tombstones.some(({ words }) => {
     const shared = words.filter((word) => hashes.has(word)).length;
     return words.length > 0 && shared >= FORGOTTEN_SHARE * words.length;
@@ -36,7 +36,7 @@ export function isForgotten(line: string, tombstones: readonly Tombstone[], salt
 
 export function withoutForgotten(text: string, tombstones: readonly Tombstone[], salt: string): string {
   if (tombstones.length === 0) return text;
-  const lines = linesOf(text);
+  const lines = splitLines(text);
   const kept = lines.filter((line) => !isForgotten(line, tombstones, salt));
   return kept.length === lines.length ? text : kept.join('\n');
 }
@@ -45,16 +45,16 @@ export function withoutForgotten(text: string, tombstones: readonly Tombstone[],
 export function redactor(tombstones: readonly Tombstone[], salt: string): (text: string) => string {
   return (text) => {
     if (tombstones.length === 0) return text;
-    const lines = linesOf(text);
+    const lines = splitLines(text);
     const shown = lines.map((line) => (isForgotten(line, tombstones, salt) ? FORGOTTEN_MARK : line));
     return shown.every((line, at) => line === lines[at]) ? text : shown.join('\n');
   };
 }
 
-function hashesOf(text: string, salt: string): Set<string> {
-  return new Set([...allWords(significantWords(text))].map((word) => hashOf(word, salt)));
+function hashWords(text: string, salt: string): Set<string> {
+  return new Set([...allWords(significantWords(text))].map((word) => hashWord(word, salt)));
 }
 
-function hashOf(word: string, salt: string): string {
+function hashWord(word: string, salt: string): string {
   return createHash('sha256').update(`${salt}\0${word}`).digest('hex').slice(0, HASH_CHARACTERS);
 }

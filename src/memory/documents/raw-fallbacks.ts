@@ -1,5 +1,5 @@
 /** Lines of HISTORY that are no summary but words of a conversation, as they stand where no model summarized in time. */
-import { linesOf } from '../../records/memory/memory-lines.js';
+import { splitLines } from '../../records/memory/memory-lines.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import type { ConversationKey } from '../../stores/store.js';
 
@@ -13,7 +13,7 @@ export async function rawFallbackLines(
   for await (const { id, kind, text } of history) {
     const isOwn = kind === 'raw-fallback' && ids.some((beginning) => id.startsWith(beginning));
     // The first line says what the entry is.
-    for (const line of linesOf(text).slice(1)) (isOwn ? own : others).add(line);
+    for (const line of splitLines(text).slice(1)) (isOwn ? own : others).add(line);
   }
   return new Set([...own].filter((line) => line !== '' && !others.has(line)));
 }

@@ -35,7 +35,7 @@ export async function searchHistory(entries: AsyncIterable<HistoryEntry>, search
   const { limit = 10, before = Infinity, after = -Infinity, signal } = search;
   if (search.query.length > MAX_QUERY) throw new RangeError(`a query has at most ${MAX_QUERY} characters: take fewer words`);
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_MATCHES) throw new RangeError(`limit is from 1 to ${MAX_MATCHES}`);
-  const words = wordsOf(search.query);
+  const words = queryTerms(search.query);
   if (words.length === 0) throw new RangeError('the query has no words: name what to look for');
 
   const matches: HistoryMatch[] = [];
@@ -51,7 +51,7 @@ export async function searchHistory(entries: AsyncIterable<HistoryEntry>, search
 }
 
 /** `deploy "staging server"` is two; a mark that is not closed reaches to the end. */
-export function wordsOf(query: string): string[] {
+export function queryTerms(query: string): string[] {
   const words = Array.from(query.matchAll(/"([^"]*)"?|[^\s"]+/g), ([word, phrase]) => folded((phrase ?? word).trim()));
   return [...new Set(words.filter((word) => word !== ''))];
 }

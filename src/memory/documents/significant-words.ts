@@ -1,6 +1,6 @@
 /**
- * The words that make a sentence this one and no other, folded so that the same thing said twice has the same words. Lexical and
- * deterministic: no model and no dictionary is asked.
+ * The words that make a sentence this one and no other, folded so that a statement and its repetition have the same words. Lexical and
+ * deterministic: without a model or a dictionary.
  *
  * - Case, width and accents do not count, nor do the commonest endings.
  * - Scripts without spaces between words, and Korean with its particles, are taken as pairs of characters.
@@ -69,7 +69,7 @@ export function significantWords(text: string): SignificantWords {
     .replace(/(\d),(?=\d)/g, '$1.')
     .replace(MEANS_USER, ' ')
     .replace(UNSPACED, (run) => {
-      for (const pair of pairsOf(run)) soft.add(pair);
+      for (const pair of splitPairs(run)) soft.add(pair);
       return ' ';
     });
   for (const [token] of rest.matchAll(TOKEN)) addToken(token, soft, hard);
@@ -77,10 +77,10 @@ export function significantWords(text: string): SignificantWords {
 }
 
 /**
- * All that a text can be said to say: its words, what they are put together of (`mailto:a@x.org?b`), and what stands behind the
+ * All that a text can be taken to say: its words, what they are put together of (`mailto:a@x.org?b`), and what stands behind the
  * escapes of a JSON text. For evidence, never for a line that is to be proven.
  */
-export function wordsSaid(text: string): Set<string> {
+export function evidenceWords(text: string): Set<string> {
   const plain = text.includes('\\') ? `${text}\n${text.replace(/\\(?:[nrtbf"/]|u[0-9a-fA-F]{4})/g, ' ')}` : text;
   const { soft, hard } = significantWords(plain);
   const inner = [...hard]
@@ -112,7 +112,7 @@ function folded(text: string): string {
     .replaceAll('ß', 'ss');
 }
 
-function pairsOf(run: string): string[] {
+function splitPairs(run: string): string[] {
   const characters = [...run];
   if (characters.length === 1) return characters;
   const pairs = characters.slice(1).map((character, at) => `${characters[at]}${character}`);
@@ -126,9 +126,9 @@ function addToken(raw: string, soft: Set<string>, hard: Set<string>): void {
   const measured = /^(\d+(?:[.,:]\d+)*)(\p{L}{1,3})$/u.exec(token);
   if (measured) {
     // `5km`, `30s`, `120eur`: with a space or without, the same.
-    hard.add(numberOf(measured[1] ?? ''));
+    hard.add(normalizeNumber(measured[1] ?? ''));
     addWord(measured[2] ?? '', soft, hard);
-  } else if (isHard(token)) hard.add(/^[\d.]+$/.test(token) ? numberOf(token) : token);
+  } else if (isHard(token)) hard.add(/^[\d.]+$/.test(token) ? normalizeNumber(token) : token);
   else for (const word of token.split(/[^\p{L}\p{M}]+/u)) addWord(word, soft, hard);
 }
 
@@ -150,18 +150,18 @@ function isHard(token: string): boolean {
 }
 
 /** `1.000` is `1000`, `007` is `7`; `1.5` stays. */
-function numberOf(token: string): string {
+function normalizeNumber(token: string): string {
   const plain = /^\d{1,3}(?:\.\d{3})+$/.test(token) ? token.replaceAll('.', '') : token;
   return plain.replace(/^0+(?=\d)/, '');
 }
 
 function addWord(word: string, soft: Set<string>, hard: Set<string>): void {
   if (NEGATIONS.has(word)) hard.add(NEGATION);
-  else if (word.length > 1 && !STOP_WORDS.has(word)) soft.add(stemOf(word));
+  else if (word.length > 1 && !STOP_WORDS.has(word)) soft.add(stemWord(word));
 }
 
 /** The commonest English and German endings; the same word must give the same stem, which need not be one. */
-function stemOf(word: string): string {
+function stemWord(word: string): string {
   if (word.length < 4) return word;
   const stem = word
     .replace(/ies$/, 'y')

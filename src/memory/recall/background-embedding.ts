@@ -2,11 +2,11 @@
  * Vectors are made beside the work of a worker, after the steps that have written something: a turn never waits for them. What a step's
  * conversation may no longer spend it spends on no vectors either, since it has no more steps; what they cost its next step reports.
  *
- * One part at a time, in the whole worker; each is bounded in texts and in time (fill-vectors.ts). A failed part is retried after the next
+ * One part at a time, in the whole worker; each is bounded in texts and in time (embed-missing.ts). A failed part is retried after the next
  * write, after a pause that doubles. Nothing is lost: words find a text without a vector.
  */
 import type { ConversationKey } from '../../stores/store.js';
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { Usage } from '../../records/message.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import type { Recall } from './recall.js';
@@ -51,7 +51,7 @@ export function createBackgroundEmbedding({
       pauseMs = 0;
     } catch (error) {
       if (stop.signal.aborted) return;
-      // Said once in each outage.
+      // Logged once in each outage.
       if (pauseMs === 0) log(`${embedder.name} makes no vectors now, and searches go by words: ${errorMessage(error)}`);
       pauseMs = Math.min(LAST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * pauseMs));
       pausedUntil = now() + pauseMs;

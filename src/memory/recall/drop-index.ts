@@ -1,6 +1,6 @@
 /** What is forgotten or deleted leaves what is written down too, where its words have left hashes. */
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { keepVectorsOf } from './fill-vectors.js';
+import { keepLifeVectors } from './embed-missing.js';
 import { ScopeIndex } from './scope-index.js';
 import { HEAD, PartLost } from './segments.js';
 
@@ -27,5 +27,5 @@ export async function dropDeleted(store: Store, key: ScopeKey): Promise<void> {
 /** Of what was forgotten; those of what was deleted go with their life. Idempotent. */
 export async function dropVectors(store: Store, key: ScopeKey): Promise<void> {
   const { lives } = await store.scopes.marks(key);
-  for (const life of lives) await keepVectorsOf(store, life.key);
+  for (const life of lives) await keepLifeVectors(store, life.key);
 }

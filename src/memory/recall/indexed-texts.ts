@@ -1,13 +1,17 @@
-/** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each says who said it, and how far that is to be trusted. */
+/** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each names its author, and how far that is to be trusted. */
 import type { Entry } from '../../records/message.js';
 import type { Trust } from '../../records/memory/documents.js';
-import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
-import { hashOf } from '../../search/numbers.js';
+import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { hashText } from '../../search/numbers.js';
 import type { Kind } from '../../search/passage-table.js';
 import type { Text } from '../../search/search-index.js';
-import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
-import { textOf } from '../bodies.js';
-import { blame } from '../documents/blame.js';
+import type { ConversationKey, ScopeKey, Store, EpisodeRecord } from '../../stores/store.js';
+import { readText } from '../bodies.js';
+import { blame } from '../documents/memory-diff.js';
+import type { ItemRecord } from '../../records/memory/agent-memory.js';
+import { readPages } from '../past-life.js';
+import { currentLine, episodesInSight, slotsIn } from '../prefix.js';
+import { lineName } from './lines.js';
 
 /** What these answer was found or remembered already: it would be found again and again. */
 const ECHOES = ['search_memory', 'open_memory', 'search_history', 'read_episode', 'retrieve_from_memory', 'query_memory'];
@@ -23,7 +27,7 @@ export interface Told extends Source {
   readonly text: string;
 }
 
-/** UTF-16 units of a tool's result that can be found: a long page must not outweigh what was said. */
+/** UTF-16 units of a tool's result that can be found: a long page must not outweigh the messages. */
 const MAX_TOOL_TEXT = 64 * 1024;
 
 /** As it stands in an index. */
@@ -36,23 +40,23 @@ export async function textOfEntry(store: Store, key: ConversationKey, { message 
   switch (message.role) {
     case 'user': {
       if (message.from === 'notice') return undefined;
-      return { kind: 'user', ...asker(key, message.from), text: await textOf(store, key, message.text) };
+      return { kind: 'user', ...asker(key, message.from), text: await readText(store, key, message.text) };
     }
     case 'assistant': {
       const texts = message.blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
       if (texts.length === 0) return undefined;
-      const text = (await Promise.all(texts.map((one) => textOf(store, key, one)))).join('\n\n');
+      const text = (await Promise.all(texts.map((one) => readText(store, key, one)))).join('\n\n');
       return { kind: 'assistant', speaker: 'assistant', trust: 'model', text };
     }
     case 'tool': {
       const { name } = message;
       if (ECHOES.includes(name)) return undefined;
-      return { kind: 'tool', speaker: name, trust: `tool:${name}`, text: await textOf(store, key, message.text) };
+      return { kind: 'tool', speaker: name, trust: `tool:${name}`, text: await readText(store, key, message.text) };
     }
   }
 }
 
-/** What a sub-agent is asked an agent has written. */
+/** The task of a sub-agent was written by an agent. */
 function asker({ conversation }: ConversationKey, from: 'app' | undefined): Omit<Source, 'kind'> {
   if (from === 'app') return { speaker: 'application', trust: 'user' };
   return conversation.includes(':') ? { speaker: 'agent', trust: 'model' } : { speaker: 'user', trust: 'user' };
@@ -79,7 +83,7 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
   ]);
   const texts: NamedText[] = [];
   const sources = new Map(blame(memory.text, changes).map((one) => [one.number, one]));
-  for (const [i, line] of linesOf(memory.text).entries()) {
+  for (const [i, line] of splitLines(memory.text).entries()) {
     if (!/[\p{L}\p{N}]/u.test(line) || foldedLine(line) === '') continue;
     const { source, change } = sources.get(i + 1) ?? { source: { trust: 'person' as const } };
     const { trust, conversation, turn_ids } = source;
@@ -93,7 +97,7 @@ export async function documentTexts(store: Store, key: ScopeKey): Promise<NamedT
   }
   for await (const { id, ts, text } of store.documents.history(key)) {
     const trust = id === '' ? 'person' : 'model';
-    texts.push(named('history', id === '' ? `by hand ${hashOf(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust }));
+    texts.push(named('history', id === '' ? `by hand ${hashText(text, 0).toString(16)}` : id, { line: 'history', ts, text, trust }));
   }
   return texts;
 }
@@ -117,7 +121,43 @@ export function named(
     readonly turn?: string | undefined;
   },
 ): NamedText {
-  const at = hashOf(`${name}\0${text}`, 0);
+  const at = hashText(`${name}\0${text}`, 0);
   const learnt = { ...(conversation !== undefined && { conversation }), ...(turn !== undefined && { turn }) };
   return { line, at, session: at, ts, kind, text, name, speaker: kind, trust, ...learnt };
+}
+
+/** Those that no rewind has taken back, with what each stands for. */
+export async function episodeTexts(store: Store, key: ConversationKey): Promise<(NamedText & Pick<EpisodeRecord, 'slots'>)[]> {
+  const [{ episodes }, cuts] = await Promise.all([store.episodes.list(key), store.lives.cuts(key)]);
+  return episodesInSight(episodes, cuts).map(({ id, ts, summary, turn_ids, slots }) => ({
+    ...named('episode', id, {
+      ...{ line: lineName(key, 'episode'), ts, text: summary, trust: 'model' },
+      ...{ conversation: key.conversation, turn: turn_ids[0] },
+    }),
+    slots,
+  }));
+}
+
+/** What its agent stored itself: results of tools are found as messages. Nothing tells where the agent has it from. */
+export async function itemTexts(store: Store, key: ConversationKey): Promise<NamedText[]> {
+  const { items } = await store.items.list(key);
+  const stored = items.filter(({ source }) => source === 'user');
+  if (stored.length === 0) return [];
+  const isThere = await slotsThatCount(store, key);
+  const texts = stored.map(async ({ id, ts, slot, content }: ItemRecord): Promise<NamedText[]> => {
+    const text = slot === undefined || isThere(slot) ? await store.bodies.get(key, content.ref) : undefined;
+    if (text === undefined) return [];
+    const { conversation } = key;
+    return [named('item', id, { line: lineName(key, 'item'), ts, text, trust: 'tool:store_in_memory', conversation })];
+  });
+  return (await Promise.all(texts)).flat();
+}
+
+/** Which slots no rewind has cut. */
+export async function slotsThatCount(store: Store, key: ConversationKey): Promise<(slot: number) => boolean> {
+  const cuts = await store.lives.cuts(key);
+  if (cuts.length === 0) return () => true;
+  const { entries } = await readPages(store, key);
+  const now = new Set(slotsIn(currentLine(entries, cuts)));
+  return (slot) => now.has(slot);
 }

@@ -1,11 +1,11 @@
 /** What is called how in the index of a scope, and by which address people and models open it. */
-import { hashOf } from '../../search/numbers.js';
+import { hashText } from '../../search/numbers.js';
 import type { ConversationKey, ScopeKey } from '../../stores/store.js';
 
 /** What a life has beside its messages. */
 export type Beside = 'episode' | 'item';
 
-export function lineOf({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, beside?: Beside): string {
+export function lineName({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, beside?: Beside): string {
   return JSON.stringify(beside === undefined ? [conversation, life] : [conversation, life, beside]);
 }
 
@@ -24,12 +24,12 @@ export function readLine(scope: ScopeKey, line: string): LifeLine | undefined {
 }
 
 /**
- * A life in an address: 12 hexadecimal digits that say nothing. A conversation's own id would show a tenant's model how the installation
+ * A life in an address: 12 hexadecimal digits that say nothing. A conversation's id would show a tenant's model how the installation
  * calls it.
  */
 export function lifeMark({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>): string {
   const name = `${conversation}\0${life}`;
-  return `${digits(hashOf(name, 0x2f0b4d1), 8)}${digits(hashOf(name, 0x9e3779b1), 4)}`;
+  return `${digits(hashText(name, 0x2f0b4d1), 8)}${digits(hashText(name, 0x9e3779b1), 4)}`;
 }
 
 /** `3f2a9c1d52b0/12`, `3f2a9c1d52b0/ep_0003`. */

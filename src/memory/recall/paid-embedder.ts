@@ -32,7 +32,7 @@ export interface PaidEmbedder {
 
 /** Texts of one request. */
 export const TEXTS_AT_ONCE = 64;
-/** Milliseconds after a failure in which it is not asked again. */
+/** Milliseconds after a failure in which it is not called again. */
 const REST_MS = 30_000;
 /** Lives whose use is not reported yet; one that has no step any more reports nothing. */
 const MAX_OWED = 10_000;
@@ -53,7 +53,7 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
     const costUsd = embedder.price === undefined ? null : (tokens * embedder.price) / 1e6;
     const usage: Usage = { inputTokens: tokens, cachedTokens: 0, outputTokens: 0, costUsd };
     // Of no conversation: it stands with the workflow of the scope's memory, as its care does.
-    const key = payer?.key ?? { ...scopeOf(of), conversation: `memory:${of.scope}`, life: 'search' };
+    const key = payer?.key ?? { ...toScopeKey(of), conversation: `memory:${of.scope}`, life: 'search' };
     if (payer) {
       const life = lifeName(key);
       // An unknown price must not make the price of all the rest unknown.
@@ -99,11 +99,11 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
     const size = vectors[0]?.length ?? 0;
     const isRight = (one: Float32Array): boolean => one.length === size && one.every(Number.isFinite);
     if (vectors.length === count && size > 0 && size <= MAX_DIMENSIONS && vectors.every(isRight)) return;
-    throw new Error(`cannot use what ${name} answered: ${count} vectors of one size, 1 to ${MAX_DIMENSIONS} numbers, were asked for`);
+    throw new Error(`cannot use what ${name} answered: ${count} vectors of one size, 1 to ${MAX_DIMENSIONS} numbers, were requested`);
   }
 }
 
-function scopeOf({ namespace, scope }: ScopeKey): ScopeKey {
+function toScopeKey({ namespace, scope }: ScopeKey): ScopeKey {
   return { namespace, scope };
 }
 

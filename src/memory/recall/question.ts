@@ -1,6 +1,6 @@
-/** How a question to what was said is put: the same for agents, for MCP clients and over HTTP. */
+/** How a question to past messages is put: the same for agents, for MCP clients and over HTTP. */
 import { z } from 'zod';
-import { parseMoment } from '../../records/memory/moment.js';
+import { parseMoment } from '../../records/time.js';
 import { KINDS, type Kind } from '../../search/passage-table.js';
 import { DEFAULT_HITS, MAX_HITS, type RecallQuery } from './recall.js';
 import { MAX_AROUND } from './recalled.js';
@@ -24,8 +24,8 @@ export const questionShape = {
     .max(MAX_QUESTION)
     .describe('The whole question, in the words of the asker; names and times ("last May", "2026-02") count. Not a pattern.'),
   limit: z.int().min(1).max(MAX_HITS).default(DEFAULT_HITS).describe('How many to answer at most.'),
-  after: moment.optional().describe('Only what was said on this ISO date or time (UTC) and later.'),
-  before: moment.optional().describe('Only what was said before this ISO time (UTC), or up to the end of this ISO date.'),
+  after: moment.optional().describe('Only messages of this ISO date or time (UTC) and later.'),
+  before: moment.optional().describe('Only messages before this ISO time (UTC), or up to the end of this ISO date.'),
   conversation: z.string().min(1).max(200).optional().describe('One conversation alone: its id, or the first part of an address in it.'),
   kinds: z
     .array(z.enum(SEARCHED_KINDS))
@@ -40,7 +40,7 @@ export const openShape = {
   around: z.int().min(0).max(MAX_AROUND).default(3).describe('How many messages before it and after it.'),
 };
 
-export interface Asked {
+export interface RecallQuestion {
   readonly question: string;
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
@@ -50,9 +50,9 @@ export interface Asked {
 }
 
 /** A day as `before` is in it. */
-export function queryOf({ after, before, ...asked }: Asked, now: Date): RecallQuery {
+export function toQuery({ after, before, ...question }: RecallQuestion, now: Date): RecallQuery {
   return {
-    ...asked,
+    ...question,
     after: after === undefined ? undefined : parseMoment(after),
     before: before === undefined ? undefined : parseMoment(before, 'end'),
     now,

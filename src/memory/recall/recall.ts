@@ -1,5 +1,5 @@
 /**
- * Finding what was said in a scope. Each hit is read from the store before it is answered, and what was forgotten meanwhile is taken out:
+ * Finding the messages of a scope. Each hit is read from the store before it is answered, and what was forgotten meanwhile is taken out:
  * an index, however old, can only fail to find.
  */
 import { createAnalyzer } from '../../search/analysis.js';
@@ -7,7 +7,7 @@ import { marksIn } from '../../search/marks.js';
 import type { Kind } from '../../search/passage-table.js';
 import { BOUNDS } from '../../search/weights.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { fillVectors, MAX_FILLED } from './fill-vectors.js';
+import { embedMissing, MAX_FILLED } from './embed-missing.js';
 import { lifeMark, readLine } from './lines.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { openAt, readHits, type Recalled } from './recalled.js';
@@ -22,9 +22,9 @@ export interface RecallQuery {
   readonly question: string;
   /** DEFAULT_HITS without it; at most MAX_HITS. */
   readonly limit?: number | undefined;
-  /** Epoch seconds: said then or later. */
+  /** Epoch seconds: messages of that time or later. */
   readonly after?: number | undefined;
-  /** Epoch seconds: said before. */
+  /** Epoch seconds: messages before it. */
   readonly before?: number | undefined;
   /** One conversation alone: its id, or the first part of an address in it. */
   readonly conversation?: string | undefined;
@@ -33,7 +33,7 @@ export interface RecallQuery {
   readonly now: Date;
   /** The turn that asks: its question is not its answer. */
   readonly except?: { readonly conversation: string; readonly life: string; readonly turn: string };
-  /** Whose budget a vector of the question counts to; absent: to none, as with a person's own search. */
+  /** Whose budget a vector of the question counts to; absent: to none, as with a person's search. */
   readonly payer?: Payer | undefined;
   /** Milliseconds that an embedder may take for the question; QUESTION_MS without it. */
   readonly embedMs?: number;
@@ -44,10 +44,10 @@ export interface RecallQuery {
 export interface Recall {
   /** Best first. */
   search(key: ScopeKey, query: RecallQuery): Promise<readonly Recalled[]>;
-  /** What was said at an address and around it, in its order; empty where nothing is there, or no longer. */
+  /** The messages at an address and around it, in their order; empty where nothing is there, or no longer. */
   open(key: ScopeKey, address: string, around?: number): Promise<readonly Recalled[]>;
   /**
-   * Makes vectors of a bounded part of what has none: what `payer` has said first. How many were made; 0 where none is missing, and without
+   * Makes vectors of a bounded part of what has none: those of `payer` first. How many were made; 0 where none is missing, and without
    * an embedder. Throws where it or the store does not answer.
    */
   fill(payer: Payer, signal: AbortSignal): Promise<number>;
@@ -119,7 +119,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
   /** Sealed parts of the longest unused go first, then its head. */
   const holdLimit = (name: string): void => {
     for (const [oldest, { scope }] of [...scopes]) {
-      while (total > cacheBytes && scope.shed()) recount(oldest, scope);
+      while (total > cacheBytes && scope.evict()) recount(oldest, scope);
       if (total <= cacheBytes) break;
       if (oldest === name) tooLarge.add(name);
       forget(oldest);
@@ -143,7 +143,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
 
   /** Searches of one scope come one after the other. */
   const inTurn = async <T>(key: ScopeKey, work: (scope: ScopeIndex) => Promise<T> | T): Promise<T> => {
-    const name = nameOf(key);
+    const name = scopeName(key);
     const isLarge = tooLarge.has(name);
     const before = Promise.all([turns.get(name), isLarge && lastLarge]);
     const mine = before.then(async () => {
@@ -179,7 +179,7 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
   };
 
   /** Undefined without an embedder, and where it does not answer. */
-  const vectorOf = async (
+  const embedQuestion = async (
     text: string,
     key: ScopeKey,
     { payer, embedMs = QUESTION_MS, onNote }: RecallQuery,
@@ -204,10 +204,10 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
       const scope: ScopeKey = { namespace: payer.key.namespace, scope: payer.key.scope };
       const wanted = await inTurn(scope, async (index) => {
         await index.update();
-        return index.unfilled(payer.key, MAX_FILLED);
+        return index.missingVectors(payer.key, MAX_FILLED);
       });
       if (wanted.length === 0) return 0;
-      const filled = await fillVectors({ store, scope, embedder, payer, signal }, wanted);
+      const filled = await embedMissing({ store, scope, embedder, payer, signal }, wanted);
       await inTurn(scope, (index) => {
         index.addVectors(filled);
         if (!signal.aborted) index.leaveOut(wanted.map(({ hash }) => hash));
@@ -218,18 +218,18 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
     async search(key, query) {
       const { question, limit = DEFAULT_HITS, now, conversation, after, before, kinds, except } = query;
       const most = Math.max(1, Math.min(limit, MAX_HITS));
-      const asked = question.slice(0, BOUNDS.questionCharacters).toWellFormed();
+      const text = question.slice(0, BOUNDS.questionCharacters).toWellFormed();
       const at = now.getTime() / 1000;
-      const vector = await vectorOf(asked, key, query);
+      const vector = await embedQuestion(text, key, query);
       const hits = await inTurn(key, async (scope) => {
         if (vector) scope.expectSize(vector.length);
         await scope.update();
         if (vector && scope.isByWordsAlone) query.onNote?.(WITHOUT_VECTORS);
-        const lines = conversation === undefined ? undefined : (line: string) => isOf(key, line, conversation);
+        const lines = conversation === undefined ? undefined : (line: string) => isInConversation(key, line, conversation);
         // Some may be gone by the time they are read.
         const found = await scope.search(
           {
-            question: asked,
+            question: text,
             now: at,
             limit: Math.min(BOUNDS.hits, most + 10),
             ...(after !== undefined && { after }),
@@ -239,22 +239,22 @@ export function createRecall({ store, cacheBytes = CACHE_BYTES, sealed, embedder
           },
           vector,
         );
-        await scope.write({ isKept: !tooLarge.has(nameOf(key)) });
+        await scope.write({ isKept: !tooLarge.has(scopeName(key)) });
         return found;
       });
-      const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, asked));
+      const found = (await readHits(store, key, hits)).filter((one) => !(except && isIn(one, except)) && !asksTheSame(one.text, text));
       const read = found.slice(0, most);
-      return read.map((one) => ({ ...one, marks: marksIn(one.text, asked, { now: at, analyzer }) }));
+      return read.map((one) => ({ ...one, marks: marksIn(one.text, text, { now: at, analyzer }) }));
     },
 
     async open(key, address, around) {
-      const known = scopes.get(nameOf(key))?.scope.lives() ?? [];
+      const known = scopes.get(scopeName(key))?.scope.lives() ?? [];
       return openAt(store, key, address, { around, known });
     },
   };
 }
 
-function nameOf({ namespace, scope }: ScopeKey): string {
+function scopeName({ namespace, scope }: ScopeKey): string {
   return JSON.stringify([namespace, scope]);
 }
 
@@ -265,7 +265,7 @@ function tooLargeWarning({ scope }: ScopeKey, bytes: number, cacheBytes: number)
   );
 }
 
-function isOf(scope: ScopeKey, line: string, conversation: string): boolean {
+function isInConversation(scope: ScopeKey, line: string, conversation: string): boolean {
   const of = readLine(scope, line);
   return of !== undefined && (of.key.conversation === conversation || lifeMark(of.key) === conversation);
 }
@@ -274,14 +274,17 @@ function isIn({ address, turn }: Recalled, except: NonNullable<RecallQuery['exce
   return turn === except.turn && address.startsWith(`${lifeMark(except)}/`);
 }
 
-/** The same question, asked before: what stands beside it may be the answer, it is none. */
+/** An earlier time that the same question came up: the text beside it may be the answer, the question is none. */
 function asksTheSame(text: string, question: string): boolean {
-  const asked = lettersOf(question);
+  const letters = onlyLetters(question);
   return (
-    /[?？؟]\s*$/u.test(question) && asked.length > SHORT_QUESTION && text.length < 2 * question.length && lettersOf(text).endsWith(asked)
+    /[?？؟]\s*$/u.test(question) &&
+    letters.length > SHORT_QUESTION &&
+    text.length < 2 * question.length &&
+    onlyLetters(text).endsWith(letters)
   );
 }
 
-function lettersOf(text: string): string {
+function onlyLetters(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }

@@ -1,7 +1,7 @@
 /** What a search has found, and what stands at an address, read from the store as it is now: without what was forgotten meanwhile. */
 import type { Trust } from '../../records/memory/documents.js';
 import type { Entry } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
+import { listSlots } from '../../records/slots.js';
 import { speakerIn } from '../../search/analysis.js';
 import type { Mark } from '../../search/marks.js';
 import type { Kind } from '../../search/passage-table.js';
@@ -9,8 +9,7 @@ import type { Hit } from '../../search/rank.js';
 import { textHash } from '../../search/search-index.js';
 import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
-import { documentTexts, textOfEntry, type NamedText, type Source } from './indexed-texts.js';
-import { episodesOf, itemsOf, slotsThatCount } from './life-texts.js';
+import { documentTexts, textOfEntry, type NamedText, type Source, episodeTexts, itemTexts, slotsThatCount } from './indexed-texts.js';
 import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
 
 export const DEFAULT_AROUND = 3;
@@ -42,7 +41,7 @@ export interface Recalled {
   /** Where the words of the question stand in `text`, in UTF-16 units. */
   readonly marks: readonly Mark[];
   readonly score: number;
-  /** From 0 to 1: how much of the question its own words are. */
+  /** From 0 to 1: how much of the question its words are. */
   readonly confidence: number;
 }
 
@@ -66,25 +65,25 @@ export async function openAt(
 
 type Redact = (text: string) => string;
 
-async function redactorOf(store: Store, key: ScopeKey): Promise<Redact> {
+async function scopeRedactor(store: Store, key: ScopeKey): Promise<Redact> {
   return redactor(await store.documents.forgotten(key), key.scope);
 }
 
 /** Without their marks. */
 export async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]): Promise<Recalled[]> {
-  const redact = await redactorOf(store, key);
+  const redact = await scopeRedactor(store, key);
   const documents = hits.some(({ line }) => !line.startsWith('[')) ? await documentTexts(store, key) : [];
   const beside = new Map<string, Promise<readonly NamedText[]>>();
-  const textsOf = async (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
+  const readBeside = async (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
     const name = JSON.stringify([of.conversation, of.life, what]);
-    const known = beside.get(name) ?? (what === 'episode' ? episodesOf(store, of) : itemsOf(store, of));
+    const known = beside.get(name) ?? (what === 'episode' ? episodeTexts(store, of) : itemTexts(store, of));
     beside.set(name, known);
     return known;
   };
   const read = async (hit: Hit): Promise<Recalled | undefined> => {
     const of = readLine(key, hit.line);
     if (of?.beside === undefined && of !== undefined) return readMessage(store, of.key, hit, redact);
-    const texts = of?.beside === undefined ? documents : await textsOf(of.key, of.beside);
+    const texts = of?.beside === undefined ? documents : await readBeside(of.key, of.beside);
     const text = texts.find(({ line, at }) => line === hit.line && at === hit.at);
     const shown = text && toRecalled(text, of?.key, redact, hit);
     return shown && textHash(shown.text) === hit.hash ? shown : undefined;
@@ -121,7 +120,7 @@ function ofEntry(
     ts: entry.ts,
     conversation: key.conversation,
     turn: entry.turn,
-    // A tool's text may name anybody.
+    // A tool's text may name anyone.
     speaker: kind === 'tool' ? speaker : (shown.speaker ?? speaker),
     trust,
     text: shown.text,
@@ -144,7 +143,7 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
   const [entries, isThere, redact] = await Promise.all([
     store.entries.read(key, slots),
     slotsThatCount(store, key),
-    redactorOf(store, key),
+    scopeRedactor(store, key),
   ]);
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
     const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
@@ -156,28 +155,28 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
 
 /** The summary, then what it stands for. */
 async function readEpisode(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
-  const episode = (await episodesOf(store, key)).find(({ name }) => name === id);
+  const episode = (await episodeTexts(store, key)).find(({ name }) => name === id);
   if (!episode) return [];
-  const redact = await redactorOf(store, key);
+  const redact = await scopeRedactor(store, key);
   return [
-    toRecalled(episode, key, redact, wholeOf(episode)),
-    ...(await readSlots(store, key, slotsOf(episode.slots).slice(0, EPISODE_SLOTS))),
+    toRecalled(episode, key, redact, wholeText(episode)),
+    ...(await readSlots(store, key, listSlots(episode.slots).slice(0, EPISODE_SLOTS))),
   ];
 }
 
 async function readItem(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
-  const text = (await itemsOf(store, key)).find(({ name }) => name === id);
-  return text ? [toRecalled(text, key, await redactorOf(store, key), wholeOf(text))] : [];
+  const text = (await itemTexts(store, key)).find(({ name }) => name === id);
+  return text ? [toRecalled(text, key, await scopeRedactor(store, key), wholeText(text))] : [];
 }
 
 async function readDocuments(store: Store, key: ScopeKey): Promise<Recalled[]> {
-  const redact = await redactorOf(store, key);
-  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeOf(text)));
+  const redact = await scopeRedactor(store, key);
+  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeText(text)));
 }
 
 type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
 
-function wholeOf({ text }: NamedText): Part {
+function wholeText({ text }: NamedText): Part {
   return { start: 0, end: text.length, score: 0, confidence: 0 };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The index of one scope, brought up to date from the store before each search. The store is the record; the index may be lost at any time.
- * What is new goes into its head; when that has many messages, they are sealed as a part of their own (segments.ts).
+ * What is new goes into its head; when that has many messages, they are sealed as a part (segments.ts).
  *
  * @rule recall/finds-all-written-before: A search finds everything that was written before it began: it compares each life's mark, and
  *   reads on in those that changed. It checks an empty slot again, since writes may come out of order. (test:
@@ -16,16 +16,14 @@ import { readPages } from '../past-life.js';
 import { redactor } from '../documents/forgetting.js';
 import type { Entry } from '../../records/message.js';
 import type { Hit, Query } from '../../search/scan.js';
-import { SearchIndex, sumOf, type Text } from '../../search/search-index.js';
+import { SearchIndex, sumFacts, type Text } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
-import { unfilledIn, type Unfilled } from './fill-vectors.js';
-import { DOCUMENTS, documentTexts, foundText, textOfEntry } from './indexed-texts.js';
-import { episodesOf, itemsOf } from './life-texts.js';
-import { lineOf, readLine } from './lines.js';
-import { searchParts } from './search-parts.js';
+import { missingVectorsIn, type MissingVector } from './embed-missing.js';
+import { DOCUMENTS, documentTexts, foundText, textOfEntry, episodeTexts, itemTexts } from './indexed-texts.js';
+import { lineName, readLine } from './lines.js';
+import { searchParts, HEAD, PartLost, Segments, type ListedPart } from './segments.js';
 import { ScopeVectors } from './scope-vectors.js';
-import { HEAD, PartLost, Segments, type ListedPart } from './segments.js';
 import { errorMessage } from '../../platform/errors.js';
 
 interface ReadLife {
@@ -75,7 +73,7 @@ const SEALED = 200_000;
 /** Of all that indexes may take, how much a search may hold beyond it until it ends: what is read once need not be read twice. */
 const HELD = 0.25;
 /** In a small memory parts are smaller, so that one beside the others is not much. */
-const LEAST_SEALED = 10_000;
+const MIN_SEALED = 10_000;
 const BYTES_OF_PASSAGE = 90;
 
 /** Milliseconds after which all lives are looked at, whatever was noted: another program may have put some there, or taken some away. */
@@ -96,18 +94,18 @@ export class ScopeIndex {
   #cursor: string | undefined;
   #lookedAt = -Infinity;
   /** Lines of lives with texts in the head that may have no vector yet. */
-  readonly #lacking = new Set<string>();
+  readonly #incomplete = new Set<string>();
 
   constructor(readonly options: ScopeIndexOptions) {
     const { store, key, cacheBytes, sealed, lost, model, log, makeRoom = () => false } = options;
     this.#segments = new Segments({ store, key, analyzer: this.#head.analyzer, makeRoom, lost, log });
     this.#vectors = new ScopeVectors({ store, key, model, maxBytes: cacheBytes, log });
-    this.#sealed = sealed ?? Math.max(LEAST_SEALED, Math.min(SEALED, cacheBytes / 8 / BYTES_OF_PASSAGE));
+    this.#sealed = sealed ?? Math.max(MIN_SEALED, Math.min(SEALED, cacheBytes / 8 / BYTES_OF_PASSAGE));
   }
 
   /** Passages. */
   get size(): number {
-    return sumOf([this.#head.facts(), ...this.#segments.facts()]).passages;
+    return sumFacts([this.#head.facts(), ...this.#segments.facts()]).passages;
   }
 
   /** In memory. */
@@ -121,8 +119,8 @@ export class ScopeIndex {
   }
 
   /** Takes a sealed part out of memory; false where none can go. */
-  shed(): boolean {
-    return this.#segments.shed();
+  evict(): boolean {
+    return this.#segments.evict();
   }
 
   /** Those that were there when it was brought up to date last. */
@@ -138,7 +136,7 @@ export class ScopeIndex {
   /** How many numbers the embedder's vectors have now. */
   expectSize(dimensions: number): void {
     if (!this.#vectors.expectSize(dimensions)) return;
-    for (const line of this.#lives.keys()) this.#lacking.add(line);
+    for (const line of this.#lives.keys()) this.#incomplete.add(line);
     this.#segments.refill();
     this.#cursor = undefined;
   }
@@ -149,35 +147,36 @@ export class ScopeIndex {
     this.#vectors.add(vectors);
   }
 
-  /** Of these no vector can be made: they are not asked for again. */
+  /** Of these no vector can be made: they are not requested again. */
   leaveOut(texts: readonly number[]): void {
     this.#vectors.leaveOut(texts);
   }
 
   /** At most `most` that have no vector yet, those of the life `first` before others, each text once. */
-  async unfilled(first: ConversationKey, most: number): Promise<Unfilled[]> {
+  async missingVectors(first: ConversationKey, most: number): Promise<MissingVector[]> {
     if (this.#vectors.isOver) return [];
-    const found = new Map<number, Unfilled>();
-    const look = (index: SearchIndex, lacking: Set<string>): void => {
+    const found = new Map<number, MissingVector>();
+    const look = (index: SearchIndex, incomplete: Set<string>): void => {
       const has = (text: number): boolean => found.has(text) || this.#vectors.has(text);
-      for (const one of unfilledIn(index, this.options.key, { first, most: most - found.size, has, lacking })) found.set(one.hash, one);
+      for (const one of missingVectorsIn(index, this.options.key, { first, most: most - found.size, has, incomplete }))
+        found.set(one.hash, one);
     };
-    look(this.#head, this.#lacking);
+    look(this.#head, this.#incomplete);
     if (found.size >= most || !this.#segments.hasUnfilled()) return [...found.values()];
     for await (const { index, segment } of this.#segments.each()) {
       if (segment.isFilled) continue;
-      const lacking = new Set(index.table.lines.map(({ name }) => name));
-      look(index, lacking);
-      segment.isFilled = lacking.size === 0;
+      const incomplete = new Set(index.table.lines.map(({ name }) => name));
+      look(index, incomplete);
+      segment.isFilled = incomplete.size === 0;
       if (found.size >= most) break;
     }
     return [...found.values()];
   }
 
   /** `vector`: of the question. Throws PartLost, as `update` does. */
-  async search(query: Omit<Query, 'likeness'>, vector: Float32Array | undefined): Promise<Hit[]> {
-    const likeness = vector && (await this.#vectors.likeness(vector));
-    const asking: Query = { ...query, ...(likeness && { likeness }) };
+  async search(query: Omit<Query, 'similarity'>, vector: Float32Array | undefined): Promise<Hit[]> {
+    const similarity = vector && (await this.#vectors.similarity(vector));
+    const asking: Query = { ...query, ...(similarity && { similarity }) };
     return searchParts(this.#head, this.#segments, asking, this.options.cacheBytes * HELD);
   }
 
@@ -192,12 +191,12 @@ export class ScopeIndex {
     const isDue = performance.now() - this.#lookedAt > LOOKED_EVERY_MS;
     if (isDue) this.#lookedAt = performance.now();
     const { documents, lives, changed, cursor } = await this.options.store.scopes.marks(this.options.key, isDue ? undefined : this.#cursor);
-    const there = new Set(lives.map(({ key }) => lineOf(key)));
-    const maybe = changed?.map((life) => lineOf(life)) ?? [...this.#lives.keys()];
+    const there = new Set(lives.map(({ key }) => lineName(key)));
+    const maybe = changed?.map((life) => lineName(life)) ?? [...this.#lives.keys()];
     const gone = new Set(maybe.filter((line) => this.#lives.has(line) && !there.has(line)));
     for (const line of gone) await this.#removeLife(line);
     for (const life of lives) {
-      if (this.#lives.get(lineOf(life.key))?.mark === life.mark) continue;
+      if (this.#lives.get(lineName(life.key))?.mark === life.mark) continue;
       await this.#readBeside(life.key, redact);
       await this.#read(life, redact);
     }
@@ -248,10 +247,10 @@ export class ScopeIndex {
         this.#forgotten = snapshot.extra.forgotten;
         this.#documents = snapshot.extra.documents;
         this.#lives = new Map(snapshot.extra.lives);
-        for (const line of this.#lives.keys()) this.#lacking.add(line);
+        for (const line of this.#lives.keys()) this.#incomplete.add(line);
         return;
       }
-      // Another process may have written a head of its own meanwhile, and taken away the parts of this one (recall/last-head-counts).
+      // Another process may have written another head meanwhile, and taken away the parts of this one (recall/last-head-counts).
       const now = await read();
       if (now === undefined || Buffer.compare(now, bytes) === 0) break;
       bytes = now;
@@ -277,7 +276,7 @@ export class ScopeIndex {
   async #removeLife(line: string): Promise<void> {
     const of = lifeIn(line);
     await this.#remove(line, () => true);
-    for (const beside of [lineOf(of, 'episode'), lineOf(of, 'item')]) this.#head.remove(beside, () => true);
+    for (const beside of [lineName(of, 'episode'), lineName(of, 'item')]) this.#head.remove(beside, () => true);
     this.#lives.delete(line);
     this.#unwritten = Infinity;
   }
@@ -291,8 +290,8 @@ export class ScopeIndex {
 
   async #read({ key, mark }: MarkedLife, redact: (text: string) => string): Promise<void> {
     const { store } = this.options;
-    const line = lineOf(key);
-    this.#lacking.add(line);
+    const line = lineName(key);
+    this.#incomplete.add(line);
     const known = this.#lives.get(line) ?? UNREAD;
     const cuts = await store.lives.cuts(key);
     if (cuts.length > 0) {
@@ -300,7 +299,7 @@ export class ScopeIndex {
       const { entries } = await readPages(store, key);
       const now = new Set(slotsIn(currentLine(entries, cuts)));
       await this.#remove(line, (slot) => !now.has(slot));
-      const sealed = await this.#segments.textsOf(known.sealed, line);
+      const sealed = await this.#segments.textsInLine(known.sealed, line);
       const fresh = entries.filter(({ slot }) => now.has(slot) && !sealed.has(slot));
       this.#lives.set(line, { ...UNREAD, sealed: known.sealed });
       for (let at = 0; at < fresh.length; at += PAGE) await this.#add(key, fresh.slice(at, at + PAGE), redact);
@@ -334,7 +333,7 @@ export class ScopeIndex {
       const told = await textOfEntry(this.options.store, key, entry);
       if (told) {
         const { slot: at, session, ts } = entry;
-        this.#unwritten += this.#head.add({ line: lineOf(key), at, session, ts, kind: told.kind, text: foundText(told, redact) });
+        this.#unwritten += this.#head.add({ line: lineName(key), at, session, ts, kind: told.kind, text: foundText(told, redact) });
       }
       if (i % AT_ONCE === AT_ONCE - 1) await nextTick();
     }
@@ -358,12 +357,12 @@ export class ScopeIndex {
     }
     this.#head = this.#head.part((line) => !isMessage(line));
     if (!(await this.#writeHead())) this.#unwritten = Infinity;
-    if (this.options.makeRoom?.(0) === false) this.#segments.shed();
+    if (this.options.makeRoom?.(0) === false) this.#segments.evict();
   }
 
   async #readBeside(key: ConversationKey, redact: (text: string) => string): Promise<void> {
-    const texts = [...(await episodesOf(this.options.store, key)), ...(await itemsOf(this.options.store, key))];
-    this.#replace([lineOf(key, 'episode'), lineOf(key, 'item')], texts, redact);
+    const texts = [...(await episodeTexts(this.options.store, key)), ...(await itemTexts(this.options.store, key))];
+    this.#replace([lineName(key, 'episode'), lineName(key, 'item')], texts, redact);
   }
 
   async #readDocuments(redact: (text: string) => string): Promise<void> {

@@ -4,9 +4,9 @@
  * Only vectors of the embedder's model are read, and only of its present size. If they take more memory than all indexes may, there are
  * none: the search goes by words.
  */
-import { Meanings, type Likeness } from '../../search/meanings.js';
+import { VectorIndex, type Similarity } from '../../search/vector-index.js';
 import type { MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
-import { lineOf } from './lines.js';
+import { lineName } from './lines.js';
 
 export interface ScopeVectorsOptions {
   readonly store: Store;
@@ -18,7 +18,7 @@ export interface ScopeVectorsOptions {
 }
 
 export class ScopeVectors {
-  #meanings: Meanings | undefined;
+  #index: VectorIndex | undefined;
   #isOver = false;
   readonly #leftOut = new Set<number>();
   /** By line: the mark of its life when its vectors were read. */
@@ -31,23 +31,23 @@ export class ScopeVectors {
   }
 
   bytes(): number {
-    return this.#meanings?.bytes() ?? 0;
+    return this.#index?.bytes() ?? 0;
   }
 
   /** How many numbers a vector has now. True: it was another number, and all are to be read again. */
   expectSize(dimensions: number): boolean {
-    if (this.#isOver || this.#meanings?.dimensions === dimensions) return false;
-    this.#meanings = new Meanings(dimensions);
+    if (this.#isOver || this.#index?.dimensions === dimensions) return false;
+    this.#index = new VectorIndex(dimensions);
     this.#readAt.clear();
     return true;
   }
 
   add(vectors: readonly StoredVector[]): void {
-    for (const { text, values } of vectors) this.#meanings?.add(text, values);
+    for (const { text, values } of vectors) this.#index?.add(text, values);
     if (this.bytes() <= this.options.maxBytes) return;
     const { key, maxBytes, log } = this.options;
     this.#isOver = true;
-    this.#meanings = undefined;
+    this.#index = undefined;
     log?.(
       `${key.scope} is searched by words alone: its vectors take more than the ${megabytes(maxBytes)} MB that search indexes may; ` +
         'set PERDURA_SEARCH_CACHE_BYTES to more',
@@ -55,16 +55,16 @@ export class ScopeVectors {
   }
 
   has(text: number): boolean {
-    return (this.#meanings?.has(text) ?? false) || this.#leftOut.has(text);
+    return (this.#index?.has(text) ?? false) || this.#leftOut.has(text);
   }
 
-  /** Of these no vector can be made: they are not asked for again. */
+  /** Of these no vector can be made: they are not requested again. */
   leaveOut(texts: readonly number[]): void {
-    for (const text of texts) if (!this.#meanings?.has(text)) this.#leftOut.add(text);
+    for (const text of texts) if (!this.#index?.has(text)) this.#leftOut.add(text);
   }
 
-  async likeness(question: Float32Array): Promise<Likeness | undefined> {
-    return this.#meanings?.likeness(question);
+  async similarity(question: Float32Array): Promise<Similarity | undefined> {
+    return this.#index?.similarity(question);
   }
 
   async read(lives: readonly MarkedLife[]): Promise<void> {
@@ -72,17 +72,17 @@ export class ScopeVectors {
     if (model === undefined) return;
     for (const { key, mark } of lives) {
       if (this.#isOver) return;
-      if (this.#readAt.get(lineOf(key)) === mark) continue;
+      if (this.#readAt.get(lineName(key)) === mark) continue;
       const vectors = await store.vectors.read(key, model);
-      // Of which size the embedder's are now shows when it is asked.
-      if (vectors[0]) this.#meanings ??= new Meanings(vectors[0].values.length);
+      // The embedder's current size shows when it is called.
+      if (vectors[0]) this.#index ??= new VectorIndex(vectors[0].values.length);
       this.add(vectors);
-      this.#readAt.set(lineOf(key), mark);
+      this.#readAt.set(lineName(key), mark);
     }
   }
 
   clear(): void {
-    this.#meanings &&= new Meanings(this.#meanings.dimensions);
+    this.#index &&= new VectorIndex(this.#index.dimensions);
     this.#readAt.clear();
   }
 }

@@ -14,10 +14,12 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Analyzer } from '../../search/analysis.js';
-import type { Facts, SearchIndex } from '../../search/search-index.js';
+import { type Facts, type SearchIndex, sumFacts } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { errorMessage } from '../../platform/errors.js';
+import { selectBest, planFor, search } from '../../search/rank.js';
+import { addCounts, countIn, rankIn, type Counts, type Hit, type Occurrences, type Query } from '../../search/scan.js';
 
 /** As the head lists it. */
 export interface ListedPart {
@@ -99,7 +101,7 @@ export class Segments {
   }
 
   /** Takes one part out of memory; false where none can go. */
-  shed(): boolean {
+  evict(): boolean {
     const last = this.#segments.findLast(({ index, name }) => index !== undefined && name !== undefined);
     if (last) last.index = undefined;
     return last !== undefined;
@@ -150,11 +152,11 @@ export class Segments {
   }
 
   /** Which texts of a line these parts have. */
-  async textsOf(numbers: readonly number[], line: string): Promise<ReadonlySet<number>> {
+  async textsInLine(numbers: readonly number[], line: string): Promise<ReadonlySet<number>> {
     const texts = new Set<number>();
     for (const segment of this.#numbered(numbers)) {
       const { table } = await this.#load(segment);
-      const { passages, count } = table.lineOf(line) ?? { passages: new Uint32Array(0), count: 0 };
+      const { passages, count } = table.findLine(line) ?? { passages: new Uint32Array(0), count: 0 };
       for (const passage of passages.subarray(0, count)) texts.add(table.columns.at[passage] ?? 0);
     }
     return texts;
@@ -249,3 +251,39 @@ function madeAt(part: string): number {
 export const HEAD = 'head';
 /** To seal, and to write the head that lists it, takes seconds. */
 const GRACE_MS = 3_600_000;
+
+/** Of a sealed part. */
+interface Counted {
+  readonly counts: Counts;
+  readonly isEmpty: boolean;
+  /** Absent: it is read again to be ranked. */
+  readonly index?: SearchIndex;
+  readonly occurrences?: Occurrences;
+}
+
+/** `heldBytes`: of parts that do not stay in memory, so many are held until the search ends, so that they are read once. */
+export async function searchParts(head: SearchIndex, segments: Segments, query: Query, heldBytes: number): Promise<Hit[]> {
+  if (segments.count === 0) return search(head, query);
+  const facts = sumFacts([head.facts(), ...segments.facts()]);
+  const plan = planFor(facts, query, head.analyzer);
+  if (!plan) return [];
+  const ofHead = countIn(head, plan, facts);
+  const counted: Counted[] = [];
+  let held = 0;
+  for await (const { index, isKept, bytes } of segments.each()) {
+    const { counts, occurrences, isEmpty } = countIn(index, plan, facts);
+    if (!isKept) held += bytes;
+    const isHeld = isKept || held <= heldBytes;
+    counted.push({ counts, isEmpty, ...(isHeld && { index, occurrences }) });
+  }
+  const scan = { query, plan, all: { ...facts, ...[ofHead, ...counted].map(({ counts }) => counts).reduce(addCounts) } };
+  const found = [rankIn(head, scan, ofHead.occurrences)];
+  for (const [i, { isEmpty, index: known, occurrences }] of counted.entries()) {
+    // Without a word of the question only vectors find something.
+    if (isEmpty && query.similarity === undefined) continue;
+    const index = known ?? (await segments.at(i));
+    if (index) found.push(rankIn(index, scan, occurrences));
+    await nextTick();
+  }
+  return selectBest(found, query);
+}

@@ -1,4 +1,4 @@
-/** Entries as an exported file has them: long texts in place. What refers to somebody's store is none of them. */
+/** Entries as an exported file has them: long texts in place. An entry that refers to a store is none of them. */
 import { z } from 'zod';
 import { CHUNK_TYPE, type Entry } from '../../records/message.js';
 

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isDeeperThan } from '../../conversation/protocol/schema.js';
-import { countSlots, slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
+import { countSlots, listSlots, toRanges, type SlotRange } from '../../records/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
 import {
   compactionRecordSchema,
@@ -46,7 +46,7 @@ export interface ReadLayout {
 }
 
 export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly FactRecord[]): Record<LayoutFile, string> {
-  const archived = new Set(slotsOf(life.archived));
+  const archived = new Set(listSlots(life.archived));
   const entries = life.entries.map(withoutRefs);
   const active = lines(entries.filter(({ slot }) => !archived.has(slot)).flatMap(toSeedLines));
   const archive = lines(entries.filter(({ slot }) => archived.has(slot)).flatMap(toSeedLines));
@@ -56,7 +56,7 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
   const head = {
     v: 1,
     ...origin,
-    sha256: { 'raw_traces.jsonl': hashOf(active), 'raw_traces_archive.jsonl': hashOf(archive) },
+    sha256: { 'raw_traces.jsonl': hashText(active), 'raw_traces_archive.jsonl': hashText(archive) },
     archived: life.archived,
     episodes: episodes.map(({ ts: _ts, turn_ids: _turns, summary: _summary, tags: _tags, salience: _salience, ...beside }) => beside),
     facts: known.map(({ id, source }) => ({ id, source })),
@@ -81,7 +81,7 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
 export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>): ReadLayout {
   const problems: string[] = [];
   const side = readSide(files, problems);
-  const life = (side && lifeOf(side, problems)) ?? lifeOfTraces(files, problems);
+  const life = (side && readLife(side, problems)) ?? lifeOfTraces(files, problems);
   const about = new Map(side?.episodes.map((episode) => [episode.id, episode]));
   const sources = new Map(side?.facts.map(({ id, source }) => [id, source]));
   const episodes = readLines(files, 'episodic.jsonl', readEpisodicItem, problems).map((item, at): EpisodeRecord => {
@@ -135,14 +135,14 @@ function readSide(files: Readonly<Partial<Record<LayoutFile, string>>>, problems
   if (!data) problems.push('perdura.json is damaged or of another version: only what the other files say is read');
   if (!data) return undefined;
   for (const name of ['raw_traces.jsonl', 'raw_traces_archive.jsonl'] as const) {
-    if (hashOf(files[name] ?? '') === data.sha256[name]) continue;
-    problems.push(`${name} is not as it was exported: what was said is read from the traces alone, without what only perdura.json knows`);
+    if (hashText(files[name] ?? '') === data.sha256[name]) continue;
+    problems.push(`${name} is not as it was exported: messages are read from the traces alone, without what only perdura.json knows`);
     return undefined;
   }
   return data;
 }
 
-function lifeOf({ entries: given, archived }: Side, problems: string[]): Pick<PastLife, 'entries' | 'archived'> {
+function readLife({ entries: given, archived }: Side, problems: string[]): Pick<PastLife, 'entries' | 'archived'> {
   const entries = new Map<number, PastLife['entries'][number]>();
   for (const [at, value] of given.entries()) {
     const entry = isDeeperThan(value, DEPTH) ? undefined : readEntry(value);
@@ -204,6 +204,6 @@ function lines(texts: readonly string[]): string {
   return texts.map((text) => `${text}\n`).join('');
 }
 
-function hashOf(text: string): string {
+function hashText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

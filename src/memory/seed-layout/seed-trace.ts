@@ -10,7 +10,7 @@ import {
   type JsonValue,
   type MediaSource,
   MEDIA_KINDS,
-  mediaOf,
+  pickMedia,
   type MediaKind,
 } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
@@ -93,13 +93,13 @@ export function toEntries(traces: readonly SeedTrace[]): Entry[] {
         continue;
       }
       entries.push(
-        entryOf(entries.length + 1, turn, seq, ts, { role: 'assistant', blocks: [block], model: UNKNOWN_MODEL, stop: 'tool-calls' }),
+        toEntry(entries.length + 1, turn, seq, ts, { role: 'assistant', blocks: [block], model: UNKNOWN_MODEL, stop: 'tool-calls' }),
       );
       continue;
     }
     const callId = given ?? open.find((call) => call.name === name)?.callId ?? `${turn}/lost`;
     if (trace.trace_type === 'tool_result') open = open.filter((call) => call.callId !== callId);
-    entries.push(entryOf(entries.length + 1, turn, seq, ts, messageOf(trace, { callId, name })));
+    entries.push(toEntry(entries.length + 1, turn, seq, ts, toMessage(trace, { callId, name })));
   }
   return entries;
 }
@@ -107,11 +107,11 @@ export function toEntries(traces: readonly SeedTrace[]): Entry[] {
 /** The seed does not say who spoke. */
 const UNKNOWN_MODEL = 'imported/unknown';
 
-function messageOf(trace: SeedTrace, call: { readonly callId: string; readonly name: string }): ConversationMessage {
+function toMessage(trace: SeedTrace, call: { readonly callId: string; readonly name: string }): ConversationMessage {
   switch (trace.trace_type) {
     case 'user': {
       const lists = MEDIA_KINDS.map((kind) => [kind, (trace.media?.[kind] ?? []).flatMap((address) => toSource(kind, address))] as const);
-      return { role: 'user', text: trace.content, ...mediaOf(Object.fromEntries(lists)) };
+      return { role: 'user', text: trace.content, ...pickMedia(Object.fromEntries(lists)) };
     }
     case 'tool_result': {
       const isError = trace.tool_error !== undefined && trace.tool_error !== null;
@@ -125,7 +125,7 @@ function messageOf(trace: SeedTrace, call: { readonly callId: string; readonly n
   }
 }
 
-function entryOf(slot: number, turn: string, seq: number, ts: number, message: ConversationMessage): Entry {
+function toEntry(slot: number, turn: string, seq: number, ts: number, message: ConversationMessage): Entry {
   return { v: 1, slot, session: 1, turn, seq, ts, message };
 }
 

@@ -2,15 +2,14 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { Stream } from '@anthropic-ai/sdk/core/streaming.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage } from '../model.js';
 import { toRefusal } from '../refusal.js';
-import { brokenStream, isDeeperThan, MAX_DEPTH, readCall, type UnreadCall } from '../tool-input.js';
+import { brokenStream, isDeeperThan, MAX_DEPTH, readCall, type UnparsedCall } from '../tool-input.js';
 import { renderRequest } from './render.js';
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
-import { type Answer, hasText, settledStop } from '../answer.js';
+import { type Answer, hasText, settledStop, createDeltaEmitter } from '../draft.js';
 import { asCount, asObject, asText } from '../read-json.js';
-import { createDeltaEmitter } from '../draft.js';
 import { isWellFormed, toWellFormed } from '../well-formed.js';
 
 const NAME = 'anthropic';
@@ -27,7 +26,7 @@ export function createAnthropicModel(options: KeyedOptions): Model {
     async stream(request, options) {
       if (!client) throw missingKey(provider, request.model);
       const answer = createAnswer(NAME, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, ask: (line) => ask(client, request, line) });
+      return await guardedCall({ provider, request, options, answer, ask: (channel) => ask(client, request, channel) });
     },
   };
 }
@@ -46,20 +45,20 @@ function createClient(apiKey: string, { baseURL, fetch }: KeyedOptions): Anthrop
   });
 }
 
-/** Reads the raw events: the SDK's own stream hides pings, a missing end and an abort from its reader. */
-async function* ask(client: Anthropic, request: ModelRequest, line: Line): AsyncIterable<StreamEvent> {
+/** Reads the raw events: the SDK's stream hides pings, a missing end and an abort from its reader. */
+async function* ask(client: Anthropic, request: ModelRequest, channel: HttpChannel): AsyncIterable<StreamEvent> {
   const response = await client.messages
     .create(renderRequest(request), {
-      signal: line.signal,
+      signal: channel.signal,
       timeout: NEVER_MS,
-      middleware: [(apiRequest, next) => line.watch(() => next(apiRequest))],
+      middleware: [(apiRequest, next) => channel.watch(() => next(apiRequest))],
     })
     .asResponse();
   for await (const { event, data } of Stream.rawEvents(response)) {
     if (data === '' || event === 'ping') continue;
-    const said = parseEvent(event, data);
-    if (said.type === 'error') throw toRefusal(said);
-    yield said;
+    const parsed = parseEvent(event, data);
+    if (parsed.type === 'error') throw toRefusal(parsed);
+    yield parsed;
   }
 }
 
@@ -94,7 +93,7 @@ interface OpenBlock {
   json: string;
 }
 
-type WholeBlock = AssistantBlock | UnreadCall;
+type WholeBlock = AssistantBlock | UnparsedCall;
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['end_turn', 'end'],
@@ -119,7 +118,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
   let whole = false;
 
   const openBlock = (event: StreamEvent): OpenBlock => {
-    const block = open.get(indexOf(event));
+    const block = open.get(blockIndex(event));
     if (!block) throw brokenStream(`${event.type} for a block that is not open`);
     return block;
   };
@@ -154,7 +153,7 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
           return;
         case 'content_block_start': {
           const start = asObject(event.content_block);
-          open.set(indexOf(event), {
+          open.set(blockIndex(event), {
             start,
             text: asText(start.text) + asText(start.thinking),
             signature: asText(start.signature),
@@ -166,8 +165,8 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
         case 'content_block_delta':
           return takeDelta(openBlock(event), asObject(event.delta));
         case 'content_block_stop':
-          closeBlock(openBlock(event), provider).forEach((block) => blocks.set(indexOf(event), block));
-          open.delete(indexOf(event));
+          closeBlock(openBlock(event), provider).forEach((block) => blocks.set(blockIndex(event), block));
+          open.delete(blockIndex(event));
           emit.flush();
           return;
         case 'message_delta': {
@@ -189,13 +188,13 @@ function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): A
     response() {
       if (!whole || stopReason === undefined) throw brokenStream('the stream ended before message_stop');
       const calls = stopReason === 'tool_use';
-      const said = wholeBlocks().flatMap((block) => (block.kind !== 'unread-call' ? [block] : calls ? [readCall(block)] : []));
-      const stop = settledStop(STOPS.get(stopReason), stopReason, said);
-      if (stop === 'refusal' && explanation && !hasText(said)) said.push({ kind: 'text', text: toWellFormed(explanation) });
-      return { blocks: said, stop, usage: toUsage(usage ?? NO_USAGE) };
+      const blocks = wholeBlocks().flatMap((block) => (block.kind !== 'unparsed-call' ? [block] : calls ? [readCall(block)] : []));
+      const stop = settledStop(STOPS.get(stopReason), stopReason, blocks);
+      if (stop === 'refusal' && explanation && !hasText(blocks)) blocks.push({ kind: 'text', text: toWellFormed(explanation) });
+      return { blocks, stop, usage: toUsage(usage ?? NO_USAGE) };
     },
     soFar: () => ({
-      blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'),
+      blocks: wholeBlocks().filter((block) => block.kind !== 'unparsed-call'),
       usage: toUsage(usage ?? NO_USAGE),
     }),
   };
@@ -210,7 +209,7 @@ function closeBlock({ start, text, signature, json }: OpenBlock, provider: strin
       // A signature holds for the exact text; mended, it is for reading only.
       return [{ kind: 'thinking', text: toWellFormed(text), ...(signature && isWellFormed(text) && { signature }), provider }];
     case 'tool_use':
-      return [{ kind: 'unread-call', callId: asText(start.id), name: toWellFormed(asText(start.name)), json, input: start.input ?? {} }];
+      return [{ kind: 'unparsed-call', callId: asText(start.id), name: toWellFormed(asText(start.name)), json, input: start.input ?? {} }];
     default: {
       const value = json === '' ? start : { ...start, input: parsedOr(json, null) };
       return isDeeperThan(value, MAX_DEPTH) || value.input === null ? [] : [{ kind: 'opaque', provider, value }];
@@ -254,7 +253,7 @@ function toUsage({ input, cacheWrite, cacheRead, output }: WireUsage): ModelUsag
   };
 }
 
-function indexOf(event: StreamEvent): number {
+function blockIndex(event: StreamEvent): number {
   if (typeof event.index !== 'number') throw brokenStream(`${event.type} without an index`);
   return event.index;
 }

@@ -26,7 +26,7 @@ import type {
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, toolResultText } from '../shown.js';
+import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, toolResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
@@ -129,8 +129,8 @@ function bySpeaker(messages: readonly ConversationMessage[]): Group[] {
 
 function renderUserSide(messages: readonly UserSide[], wireId: WireId, marked: boolean): UserBlock[] {
   const results = messages.filter((message) => message.role === 'tool');
-  const said = messages.filter((message) => message.role === 'user');
-  const blocks: UserBlock[] = [...results.map((result) => renderResult(result, wireId)), ...said.flatMap(renderUser)];
+  const users = messages.filter((message) => message.role === 'user');
+  const blocks: UserBlock[] = [...results.map((result) => renderResult(result, wireId)), ...users.flatMap(renderUser)];
   return marked ? blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, cache_control: CACHE } : block)) : blocks;
 }
 
@@ -145,7 +145,7 @@ function renderResult(result: ToolResultMessage, wireId: WireId): ToolResultBloc
 
 function renderUser(message: UserMessage): UserBlock[] {
   const text = sentText(message.text);
-  const words = [...recordingsInWords(message), ...(text === '' ? [] : [text])];
+  const words = [...describeRecordings(message), ...(text === '' ? [] : [text])];
   const { images = [], documents = [] } = message;
   return [...documents.map(renderDocument), ...images.map(renderImage), ...words.map((part) => ({ type: 'text' as const, text: part }))];
 }
@@ -185,7 +185,7 @@ function renderBlock(block: AssistantBlock, wireId: WireId): ContentBlockParam {
     case 'thinking':
       return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' };
     case 'opaque':
-      // The API's own block, kept verbatim since the response (anthropic/blocks-as-they-came).
+      // The API's block, kept verbatim since the response (anthropic/blocks-as-they-came).
       return block.value as unknown as ContentBlockParam;
     case 'tool-call':
       return { type: 'tool_use', id: wireId(block.callId), name: toWireName(block.name), input: toSentInput(block.input) };

@@ -5,12 +5,11 @@ import type { Content, FunctionCallingConfigMode, FunctionDeclaration, GenerateC
 };
 import { loadOptional } from '../../platform/optional-package.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import type { AssistantBlock, ModelStop, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
-import { type Answer, hasText, NO_USAGE, settledStop } from '../answer.js';
-import { createDraft } from '../draft.js';
+import { type Answer, hasText, NO_USAGE, settledStop, createDraft } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -32,34 +31,34 @@ export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOpti
       if (apiKey === '') throw missingKey(provider, request.model);
       const toolNames = request.tools.map(({ name }) => name);
       const answer = createAnswer(NAME, options.onDelta, toolNames);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask(apiKey, baseURL, request, line) });
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask(apiKey, baseURL, request, channel) });
     },
   };
 }
 
-async function* ask(apiKey: string, baseURL: string | undefined, request: ModelRequest, line: Line): AsyncIterable<unknown> {
-  const client = await createClient(apiKey, baseURL, line);
+async function* ask(apiKey: string, baseURL: string | undefined, request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
+  const client = await createClient(apiKey, baseURL, channel);
   const { config, ...rest } = renderRequest(request);
   try {
-    yield* await client.models.generateContentStream({ ...rest, config: { ...config, abortSignal: line.signal } });
+    yield* await client.models.generateContentStream({ ...rest, config: { ...config, abortSignal: channel.signal } });
   } catch (error) {
     throw refusalIn(error) ?? error;
   }
 }
 
-/** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
-async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<GoogleGenAI> {
+/** One for each call, as its channel is: it holds nothing, and connections are the platform's. Loaded by the first call. */
+async function createClient(apiKey: string, baseURL: string | undefined, channel: HttpChannel): Promise<GoogleGenAI> {
   const { GoogleGenAI: Client } = await loadOptional(['@google/genai'], () => import('@google/genai'));
   return new Client({
     apiKey,
-    // Said, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
+    // Set, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
     enterprise: false,
     // Without `retryOptions` the SDK asks once.
-    httpOptions: { baseUrl: baseURL ?? PUBLIC_API, fetch: line.fetch },
+    httpOptions: { baseUrl: baseURL ?? PUBLIC_API, fetch: channel.fetch },
   });
 }
 
-/** An error in the middle of a stream: the SDK throws its JSON as the message, behind some words of its own. */
+/** An error in the middle of a stream: the SDK throws its JSON as the message, behind a prefix. */
 function refusalIn(error: unknown): Error | undefined {
   if (!(error instanceof Error) || error.name !== 'ApiError') return undefined;
   const json = error.message.slice(error.message.indexOf('{'));
@@ -71,7 +70,7 @@ function refusalIn(error: unknown): Error | undefined {
  *
  * - An answer is whole once it has a finish reason, or once its prompt was blocked: a stream that ends without has failed.
  * - Tool calls count only if the model stopped for them.
- * - A thought signature is kept as a block of its own, next to the block that it signs: before a call, after text.
+ * - A thought signature is kept as a separate block, next to the block that it signs: before a call, after text.
  */
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
@@ -95,7 +94,7 @@ const BROKEN_CALLS: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_
 /** `toolNames`: of the tools that were offered. */
 export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void, toolNames: readonly string[] = []): Answer<unknown> {
   const draft = createDraft(provider, onDelta);
-  const ownNames = new Map(toolNames.map((name) => [toFunctionName(name), name]));
+  const toolNamesByWire = new Map(toolNames.map((name) => [toFunctionName(name), name]));
   let usage = NO_USAGE;
   let finish: string | undefined;
   let blocked = false;
@@ -109,7 +108,7 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
       signature === '' ? undefined : { kind: 'opaque', provider, value: { type: 'thought_signature', on, signature } };
     if (isRecord(part.functionCall)) {
       const { id, name, args } = asObject(part.functionCall);
-      const called = ownNames.get(asText(name)) ?? asText(name);
+      const called = toolNamesByWire.get(asText(name)) ?? asText(name);
       draft.call({ callId: asText(id) || `call_${calls++}`, name: called, input: args ?? {}, before: signed('call') });
       return;
     }
@@ -138,7 +137,7 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
       if (BROKEN_CALLS.includes(finish)) throw brokenStream(`the model wrote a tool call that is none (${finish})`);
       const known = blocked ? 'refusal' : finish === 'STOP' && draft.hasCalls() ? 'tool-calls' : STOPS.get(finish);
       const blocks = draft.blocks({ withCalls: known === 'tool-calls' });
-      if (known === 'refusal' && !hasText(blocks)) blocks.push({ kind: 'text', text: refusalOf(finish, explanation) });
+      if (known === 'refusal' && !hasText(blocks)) blocks.push({ kind: 'text', text: refusalText(finish, explanation) });
       return { blocks, stop: settledStop(known, finish, blocks), usage };
     },
     soFar: () => ({ blocks: draft.ended(), usage }),
@@ -146,7 +145,7 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
 }
 
 /** The API mostly refuses with one word. */
-function refusalOf(word: string, explanation: string): string {
+function refusalText(word: string, explanation: string): string {
   return toWellFormed(explanation || `Gemini gave no answer: ${word}.`);
 }
 
@@ -167,7 +166,7 @@ function toUsage(wire: unknown): ModelUsage {
  *   are not sent, as ours are not the ones it gave.
  * - A thought signature goes back on the part it came on. From Gemini 3 on, the API refuses the first call of a batch without one; if
  *   another model made the call, the API's word for that takes its place.
- * - The SDK adds nothing of its own: it calls no functions, and makes no second request.
+ * - The SDK adds nothing: it calls no functions, and makes no second request.
  */
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp', 'image/heic', 'image/heif'];
@@ -209,7 +208,7 @@ function renderTool({ name, description, inputSchema }: ToolDescription): Functi
   return { name: toFunctionName(name), description: toWellFormed(description), parametersJsonSchema: toWellFormedJson(inputSchema) };
 }
 
-/** A name begins with a letter or an underscore here; `client.ts` finds the tool's own again. */
+/** A name begins with a letter or an underscore here; `client.ts` maps it back to the tool's name. */
 function toFunctionName(name: string): string {
   const wireName = toWireName(name);
   return /^[a-zA-Z_]/.test(wireName) ? wireName : `_${wireName}`.slice(0, 64);
@@ -218,21 +217,21 @@ function toFunctionName(name: string): string {
 function renderMessages(messages: readonly ConversationMessage[], options: { readonly needsSignature: boolean }): Content[] {
   const contents: Content[] = [];
   let results: Part[] | undefined;
-  let said: Part[] | undefined;
+  let userParts: Part[] | undefined;
   for (const message of messages) {
     if (message.role === 'tool') {
       if (!results) contents.push({ role: 'user', parts: (results = []) });
       results.push(renderResult(message));
-      said = undefined;
+      userParts = undefined;
       continue;
     }
     results = undefined;
     const isUser = message.role === 'user';
     const parts = isUser ? renderUser(message) : renderAssistant(message.blocks, options);
     if (parts.length === 0) continue;
-    if (isUser && said) said.push(...parts);
+    if (isUser && userParts) userParts.push(...parts);
     else contents.push({ role: isUser ? 'user' : 'model', parts });
-    said = isUser ? (said ?? parts) : undefined;
+    userParts = isUser ? (userParts ?? parts) : undefined;
   }
   return contents;
 }
@@ -245,13 +244,13 @@ function renderResult(result: ToolResultMessage): Part {
 }
 
 function renderUser({ text, images = [], audio = [], video = [], documents = [] }: UserMessage): Part[] {
-  const said = sentText(text);
+  const words = sentText(text);
   return [
     ...documents.map((source) => renderMedia(sentDocument(source, { urls: true }))),
     ...images.map((image) => renderMedia(sentImage(image, { types: IMAGE_TYPES, urls: true }))),
     ...audio.map((source) => renderMedia(sentRecording('audio', withKnownType(source), { types: AUDIO_TYPES, urls: true }))),
     ...video.map((source) => renderMedia(sentRecording('video', source, { types: VIDEO_TYPES, urls: true }))),
-    ...(said === '' ? [] : [{ text: said }]),
+    ...(words === '' ? [] : [{ text: words }]),
   ];
 }
 
@@ -305,7 +304,7 @@ function renderAssistant(blocks: readonly AssistantBlock[], { needsSignature }: 
   });
 }
 
-/** What `client.ts` kept of a signature: a block of its own, before the call or after the text that it signs. */
+/** What `client.ts` kept of a signature: a separate block, before the call or after the text that it signs. */
 function toSignature(block: AssistantBlock | undefined): { readonly on?: string; readonly signature?: string } {
   const value = block?.kind === 'opaque' ? asObject(block.value) : {};
   return value.type === 'thought_signature' ? { on: asText(value.on), signature: asText(value.signature) } : {};

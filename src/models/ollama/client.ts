@@ -1,21 +1,20 @@
-/** Models that run in Ollama, on this machine or another, over its own API, streaming. */
+/** Models that run in Ollama, on this machine or another, over its native API, streaming. */
 import type { Ollama } from 'ollama' with { 'resolution-mode': 'import' };
 import type { ChatRequest, Message, Tool } from 'ollama';
 import { loadOptional } from '../../platform/optional-package.js';
 import type { Provider } from '../failure.js';
-import { guardedCall, type Line } from '../guarded-call.js';
+import { guardedCall, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ToolDescription } from '../model.js';
-import { createWindows, windowOf } from './window.js';
+import { createWindows, toContextWindow } from './window.js';
 import type { ModelStop, AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
-import { type Answer, NO_USAGE, settledStop } from '../answer.js';
-import { createDraft } from '../draft.js';
+import { type Answer, NO_USAGE, settledStop, createDraft } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { toRefusal } from '../refusal.js';
 import { isRecord } from '../../platform/json.js';
 import { answerTokens } from '../context-window.js';
 import { sentSchema } from '../answer-schema.js';
-import { documentInWords, inTurns, recordingsInWords, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
+import { describeDocument, inTurns, describeRecordings, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { toWireName } from '../wire-names.js';
 
@@ -35,10 +34,10 @@ export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: Ollam
   const shown = createWindows({ host, headers }, fetch && { fetch });
   return {
     provider: NAME,
-    contextWindow: async (model, wanted) => windowOf(await shown(model), wanted),
+    contextWindow: async (model, wanted) => toContextWindow(await shown(model), wanted),
     async stream(request, options) {
       const answer = createAnswer(NAME, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask({ host, headers }, request, line) });
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask({ host, headers }, request, channel) });
     },
   };
 }
@@ -60,15 +59,15 @@ export function toProvider({ secrets }: { readonly secrets: readonly string[] })
   };
 }
 
-async function* ask(place: Place, request: ModelRequest, line: Line): AsyncIterable<unknown> {
-  const client = await createClient(place, line);
+async function* ask(place: Place, request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
+  const client = await createClient(place, channel);
   yield* await client.chat(renderRequest(request));
 }
 
-/** One for each call, as its line is: the SDK stops calls only all at once. Loaded by the first call. */
-export async function createClient({ host, headers }: Place, line: Line): Promise<Ollama> {
+/** One for each call, as its channel is: the SDK stops calls only all at once. Loaded by the first call. */
+export async function createClient({ host, headers }: Place, channel: HttpChannel): Promise<Ollama> {
   const { Ollama: Client } = await loadOptional(['ollama'], () => import('ollama'));
-  return new Client({ host, headers, fetch: async (input, init) => withCheckedLines(await line.fetch(input, init)) });
+  return new Client({ host, headers, fetch: async (input, init) => withCheckedLines(await channel.fetch(input, init)) });
 }
 
 /** fetch takes no password in an address. */
@@ -239,8 +238,8 @@ function renderUser(message: UserMessage): Message {
   const sent = (message.images ?? []).map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
   const words = [
     ...sent.map((image) => (image.kind === 'words' ? image.text : '')),
-    ...recordingsInWords(message),
-    ...(message.documents ?? []).map(documentInWords),
+    ...describeRecordings(message),
+    ...(message.documents ?? []).map(describeDocument),
     sentText(message.text),
   ];
   const pictures = sent.flatMap((image) => (image.kind === 'base64' ? [image.base64] : []));

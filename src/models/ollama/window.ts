@@ -2,11 +2,11 @@
  * How much a model of Ollama takes, as its server says (`/api/show`).
  *
  * - Without `num_ctx` the server cuts prompts at a size that it does not report, so every call sends it.
- * - The agent's `context.maxTokens` decides, then the model's own `num_ctx`, then DEFAULT_WINDOW, since a model's maximum may need more
+ * - The agent's `context.maxTokens` decides, then the model's `num_ctx`, then DEFAULT_WINDOW, since a model's maximum may need more
  *   than the machine's memory. None of them exceeds the model's maximum.
  * - The server's answer is bounded, in time, bytes and range. No answer is no error: the call itself shows what is wrong.
  */
-import { timeoutSignal } from '../../platform/timeout-signal.js';
+import { timeoutSignal } from '../../platform/promises.js';
 import type { ContextWindow } from '../context-window.js';
 import { asObject, asText } from '../read-json.js';
 
@@ -28,7 +28,7 @@ export interface ShownWindow {
   readonly set?: number;
 }
 
-export function windowOf({ most, set }: ShownWindow, wanted?: number): ContextWindow {
+export function toContextWindow({ most, set }: ShownWindow, wanted?: number): ContextWindow {
   return { tokens: Math.min(wanted ?? set ?? DEFAULT_WINDOW, most ?? Infinity), isKnown: most !== undefined };
 }
 

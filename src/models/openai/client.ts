@@ -9,20 +9,19 @@ import type {
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses.js';
 import { loadOptional } from '../../platform/optional-package.js';
-import { type Answer, NO_USAGE, settledStop } from '../answer.js';
+import { type Answer, NO_USAGE, settledStop, createDraft, type GrowingCall } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { renderChat, IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { ModelStop, AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
-import { createDraft, type GrowingCall } from '../draft.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { brokenStream, toSentInput } from '../tool-input.js';
 import { sentSchema } from '../answer-schema.js';
-import { PDF_TYPE, recordingsInWords, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
+import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
 
@@ -59,10 +58,10 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
   const apiKey = written?.trim() ?? '';
   const provider: Provider = { name: api.name, secrets: [apiKey], advice: keyAdvice('OPENAI_API_KEY') };
 
-  async function* ask(request: ModelRequest, line: Line): AsyncIterable<unknown> {
-    const client = await createClient(apiKey, baseURL, line);
+  async function* ask(request: ModelRequest, channel: HttpChannel): AsyncIterable<unknown> {
+    const client = await createClient(apiKey, baseURL, channel);
     try {
-      yield* await api.ask(client, request, line.signal);
+      yield* await api.ask(client, request, channel.signal);
     } catch (error) {
       // An error in the middle of a stream: the SDK throws it, and keeps what came.
       throw isRecord(error) && isRecord(error.error) ? toRefusal({ error: error.error }) : error;
@@ -75,17 +74,17 @@ function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api
     async stream(request, options) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const answer = api.answer(api.name, options.onDelta);
-      return await guardedCall({ provider, request, options, answer, fetch, ask: (line) => ask(request, line) });
+      return await guardedCall({ provider, request, options, answer, fetch, ask: (channel) => ask(request, channel) });
     },
   };
 }
 
-/** One for each call, as its line is: it holds nothing, and connections are the platform's. Loaded by the first call. */
-export async function createClient(apiKey: string, baseURL: string | undefined, line: Line): Promise<OpenAI> {
+/** One for each call, as its channel is: it holds nothing, and connections are the platform's. Loaded by the first call. */
+export async function createClient(apiKey: string, baseURL: string | undefined, channel: HttpChannel): Promise<OpenAI> {
   const { default: Client } = await loadOptional(['openai'], () => import('openai'));
   return new Client({
     apiKey,
-    // Said, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
+    // Set, not left out: the SDK would look into the environment, which is `config.ts`'s to read.
     baseURL: baseURL ?? PUBLIC_API,
     adminAPIKey: null,
     organization: null,
@@ -95,7 +94,7 @@ export async function createClient(apiKey: string, baseURL: string | undefined, 
     timeout: NEVER_MS,
     // Its log has bodies of answers in it.
     logLevel: 'off',
-    fetch: line.fetch,
+    fetch: channel.fetch,
   });
 }
 
@@ -140,7 +139,7 @@ export function createChatAnswer(provider: string, onDelta: (delta: ModelDelta) 
       const { choices, usage: counted } = asObject(chunk);
       const choice = asObject(asList(choices)[0]);
       const delta = asObject(choice.delta);
-      // Not OpenAI's own, but those of servers with reasoning models.
+      // Not OpenAI's fields, but those of servers with reasoning models.
       draft.say('thinking', asText(delta.reasoning_content) || asText(delta.reasoning));
       draft.say('text', asText(delta.content));
       draft.say('text', asText(delta.refusal));
@@ -237,8 +236,8 @@ function renderMessage(message: ConversationMessage, wireId: WireId): ResponseIn
 }
 
 function renderUser(message: UserMessage): ResponseInputContent[] {
-  const said = sentText(message.text);
-  const words = [...recordingsInWords(message), ...(said === '' ? [] : [said])];
+  const sent = sentText(message.text);
+  const words = [...describeRecordings(message), ...(sent === '' ? [] : [sent])];
   const { images = [], documents = [] } = message;
   return [...documents.map(renderDocument), ...images.map(renderImage), ...words.map((text) => ({ type: 'input_text' as const, text }))];
 }
@@ -275,7 +274,7 @@ function renderBlock(block: AssistantBlock, before: AssistantBlock | undefined, 
   switch (block.kind) {
     case 'text': {
       const text = sentText(block.text);
-      return text === '' ? [] : [{ type: 'message', role: 'assistant', content: text, ...phaseOf(before) }];
+      return text === '' ? [] : [{ type: 'message', role: 'assistant', content: text, ...readPhase(before) }];
     }
     case 'thinking':
       return []; // a summary, for people
@@ -303,7 +302,7 @@ function renderReasoning(value: unknown): ResponseInputItem[] {
 }
 
 /** Whether a message was on the way or the last word, as the block before it remembers. */
-function phaseOf(before: AssistantBlock | undefined): Pick<EasyInputMessage, 'phase'> {
+function readPhase(before: AssistantBlock | undefined): Pick<EasyInputMessage, 'phase'> {
   const { type, phase } = before?.kind === 'opaque' ? asObject(before.value) : {};
   return type === 'message_phase' && (phase === 'commentary' || phase === 'final_answer') ? { phase } : {};
 }

@@ -19,7 +19,7 @@ import {
   inTurns,
   markedResultText,
   PDF_TYPE,
-  recordingsInWords,
+  describeRecordings,
   sentDocument,
   sentImage,
   sentRecording,
@@ -53,7 +53,7 @@ export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStr
     messages: [
       ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
       ...inTurns(
-        messages.flatMap((message) => renderMessage(message, wireId, audioTypesOf(model))),
+        messages.flatMap((message) => renderMessage(message, wireId, supportedAudio(model))),
         joinUsers,
       ),
     ],
@@ -84,18 +84,18 @@ function renderMessage(message: ConversationMessage, wireId: WireId, audioTypes:
 
 function joinUsers(last: ChatCompletionMessageParam, next: ChatCompletionMessageParam): ChatCompletionMessageParam {
   if (last.role !== 'user' || next.role !== 'user') return next;
-  const { content: said } = last;
+  const { content: before } = last;
   const { content: more } = next;
-  if (typeof said === 'string' && typeof more === 'string') return { role: 'user', content: `${said}\n\n${more}` };
-  const partsOf = (content: typeof said) => (typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content);
-  return { role: 'user', content: [...partsOf(said), ...partsOf(more)] };
+  if (typeof before === 'string' && typeof more === 'string') return { role: 'user', content: `${before}\n\n${more}` };
+  const toParts = (content: typeof before) => (typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content);
+  return { role: 'user', content: [...toParts(before), ...toParts(more)] };
 }
 
 function renderUser(message: UserMessage, audioTypes: readonly string[]): string | ChatCompletionContentPart[] {
   const { images = [], audio = [], video = [], documents = [] } = message;
-  const said = sentText(message.text);
-  if (sourcesIn(message).length === 0) return said;
-  const words = [...recordingsInWords({ video }), ...(said === '' ? [] : [said])];
+  const sent = sentText(message.text);
+  if (sourcesIn(message).length === 0) return sent;
+  const words = [...describeRecordings({ video }), ...(sent === '' ? [] : [sent])];
   return [
     ...documents.map(renderDocument),
     ...images.map(renderImage),
@@ -135,7 +135,7 @@ function renderAudio(source: MediaSource, types: readonly string[]): ChatComplet
 }
 
 /** Only models made for it take sound, and say so in their names; the others refuse the whole request. */
-function audioTypesOf(model: string): readonly string[] {
+function supportedAudio(model: string): readonly string[] {
   return /audio|omni|voxtral/i.test(model) ? [...AUDIO_FORMATS.keys()] : [];
 }
 

@@ -6,15 +6,14 @@
  * - Items are taken when they are done; earlier pieces are only passed on. Unknown events do no harm.
  */
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
-import { type Answer, NO_USAGE, settledStop } from '../answer.js';
+import { type Answer, NO_USAGE, settledStop, createDeltaEmitter } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { toRefusal } from '../refusal.js';
-import { createDeltaEmitter } from '../draft.js';
-import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnreadCall } from '../tool-input.js';
+import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnparsedCall } from '../tool-input.js';
 import { toWellFormed } from '../well-formed.js';
 
-type WholeBlock = AssistantBlock | UnreadCall;
+type WholeBlock = AssistantBlock | UnparsedCall;
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['completed', 'end'],
@@ -31,34 +30,34 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
 
   return {
     take(event) {
-      const said = asObject(event);
-      switch (asText(said.type)) {
+      const received = asObject(event);
+      switch (asText(received.type)) {
         case 'response.output_item.added': {
-          const item = asObject(said.item);
+          const item = asObject(received.item);
           if (item.type === 'function_call') onDelta({ kind: 'tool-call', name: toWellFormed(asText(item.name)) });
           return;
         }
         case 'response.output_text.delta':
         case 'response.refusal.delta':
-          return emit('text', asText(said.delta));
+          return emit('text', asText(received.delta));
         case 'response.reasoning_summary_part.added':
-          if (asCount(said.summary_index) > 0) emit('thinking', '\n\n');
+          if (asCount(received.summary_index) > 0) emit('thinking', '\n\n');
           return;
         case 'response.reasoning_summary_text.delta':
         case 'response.reasoning_text.delta':
-          return emit('thinking', asText(said.delta));
+          return emit('thinking', asText(received.delta));
         case 'response.output_item.done':
-          items.set(asCount(said.output_index, items.size), asObject(said.item));
+          items.set(asCount(received.output_index, items.size), asObject(received.item));
           return emit.flush();
         case 'response.completed':
         case 'response.incomplete':
-          last = asObject(said.response);
+          last = asObject(received.response);
           if (items.size === 0) asList(last.output).forEach((item, at) => items.set(at, asObject(item)));
           return;
         case 'response.failed':
-          throw toRefusal({ error: asObject(said.response).error });
+          throw toRefusal({ error: asObject(received.response).error });
         case 'error':
-          throw toRefusal(said);
+          throw toRefusal(received);
       }
     },
     end() {},
@@ -67,25 +66,25 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
       if (!last) throw brokenStream('the stream ended before response.completed');
       const word = last.status === 'incomplete' ? asText(asObject(last.incomplete_details).reason) : 'completed';
       const whole = wholeBlocks();
-      const hasCalls = word === 'completed' && whole.some((block) => block.kind === 'unread-call');
-      const blocks = whole.flatMap((block) => (block.kind !== 'unread-call' ? [block] : hasCalls ? [readCall(block)] : []));
+      const hasCalls = word === 'completed' && whole.some((block) => block.kind === 'unparsed-call');
+      const blocks = whole.flatMap((block) => (block.kind !== 'unparsed-call' ? [block] : hasCalls ? [readCall(block)] : []));
       const refused = [...items.values()].some((item) => asList(item.content).some((part) => asObject(part).type === 'refusal'));
       const known = refused ? 'refusal' : hasCalls ? 'tool-calls' : STOPS.get(word);
       return { blocks, stop: settledStop(known, word, blocks), usage: toUsage(last.usage) };
     },
-    soFar: () => ({ blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'), usage: toUsage(last?.usage) }),
+    soFar: () => ({ blocks: wholeBlocks().filter((block) => block.kind !== 'unparsed-call'), usage: toUsage(last?.usage) }),
   };
 }
 
 function toBlocks(item: JsonObject, provider: string): WholeBlock[] {
   switch (item.type) {
     case 'message': {
-      const text = textOf(item.content, ['output_text', 'refusal'], '');
+      const text = joinParts(item.content, ['output_text', 'refusal'], '');
       const phase = typeof item.phase === 'string' ? [opaque(provider, { type: 'message_phase', phase: item.phase })] : [];
       return text === '' ? [] : [...phase, { kind: 'text', text }];
     }
     case 'reasoning': {
-      const text = textOf(item.summary, ['summary_text'], '\n\n') || textOf(item.content, ['reasoning_text'], '\n\n');
+      const text = joinParts(item.summary, ['summary_text'], '\n\n') || joinParts(item.content, ['reasoning_text'], '\n\n');
       return [
         ...(text === '' ? [] : [{ kind: 'thinking' as const, text, provider }]),
         // Without its encrypted text it is the name of something that is stored nowhere.
@@ -95,7 +94,7 @@ function toBlocks(item: JsonObject, provider: string): WholeBlock[] {
     case 'function_call':
       return [
         {
-          kind: 'unread-call',
+          kind: 'unparsed-call',
           callId: asText(item.call_id),
           name: toWellFormed(asText(item.name)),
           json: asText(item.arguments),
@@ -111,8 +110,8 @@ function opaque(provider: string, value: JsonValue): AssistantBlock {
   return { kind: 'opaque', provider, value };
 }
 
-/** The words of parts of these types: a refusal has them in a field of its own. */
-function textOf(parts: unknown, types: readonly string[], between: string): string {
+/** The text of parts of these types: a refusal has it in a separate field. */
+function joinParts(parts: unknown, types: readonly string[], between: string): string {
   const words = asList(parts)
     .map(asObject)
     .filter(({ type }) => types.includes(asText(type)))

@@ -1,5 +1,5 @@
 /**
- * Tool calls written in text, for models that have no tools of their own (seed 000, "Streaming & Tool Parsing"). Two formats:
+ * Tool calls written in text, for models without native tool calls (seed 000, "Streaming & Tool Parsing"). Two formats:
  *
  *   xml     <tool name="read_file">
  *             <arg name="path">notes/plan.md</arg>
@@ -24,7 +24,7 @@ import { oneLine, cut } from '../../records/text.js';
 import { objectAt } from '../../records/balanced-json.js';
 import { isRecord } from '../../platform/json.js';
 
-/** What the readers of both formats of text tool calls share. */
+// What the readers of both formats of text tool calls share.
 
 interface TextToolCall {
   readonly name: string;
@@ -60,7 +60,7 @@ function shown(name: string): string {
 export type OfferedTool = string | Pick<ToolDescription, 'name' | 'inputSchema'>;
 
 export interface ParsedToolCalls {
-  /** What was said beside the calls. */
+  /** The text beside the calls. */
   readonly text: string;
   readonly calls: readonly TextToolCall[];
   /** For the model: what was not run, and why. */
@@ -189,7 +189,7 @@ const JSON_PROBLEMS = {
   'no-json': 'a tool call was not run: it is no valid JSON',
 } as const;
 
-/** `<tool name="read_file"><arg name="path">…</arg></tool>` */
+// `<tool name="read_file"><arg name="path">…</arg></tool>`
 
 function* xmlStarts(text: string): Iterable<number> {
   for (const { index } of text.matchAll(/<tool[\s>]/g)) yield index;
@@ -236,11 +236,11 @@ function toInput(args: readonly (readonly [string, string])[], schema: JsonObjec
   const input = new Map<string, JsonValue>();
   for (const [argument, text] of args) {
     if (input.has(argument)) return `it has two arguments ${shown(argument)}`;
-    const value = typed(text, typeOf(schema, argument));
+    const value = typed(text, argumentType(schema, argument));
     if (value === undefined) return `the argument ${shown(argument)} is no valid JSON`;
     input.set(argument, value);
   }
-  // Own properties, whatever their names: nothing here is assigned to a prototype.
+  // By Object.hasOwn, whatever their names: nothing here is assigned to a prototype.
   return Object.fromEntries(input);
 }
 
@@ -290,7 +290,7 @@ function isShallow(text: string): boolean {
   return search.kind === 'found' && search.to === text.length;
 }
 
-function typeOf(schema: JsonObject | undefined, argument: string): unknown {
+function argumentType(schema: JsonObject | undefined, argument: string): unknown {
   const properties = schema?.['properties'];
   if (!isRecord(properties) || !Object.hasOwn(properties, argument)) return undefined;
   const property = properties[argument];

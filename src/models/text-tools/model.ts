@@ -1,5 +1,5 @@
 /**
- * A model without tools of its own, made to use them (seed 000, "Streaming & Tool Parsing"): what it may call stands in the
+ * A model without native tool calls, made to use tools (seed 000, "Streaming & Tool Parsing"): what it may call stands in the
  * system prompt, its calls and their results go as text, and what it writes is read strictly (calls.ts).
  */
 import { isBodyRef, shownText, type AssistantBlock, type ConversationMessage, type JsonValue } from '../../records/message.js';
@@ -54,8 +54,8 @@ function escaped(text: string): string {
 /** A call that was cut off is none: only a whole answer is read. */
 function readCalls(response: ModelResponse, { tools }: ModelRequest, format: TextToolFormat): ModelResponse {
   if (response.stop !== 'end') return response;
-  const said = response.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
-  const { text, calls, problems } = parseTextToolCalls(said, { format, tools });
+  const answer = response.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+  const { text, calls, problems } = parseTextToolCalls(answer, { format, tools });
   if (calls.length === 0 && problems.length === 0) return response;
   const notes = problems.map((problem) => `[${problem}]`);
   const rest = [text.trim(), ...notes].filter((line) => line !== '').join('\n');

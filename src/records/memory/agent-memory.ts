@@ -110,7 +110,7 @@ export interface AgentMemory {
   clear(): Promise<void>;
   /** All of it, to be handed to `restore`. */
   snapshot(): Promise<MemorySnapshot>;
-  /** Takes the snapshot's items in beside its own, under the ids that they have. Throws for another scope's. */
+  /** Adds the snapshot's items to those that are there, under the ids that they have. Throws for another scope's. */
   restore(snapshot: MemorySnapshot): Promise<void>;
 }
 

@@ -22,7 +22,7 @@ export function isoTime(ts: number): string {
 }
 
 /** `2026-02`, UTC. */
-export function monthOf(ts: number): string {
+export function formatMonth(ts: number): string {
   return isoTime(ts).slice(0, 7);
 }
 

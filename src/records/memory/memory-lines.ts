@@ -1,5 +1,4 @@
-/** The lines of a MEMORY.md, when two of them say the same, and the name of a version. */
-import { createHash } from 'node:crypto';
+/** The lines of a MEMORY.md, and when two of them say the same. */
 
 /** Without its list mark and with single spaces: what is moved, indented or numbered anew stays the same line. */
 export function foldedLine(line: string): string {
@@ -10,7 +9,7 @@ export function foldedLine(line: string): string {
     .trim();
 }
 
-export function linesOf(text: string): string[] {
+export function splitLines(text: string): string[] {
   return text.replace(/\r\n?/g, '\n').split('\n');
 }
 
@@ -46,8 +45,3 @@ export function takeLine(counts: Map<string, number>, line: string): boolean {
 
 /** The version of a MEMORY.md that is empty, or not there. */
 export const NO_MEMORY_VERSION = 'empty';
-
-/** Names the bytes of a MEMORY.md. */
-export function memoryVersion(text: string): string {
-  return text === '' ? NO_MEMORY_VERSION : createHash('sha256').update(text).digest('hex').slice(0, 16);
-}

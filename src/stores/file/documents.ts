@@ -41,16 +41,15 @@ import {
   headerTime,
   withoutHeaders,
   historyBlock,
-  monthOf,
+  formatMonth,
   parseHistory,
   supersede,
   toKeptEntry,
   type WrittenEntry,
 } from '../../records/memory/history-text.js';
-import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema } from '../codecs.js';
+import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema, memoryVersion } from '../codecs.js';
 import { createFileCollections } from './collections.js';
 import { createTurns, foldLines, replaceFile, type FoldedLines } from './lines.js';
-import { memoryVersion } from '../../records/memory/memory-lines.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;
@@ -218,7 +217,7 @@ function createFileHistory(findFolder: FindFolder): Pick<Documents, 'appendHisto
     async *history(key) {
       const folder = findFolder(key);
       const attempt = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
-      const main = groupBy(await attempt(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
+      const main = groupBy(await attempt(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => formatMonth(ts));
       const known = groupBy((await attempt(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
       const months = new Set([...main.keys(), ...(await attempt(() => monthsIn(folder.dir)))]);
       for (const month of [...months].sort().reverse()) {
@@ -291,7 +290,7 @@ function groupBy<Item, By>(items: Iterable<Item>, by: (item: Item) => By): Map<B
 }
 
 function historyPaths({ dir }: DocumentFolder, { ts }: HistoryEntry): [main: string, month: string] {
-  return [join(dir, 'HISTORY.md'), join(dir, `HISTORY-${monthOf(ts)}.md`)];
+  return [join(dir, 'HISTORY.md'), join(dir, `HISTORY-${formatMonth(ts)}.md`)];
 }
 
 function nameEntry({ id, kind }: Name): string {

@@ -3,7 +3,7 @@ import { mkdir, readFile, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../../records/message.js';
-import { countSlots, slotsOf } from '../../records/slots.js';
+import { countSlots, listSlots } from '../../records/slots.js';
 import { hashInRef, toBodyRef, verified } from '../codecs.js';
 import { decideTexts, parseTexts, type OpenCollection } from '../collections/collection.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
@@ -105,7 +105,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
     async archive(key, slots, move) {
       await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
         open(key).write((before) => {
-          const changesNothing = move === before.move && slotsOf(slots).every((slot) => before.archived.has(slot));
+          const changesNothing = move === before.move && listSlots(slots).every((slot) => before.archived.has(slot));
           return move < before.move || changesNothing ? undefined : { v: 1, kind: 'archived', slots, move };
         }),
       );
@@ -114,7 +114,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
     async restore(key, slots, move) {
       await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
         open(key).write((before) => {
-          const changesNothing = move === before.move && !slotsOf(slots).some((slot) => before.archived.has(slot));
+          const changesNothing = move === before.move && !listSlots(slots).some((slot) => before.archived.has(slot));
           return move < before.move || changesNothing ? undefined : { v: 1, kind: 'restored', slots, move };
         }),
       );

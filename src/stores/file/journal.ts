@@ -9,7 +9,7 @@
  *   test/stores/file/file.test.ts)
  */
 import type { Entry, JsonValue } from '../../records/message.js';
-import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { listSlots, type SlotRange } from '../../records/slots.js';
 import { isSpending, type Spending, type Spent } from '../../records/spending.js';
 import { itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { decodeJson, isEntry } from '../codecs.js';
@@ -126,7 +126,7 @@ function move(index: JournalIndex, line: Moved): Entry[] {
   if (line.move < index.move) return [];
   index.move = line.move;
   const toArchive = line.kind === 'archived';
-  const moved = slotsOf(line.slots).filter((slot) => index.archived.has(slot) !== toArchive);
+  const moved = listSlots(line.slots).filter((slot) => index.archived.has(slot) !== toArchive);
   for (const slot of moved) {
     if (toArchive) index.archived.add(slot);
     else index.archived.delete(slot);

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
-import { memoryVersion, newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import {
   changeSchema,
   encodeRecord,
@@ -14,6 +14,7 @@ import {
   toChange,
   toEntry,
   toMemoryText,
+  memoryVersion,
 } from '../codecs.js';
 import { createProposals } from '../collections/proposals.js';
 import { createRedisCollections } from './collections.js';

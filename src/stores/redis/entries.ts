@@ -1,7 +1,7 @@
 /** Entries, effects and long texts of conversations in Redis. Which keys there are, and what each holds, is in keys.ts. */
 import type { ItemRecord } from '../../records/memory/agent-memory.js';
 import type { Entry, JsonValue } from '../../records/message.js';
-import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
+import { countSlots, listSlots, withSlot, type SlotRange } from '../../records/slots.js';
 import { decodeEntry, decodeJson, encodeEntry, hashInRef, toBodyRef, verified } from '../codecs.js';
 import type { EntryCache } from './entry-cache.js';
 import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
@@ -78,7 +78,7 @@ export function createEntries(link: RedisLink, writes: Writes, cache: EntryCache
   const mark = async (archived: '1' | '0', key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void> => {
     const [entries, archive, gone] = [lifeKey(key, 'entries'), lifeKey(key, 'archived'), deletedKey(key)];
     await link.ask(`${archived === '1' ? 'archive' : 'restore'} ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-      redis.perduraMove(archive, entries, gone, archived, String(move), ...slotsOf(slots).map(String)),
+      redis.perduraMove(archive, entries, gone, archived, String(move), ...listSlots(slots).map(String)),
     );
   };
   return {
@@ -219,7 +219,7 @@ function slotsIn(member: string): number[] {
   const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
   if (first === undefined) return [];
   const [from, to] = [Number(first), Number(last ?? first)];
-  return to - from < MAX_SLOTS ? slotsOf([[from, to]]) : [];
+  return to - from < MAX_SLOTS ? listSlots([[from, to]]) : [];
 }
 
 /** Whether one of the entries that we know is no longer there. */

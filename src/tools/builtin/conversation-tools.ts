@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { defineTool, taskSchema } from '../define-tool.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
-import { beginningOf } from '../../records/text.js';
+import { truncate } from '../../records/text.js';
 
 export const askUser = defineTool({
   name: 'ask_user',
@@ -20,7 +20,7 @@ export const askUser = defineTool({
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   workflowAction: ({ options }, { approvalExpiryMs }) => ({ kind: 'ask-person', expiresMs: approvalExpiryMs, ...(options && { options }) }),
-  run: () => ({ ok: false, error: 'nobody could be asked' }),
+  run: () => ({ ok: false, error: 'no person could be reached' }),
 });
 
 const MAX_DAYS = 365;
@@ -76,7 +76,7 @@ export const delegate = defineTool({
       kind: 'delegate',
       agent: wanted ?? agent,
       task,
-      title: beginningOf(title ?? task.replace(/\s+/g, ' '), 80),
+      title: truncate(title ?? task.replace(/\s+/g, ' '), 80),
       maxDepth,
       maxChildren,
       maxTotal,
@@ -86,7 +86,7 @@ export const delegate = defineTool({
   },
   run: ({ agent }) => ({
     ok: false,
-    error: `no sub-agent of the name "${agent ?? ''}" may be asked here (delegation.agents in agent.json)`,
+    error: `no sub-agent of the name "${agent ?? ''}" may be called here (delegation.agents in agent.json)`,
   }),
 });
 
@@ -102,8 +102,8 @@ export const setTask = defineTool({
     openTasks: openTasks.optional().describe('What is still to be done, one task each. Default: nothing.'),
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-  run: ({ goal: said = '', openTasks: open = [] }) => {
-    const pinnedGoal = said.trim();
+  run: ({ goal: newGoal = '', openTasks: open = [] }) => {
+    const pinnedGoal = newGoal.trim();
     const lines = [
       'Pinned now.',
       `Goal: ${pinnedGoal === '' ? "as before; at first the session's first message" : pinnedGoal}`,

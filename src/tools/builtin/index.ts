@@ -46,13 +46,13 @@ export interface BuiltinSettings {
   readonly secrets?: KnownSecrets;
 }
 
-/** Those of `builtinTools`, the ones with settings in a worker's own. */
+/** The tools of `builtinTools`, those with settings as the worker sets them. */
 export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces, secrets }: BuiltinSettings): Tool[] {
-  const own = [
+  const configured = [
     createEditFile({ protectedPlaces }),
     createFetchUrl({ allow: fetchAllow, ...(secrets && { secrets }) }),
     createRunCommand({ environment: commandEnvironment }),
     createWriteFile({ protectedPlaces }),
   ];
-  return builtinTools.map((tool) => own.find(({ name }) => name === tool.name) ?? tool);
+  return builtinTools.map((tool) => configured.find(({ name }) => name === tool.name) ?? tool);
 }

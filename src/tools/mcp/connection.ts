@@ -1,11 +1,11 @@
-/** One life of a connection to a server: opened, asked, closed. Answers are checked loosely: what one tool says wrong is that tool's. */
+/** One life of a connection to a server: opened, used, closed. Answers are checked loosely: what one tool gets wrong concerns that tool. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
-import { createShapeMeter, SHAPE_REFUSAL } from './message-shape.js';
-import { createStdioTransport, MAX_BYTES, createFloodGate } from './stdio-transport.js';
+import { createJsonDepthLimit, SHAPE_REFUSAL } from './message-shape.js';
+import { createStdioTransport, MAX_BYTES, createMessageRateLimiter } from './stdio-transport.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 
 export interface Connection {
@@ -29,12 +29,12 @@ export interface ConnectionEvents {
   readonly onLost: (fault: ConnectionFault) => void;
 }
 
-/** What went wrong, and what the server's process said last: that is for its operator's eyes only. */
+/** What went wrong, and the last output of the server's process: that is for its operator's eyes only. */
 export class ConnectionFault extends Error {
   override readonly name = 'ConnectionFault';
   constructor(
     message: string,
-    readonly lastWords = '',
+    readonly stderrTail = '',
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -58,7 +58,7 @@ const MAX_LISTED = 256;
 const MAX_PAGES = 20;
 const PING_MS = 3_000;
 const LEAVE_MS = 1_000;
-/** Longer than any call: its own signal ends it. */
+/** Longer than any call: the call's signal ends it. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** What a child process gets of the worker's environment; where a program lies and who runs it, and no key. */
 const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
@@ -69,17 +69,17 @@ const anything = z.looseObject({});
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
   let fault = '';
-  // The SDK only reports a stream of events that breaks, and a call would wait for it until its own limit.
+  // The SDK only reports a stream of events that breaks, and a call would wait for it until its timeout.
   const onRefused = (reason: string): void => {
     fault = reason;
     void client.close().catch(() => undefined);
   };
-  const { transport, complaint, leave, silent } = transportOf(server, options.variables, sdk, onRefused);
+  const { transport, stderrTail, leave, stderrClosed } = createTransport(server, options.variables, sdk, onRefused);
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let isOurs = false;
   client.onerror = (error) => (fault ||= error.message);
   client.onclose = () => {
-    if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', complaint()));
+    if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', stderrTail()));
   };
   client.fallbackNotificationHandler = (notification) => {
     if (notification.method === 'notifications/tools/list_changed') options.onToolsChanged();
@@ -99,13 +99,13 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
   } catch (error) {
     await close();
     // Why it did not start may still be on its way to us.
-    await orUndefinedAfter(LEAVE_MS, silent()).catch(() => undefined);
-    throw new ConnectionFault(fault || reasonOf(error), complaint(), { cause: error });
+    await orUndefinedAfter(LEAVE_MS, stderrClosed()).catch(() => undefined);
+    throw new ConnectionFault(fault || describeError(error), stderrTail(), { cause: error });
   }
-  return { ...asked(client, options.timeoutMs), close };
+  return { ...createRequests(client, options.timeoutMs), close };
 }
 
-function asked(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
+function createRequests(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
   const capabilities = client.getServerCapabilities() ?? {};
   return {
     hasTools: capabilities.tools !== undefined,
@@ -137,23 +137,23 @@ function asked(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
   };
 }
 
-function transportOf(
+function createTransport(
   server: McpServer,
   variables: Variables,
   sdk: Sdk,
   onRefused: Refuse,
 ): {
   readonly transport: Transport;
-  readonly complaint: () => string;
+  readonly stderrTail: () => string;
   readonly leave: () => Promise<void>;
-  readonly silent: () => Promise<void>;
+  readonly stderrClosed: () => Promise<void>;
 } {
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
-    const own = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
-    const http = new sdk.StreamableHTTPClientTransport(urlOf(server), own);
-    return { transport: http, complaint: () => '', leave: () => http.terminateSession(), silent: () => Promise.resolve() };
+    const httpOptions = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
+    const http = new sdk.StreamableHTTPClientTransport(parseUrl(server), httpOptions);
+    return { transport: http, stderrTail: () => '', leave: () => http.terminateSession(), stderrClosed: () => Promise.resolve() };
   }
   const inherited = INHERITED.flatMap((name) => {
     const value = variables[name];
@@ -163,22 +163,22 @@ function transportOf(
   const env = { ...Object.fromEntries(inherited), ...server.env };
   const cwd = server.cwd === undefined ? server.folder : resolve(server.folder, server.cwd);
   const transport = createStdioTransport({ command: server.command, args: server.args, env, cwd }, sdk);
-  return { transport, complaint: transport.complaint, leave: () => Promise.resolve(), silent: transport.silent };
+  return { transport, stderrTail: transport.stderrTail, leave: () => Promise.resolve(), stderrClosed: transport.stderrClosed };
 }
 
-function urlOf({ name, url }: McpServer & { readonly type: 'http' }): URL {
+function parseUrl({ name, url }: McpServer & { readonly type: 'http' }): URL {
   const parsed = URL.parse(url);
   if (parsed && ['http:', 'https:'].includes(parsed.protocol)) return parsed;
   // Its text may hold a key.
   throw new Error(`mcpServers.${name}.url is no http:// or https:// address`);
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 }
 
-/** `fetch` for Streamable HTTP whose answers have an end: a server may stream for ever, but not one message of any length. */
+// `fetch` for Streamable HTTP whose answers have an end: a server may stream for ever, but not one message of any length.
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 type Refuse = (reason: string) => void;
@@ -186,7 +186,7 @@ type Refuse = (reason: string) => void;
 const NEWLINE = 0x0a;
 
 function boundedFetch(onRefused: Refuse): Fetch {
-  const gate = createFloodGate();
+  const gate = createMessageRateLimiter();
   return async (url, init) => {
     const response = await fetch(url, init);
     if (response.body === null) return response;
@@ -198,7 +198,7 @@ function boundedFetch(onRefused: Refuse): Fetch {
 }
 
 function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
-  const shape = createShapeMeter();
+  const shape = createJsonDepthLimit();
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
@@ -213,7 +213,7 @@ function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array
 
 /** Events end in an empty line. */
 function boundedEvents(pass: (bytes: number) => boolean, onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
-  const shape = createShapeMeter();
+  const shape = createJsonDepthLimit();
   let bytes = 0;
   let isLineEmpty = true;
   return new TransformStream({

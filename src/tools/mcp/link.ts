@@ -10,7 +10,7 @@
 import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
 import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
-import { type McpServer, expandServer, secretsOfServer, type Variables, createVeil } from './server-config.js';
+import { type McpServer, expandServer, secretsOfServer, type Variables, createValueRedactor } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
 import { errorMessage } from '../../platform/errors.js';
 import { orUndefinedAfter } from '../../platform/promises.js';
@@ -23,7 +23,7 @@ export interface Listing {
 }
 
 export type LinkState =
-  { readonly kind: 'not-asked' | 'connecting' | 'up' } | { readonly kind: 'down'; readonly reason: string; readonly retryInMs: number };
+  { readonly kind: 'idle' | 'connecting' | 'up' } | { readonly kind: 'down'; readonly reason: string; readonly retryInMs: number };
 
 export interface ServerLink {
   readonly server: McpServer;
@@ -36,7 +36,7 @@ export interface ServerLink {
   ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
   list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
   /** A text of the server's without the secrets that it was given. */
-  veiled(text: string): string;
+  redact(text: string): string;
   /** What is not to be sent without a person's leave. */
   readonly secrets?: KnownSecrets;
   lastUsed(): number;
@@ -55,7 +55,7 @@ export interface LinkOptions {
   readonly now: () => number;
   /** Below the heartbeat's timeout, and well above what a healthy server takes to start. */
   readonly connectMs?: number;
-  /** Asked before each start. */
+  /** Called before each start. */
   readonly whyNotStart?: (server: McpServer) => Promise<string | undefined>;
   /** Learns what servers are given in confidence. */
   readonly secrets?: KnownSecrets;
@@ -83,16 +83,16 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let failures = 0;
   let retryAt = 0;
   let reason = '';
-  let lastWords = '';
-  let veil = (text: string): string => text;
-  let veiled = veil;
+  let stderrTail = '';
+  let redactValues = (text: string): string => text;
+  let redact = redactValues;
   let used = now();
   let isClosed = false;
 
   const failed = (error: unknown, pauseMs: number): void => {
-    const why = veil(errorMessage(error));
-    lastWords = error instanceof ConnectionFault ? veil(error.lastWords).slice(-300) : '';
-    if (why !== reason) log(`MCP server ${server.name}: ${forPeople(why, lastWords)}`);
+    const why = redactValues(errorMessage(error));
+    stderrTail = error instanceof ConnectionFault ? redactValues(error.stderrTail).slice(-300) : '';
+    if (why !== reason) log(`MCP server ${server.name}: ${forPeople(why, stderrTail)}`);
     reason = why;
     retryAt = now() + pauseMs;
   };
@@ -123,9 +123,9 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     const refusal = await options.whyNotStart?.(server);
     if (refusal !== undefined) throw new Error(refusal);
     const expanded = expandServer(server, options.variables);
-    veil = createVeil(expanded);
+    redactValues = createValueRedactor(expanded);
     const given = secretsOfServer(expanded);
-    veiled = createKnownSecrets(given).text;
+    redact = createKnownSecrets(given).text;
     options.secrets?.add(given);
     const opened = await connect(expanded, {
       ...options,
@@ -169,7 +169,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await gone.close();
   };
 
-  /** What it never got may be asked again; what fails otherwise may have been done. */
+  /** A request that never reached the server may be sent again; one that failed otherwise may have been done. */
   const withConnection = async <T>(work: (of: Connection) => Promise<T>): Promise<T> => {
     const opened = await open();
     try {
@@ -190,7 +190,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await open();
     if (!isStale && now() - listedAt < LIST_AGE_MS) return;
     relisting ??= withConnection(relist)
-      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(errorMessage(error))}`))
+      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${redactValues(errorMessage(error))}`))
       .finally(() => (relisting = undefined));
     await relisting;
   };
@@ -201,11 +201,11 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
       if (connection) return { kind: 'up' };
       if (opening) return { kind: 'connecting' };
       return reason === ''
-        ? { kind: 'not-asked' }
-        : { kind: 'down', reason: forPeople(reason, lastWords), retryInMs: Math.max(0, retryAt - now()) };
+        ? { kind: 'idle' }
+        : { kind: 'down', reason: forPeople(reason, stderrTail), retryInMs: Math.max(0, retryAt - now()) };
     },
     listing: () => listing,
-    veiled: (text) => veiled(text),
+    redact: (text) => redact(text),
     ...(options.secrets && { secrets: options.secrets }),
     lastUsed: () => used,
 
@@ -241,8 +241,8 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
 }
 
 /** A model is not shown what the process wrote to its operator. */
-function forPeople(reason: string, lastWords: string): string {
-  return lastWords === '' ? reason : `${reason}; its last words: ${lastWords}`;
+function forPeople(reason: string, stderrTail: string): string {
+  return stderrTail === '' ? reason : `${reason}; its last output: ${stderrTail}`;
 }
 
 /** 0, 1, 2, 4, … 60 s. */
@@ -252,19 +252,19 @@ function pauseAfter(failures: number): number {
 
 /** The server itself says that it could not: it is there. */
 function isAnswer(error: unknown): boolean {
-  const { name, code } = fieldsOf(error);
+  const { name, code } = errorFields(error);
   return name === 'McpError' && code !== CONNECTION_CLOSED && code !== REQUEST_TIMEOUT;
 }
 
 /** A server that was started anew does not know the session; one that is away takes no connection. */
 function wasNotReached(error: unknown): boolean {
-  const { code, cause } = fieldsOf(error);
+  const { code, cause } = errorFields(error);
   return code === 404 || code === 'ECONNREFUSED' || (cause !== undefined && wasNotReached(cause));
 }
 
 const CONNECTION_CLOSED = -32000;
 const REQUEST_TIMEOUT = -32001;
 
-function fieldsOf(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
+function errorFields(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};
 }

@@ -6,7 +6,7 @@ export const MAX_DEPTH = 128;
 export const MAX_VALUES = 250_000;
 export const SHAPE_REFUSAL = `it sent a message of more than ${MAX_VALUES} values, or more than ${MAX_DEPTH} deep`;
 
-export interface ShapeMeter {
+export interface JsonDepthLimit {
   /** The next bytes of a message; false once it is too deep, or has too many values. */
   pass(bytes: Uint8Array): boolean;
   /** Another message begins. */
@@ -16,7 +16,7 @@ export interface ShapeMeter {
 const [NEWLINE, QUOTE, COMMA, BACKSLASH] = [0x0a, 0x22, 0x2c, 0x5c];
 const [OPENS_LIST, CLOSES_LIST, OPENS_OBJECT, CLOSES_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-export function createShapeMeter(): ShapeMeter {
+export function createJsonDepthLimit(): JsonDepthLimit {
   let [depth, values, isString, isEscaped] = [0, 0, false, false];
   return {
     pass(bytes) {

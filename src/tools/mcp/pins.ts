@@ -13,13 +13,13 @@ const accepted = z.object({
   idempotent: z.boolean(),
 });
 
-export function pinOf(tool: ServerTool): ToolPin {
+export function toPin(tool: ServerTool): ToolPin {
   const text = acceptedText(tool);
   return { server: tool.server, tool: tool.tool, hash: hashOfText(text), text };
 }
 
 /** Undefined for a pin that was damaged: such a tool waits for a person. */
-export function toolOf({ server, tool, hash, text }: ToolPin): ServerTool | undefined {
+export function toServerTool({ server, tool, hash, text }: ToolPin): ServerTool | undefined {
   if (hashOfText(text) !== hash) return undefined;
   try {
     const checked = accepted.safeParse(JSON.parse(text));
@@ -30,11 +30,11 @@ export function toolOf({ server, tool, hash, text }: ToolPin): ServerTool | unde
 }
 
 /** All pins of an agent, by server and tool. What is seen for the first time is pinned as it is. */
-export async function pinsOf(store: Pins, key: AgentKey, live: readonly ServerTool[]): Promise<ReadonlyMap<string, ToolPin>> {
+export async function loadPins(store: Pins, key: AgentKey, live: readonly ServerTool[]): Promise<ReadonlyMap<string, ToolPin>> {
   const known = byTool(await store.list(key));
   const fresh = live.filter(({ server, tool }) => !known.has(pinKey(server, tool)));
   if (fresh.length === 0) return known;
-  await store.pin(key, fresh.map(pinOf));
+  await store.pin(key, fresh.map(toPin));
   // Another worker may have been first, with other words.
   return byTool(await store.list(key));
 }

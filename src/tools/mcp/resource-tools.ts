@@ -39,7 +39,7 @@ function ofResources(links: readonly ServerLink[]): Tool[] {
       examine: ({ server, uri }) => leaving(links, server, uri),
       run: ({ server, uri }, { signal }) =>
         onServer(links, server, `Reading ${uri}`, async (link) =>
-          resourceText(await link.ask('resources/read', { uri }, signal), link.veiled),
+          resourceText(await link.ask('resources/read', { uri }, signal), link.redact),
         ),
     }),
   ];
@@ -66,7 +66,7 @@ function ofPrompts(links: readonly ServerLink[]): Tool[] {
       examine: ({ server, name, arguments: given = {} }) => leaving(links, server, { name, arguments: given }),
       run: ({ server, name, arguments: given = {} }, { signal }) =>
         onServer(links, server, `The prompt ${name}`, async (link) =>
-          promptText(await link.ask('prompts/get', { name, arguments: given }, signal), link.veiled),
+          promptText(await link.ask('prompts/get', { name, arguments: given }, signal), link.redact),
         ),
     }),
   ];
@@ -96,25 +96,25 @@ async function onServer(
   }
 }
 
-/** A server that fails is said in its place; the others are listed. */
+/** The error of a server that fails stands in its place; the others are listed. */
 async function listed(links: readonly ServerLink[], name: string | undefined, kinds: readonly Listed[]): Promise<ToolResult> {
   const wanted = name === undefined ? links : links.filter(({ server }) => server.name === name);
   if (wanted.length === 0) return { ok: false, error: `There is no such MCP server here: ${JSON.stringify(name)}. ${serversIn(links)}` };
-  const lists = await Promise.all(wanted.flatMap((link) => kinds.map((kind) => listOf(link, kind))));
+  const lists = await Promise.all(wanted.flatMap((link) => kinds.map((kind) => describeList(link, kind))));
   return { ok: true, content: boundText(lists.filter((text) => text !== '').join('\n\n') || '(there are none)', LIST_BYTES) };
 }
 
-async function listOf(link: ServerLink, kind: Listed): Promise<string> {
+async function describeList(link: ServerLink, kind: Listed): Promise<string> {
   const { name } = link.server;
   try {
     const { items, isCut } = await link.list(kind);
     if (items.length === 0) return '';
-    const lines = items.map((item) => `- ${link.veiled(withoutHidden(JSON.stringify(item).slice(0, 4_000))).slice(0, 1_000)}`);
+    const lines = items.map((item) => `- ${link.redact(withoutHidden(JSON.stringify(item).slice(0, 4_000))).slice(0, 1_000)}`);
     return [`${kind} of ${name}:`, ...lines, ...(isCut ? ['(there are more)'] : [])].join('\n');
   } catch (error) {
     // Many servers with resources have no templates, and say that they do not know the question.
     if (kind === 'resourceTemplates') return '';
-    const said = failed(`Listing the ${kind} of ${name}`, link, error);
-    return said.ok ? said.content : said.error;
+    const failure = failed(`Listing the ${kind} of ${name}`, link, error);
+    return failure.ok ? failure.content : failure.error;
   }
 }

@@ -28,7 +28,7 @@ const part = z.union([text, media, link, resource]);
 type Part = z.output<typeof part>;
 
 /** Takes out what was given in confidence. */
-export type Veil = (text: string) => string;
+export type Redact = (text: string) => string;
 
 /**
  * What is read of an answer, in characters: more than is shown, since invisible characters are taken out. Nothing behind it is looked at, so
@@ -36,8 +36,8 @@ export type Veil = (text: string) => string;
  */
 const READ_CHARACTERS = 2 * RESULT_BYTES;
 
-export function toToolResult(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): ToolResult {
-  const reading = createReading(veil);
+export function toToolResult(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): ToolResult {
+  const reading = createReading(redact);
   readParts(reading, answer['content']);
   const structured = answer['structuredContent'];
   // Servers say the same twice, for clients that know only text.
@@ -48,8 +48,8 @@ export function toToolResult(answer: Readonly<Record<string, unknown>>, veil: Ve
 }
 
 /** Of `resources/read`. */
-export function resourceText(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): string {
-  const reading = createReading(veil);
+export function resourceText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+  const reading = createReading(redact);
   const read: readonly unknown[] = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
   for (const one of read) {
     const checked = contents.safeParse(one);
@@ -60,8 +60,8 @@ export function resourceText(answer: Readonly<Record<string, unknown>>, veil: Ve
 }
 
 /** Of `prompts/get`: what a person would have put into the conversation, here as text that a tool brings. */
-export function promptText(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): string {
-  const reading = createReading(veil);
+export function promptText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+  const reading = createReading(redact);
   const messages: readonly unknown[] = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
   messages.forEach((message, i) => {
     const { role, content } = (typeof message === 'object' && message !== null ? message : {}) as { role?: unknown; content?: unknown };
@@ -74,27 +74,27 @@ export function promptText(answer: Readonly<Record<string, unknown>>, veil: Veil
 interface Reading {
   /** As they came, as far as they were read. */
   readonly texts: readonly string[];
-  add(said: string): void;
+  add(text: string): void;
   /** Bounded, with a note of what is missing. */
   text(): string;
 }
 
-function createReading(veil: Veil): Reading {
+function createReading(redact: Redact): Reading {
   const texts: string[] = [];
   const pieces: string[] = [];
   let [left, bytes, isCut] = [READ_CHARACTERS, 0, false];
   return {
     texts,
-    add(said) {
-      bytes += Buffer.byteLength(said) + (bytes === 0 ? 0 : 1);
-      if (said.length > left) isCut = true;
+    add(text) {
+      bytes += Buffer.byteLength(text) + (bytes === 0 ? 0 : 1);
+      if (text.length > left) isCut = true;
       if (left <= 0) return;
-      const read = said.slice(0, left);
+      const read = text.slice(0, left);
       left -= read.length + 1;
       texts.push(read);
       pieces.push(withoutHidden(read));
     },
-    text: () => boundText(veil(pieces.join('\n')), RESULT_BYTES, isCut ? bytes : undefined),
+    text: () => boundText(redact(pieces.join('\n')), RESULT_BYTES, isCut ? bytes : undefined),
   };
 }
 
@@ -118,24 +118,24 @@ function readPart(reading: Reading, one: Part): void {
       return reading.add(one.text);
     case 'image':
     case 'audio':
-      return reading.add(`[${one.type}, ${wordsOf(one.mimeType ?? 'of a kind that is not said')}, ${bytesIn(one.data)} bytes: not shown]`);
+      return reading.add(`[${one.type}, ${plainLine(one.mimeType ?? 'of an unnamed kind')}, ${bytesIn(one.data)} bytes: not shown]`);
     case 'resource_link':
       return reading.add(
-        `[resource ${[one.name, one.uri, one.mimeType, one.description].flatMap((word) => (word ? [wordsOf(word)] : [])).join(', ')}]`,
+        `[resource ${[one.name, one.uri, one.mimeType, one.description].flatMap((word) => (word ? [plainLine(word)] : [])).join(', ')}]`,
       );
     case 'resource':
       return readContents(reading, one.resource);
   }
 }
 
-function readContents(reading: Reading, { uri = '', mimeType, text: said, blob }: z.output<typeof contents>): void {
-  const about = [`resource ${wordsOf(uri)}`, ...(mimeType === undefined ? [] : [wordsOf(mimeType)])].join(', ');
-  if (said !== undefined) reading.add(`[${about}]\n${said}`);
+function readContents(reading: Reading, { uri = '', mimeType, text: content, blob }: z.output<typeof contents>): void {
+  const about = [`resource ${plainLine(uri)}`, ...(mimeType === undefined ? [] : [plainLine(mimeType)])].join(', ');
+  if (content !== undefined) reading.add(`[${about}]\n${content}`);
   else reading.add(blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes: not shown]`);
 }
 
 /** On one line, and not for ever. */
-function wordsOf(given: string): string {
+function plainLine(given: string): string {
   const shown = withoutHidden(given.slice(0, 1_000)).replace(/\s+/g, ' ').trim();
   return shown.length > 300 ? `${shown.slice(0, 300)}…` : shown;
 }
@@ -145,11 +145,11 @@ function bytesIn(base64: string): number {
   return Math.floor(((base64.length - padding) * 3) / 4);
 }
 
-function isSameJson(said: string, structured: unknown): boolean {
+function isSameJson(text: string, structured: unknown): boolean {
   // One that is longer is shown beside it: to compare them would take longer than to read them.
-  if (said.length > RESULT_BYTES || (!said.startsWith('{') && !said.startsWith('['))) return false;
+  if (text.length > RESULT_BYTES || (!text.startsWith('{') && !text.startsWith('['))) return false;
   try {
-    return isDeepStrictEqual(JSON.parse(said), structured);
+    return isDeepStrictEqual(JSON.parse(text), structured);
   } catch {
     return false;
   }

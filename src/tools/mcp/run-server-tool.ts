@@ -4,7 +4,7 @@ import { examineLeaving } from '../egress-scan.js';
 import { errorText } from '../result-text.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
-import { pinOf, type ToolPin } from './pins.js';
+import { toPin, type ToolPin } from './pins.js';
 import { toToolResult } from './result.js';
 import type { ServerTool } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
@@ -34,9 +34,9 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
     async run(input, { signal }) {
       try {
         await link.refresh(CONNECT_PATIENCE_MS);
-        const refusal = refusalOf({ name, agent, link, accepted, pin });
+        const refusal = findRefusal({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
-        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.veiled);
+        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.redact);
       } catch (error) {
         return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
       }
@@ -44,7 +44,7 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
   };
 }
 
-/** A server that is reached by an address gets what it is sent; of one of this machine's only what is known to be a secret is asked about. */
+/** A server with an address may read all that it is sent; for a server on this machine only known secrets need approval. */
 export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'secrets'>, input: JsonValue): Examined {
   const text = JSON.stringify(input);
   const to = `the MCP server ${server.name}`;
@@ -53,17 +53,17 @@ export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'sec
 }
 
 /** For a server's tools, resources and prompts alike. */
-export function failed(what: string, { server, veiled }: Pick<ServerLink, 'server' | 'veiled'>, error: unknown): ToolResult {
+export function failed(what: string, { server, redact }: Pick<ServerLink, 'server' | 'redact'>, error: unknown): ToolResult {
   if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server.name} is down: ${withoutHidden(error.message)}` };
-  const said = veiled(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
-  const isLost = /connection closed/i.test(said);
+  const reason = redact(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
+  const isLost = /connection closed/i.test(reason);
   return {
     ok: false,
-    error: isLost ? `${what} was running when the server went away: whether it was done is unknown.` : `${what} failed: ${said}`,
+    error: isLost ? `${what} was running when the server went away: whether it was done is unknown.` : `${what} failed: ${reason}`,
   };
 }
 
-function refusalOf({ name, agent, link, accepted, pin }: OfferedTool): string | undefined {
+function findRefusal({ name, agent, link, accepted, pin }: OfferedTool): string | undefined {
   const listing = link.listing();
   // Not connected: asking it says why.
   if (listing === undefined) return undefined;
@@ -73,10 +73,10 @@ function refusalOf({ name, agent, link, accepted, pin }: OfferedTool): string | 
     const now = listing.tools.map((one) => one.tool).join(', ');
     return `The MCP server ${server} has no tool ${tool} any more. It has now: ${now.slice(0, 2_000) || 'none'}.`;
   }
-  if (pinOf(live).hash === pin.hash) return undefined;
+  if (toPin(live).hash === pin.hash) return undefined;
   return (
     `The MCP server ${server} has changed what it says about its tool ${tool} since that was accepted, so the tool does not run. ` +
-    // Our name for it, since a server could write anything into its own name for a person to paste.
+    // Our name for it, since a server could write anything into its name for a person to paste.
     `A person can look at the change and accept it: perdura mcp accept ${agent} ${name}`
   );
 }

@@ -10,7 +10,7 @@ const common = {
   disabled: z.boolean().default(false),
   /** Milliseconds that one call may take. */
   timeout: z.int().min(1).max(DAY_MS).default(60_000),
-  /** Believe `readOnlyHint` and `idempotentHint`: then a crash repeats the call. Anybody can write them. */
+  /** Believe `readOnlyHint` and `idempotentHint`: then a crash repeats the call. Any server can send them. */
   trustAnnotations: z.boolean().default(false),
 };
 
@@ -109,12 +109,12 @@ export function expandServer(server: McpServer, variables: Variables): McpServer
   };
 }
 
-/** What a server was given in confidence does not come back in what is said about it. */
+// Secrets that a server was given do not come back in messages about it.
 
 const MIN_LENGTH = 8;
 
-/** For what is said about it: none of the values that it was given. `server` is expanded. */
-export function createVeil(server: McpServer): (text: string) => string {
+/** For messages about it: none of the values that it was given. `server` is expanded. */
+export function createValueRedactor(server: McpServer): (text: string) => string {
   const given = server.type === 'http' ? [...Object.values(server.headers), ...inAddress(server.url)] : Object.values(server.env);
   return createKnownSecrets(withParts(given)).text;
 }

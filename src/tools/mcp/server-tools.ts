@@ -1,7 +1,7 @@
 /** The tools that an agent has from its MCP servers, now. */
 import type { Tool } from '../tool.js';
 import { createServerLink, type ServerLink, type LinkOptions, type LinkState } from './link.js';
-import { byTool, pinKey, pinsOf, toolOf, type AgentKey, type Pins, type ToolPin } from './pins.js';
+import { byTool, pinKey, loadPins, toServerTool, type AgentKey, type Pins, type ToolPin } from './pins.js';
 import { resourceTools } from './resource-tools.js';
 import { toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
@@ -61,11 +61,11 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
   };
 
   const gather = async (agent: AgentServers, patienceMs: number): Promise<readonly Tool[]> => {
-    const links = pool.linksOf(agent.agent, agent.servers);
+    const links = pool.openLinks(agent.agent, agent.servers);
     await Promise.all(links.map((link) => link.refresh(isWorthWaiting(link) ? patienceMs : 0)));
     const listings = links.map((link) => link.listing());
     const live = listings.flatMap((listing) => listing?.tools ?? []);
-    const known = await pinsOf(pins, agent, live);
+    const known = await loadPins(pins, agent, live);
     // Of a server that has not been heard since this worker began, what was accepted earlier stands.
     const tools = links.flatMap((link, i) => listings[i]?.tools ?? earlierTools(known, link.server.name));
     const { byName, refused } = toolTable(tools, new Set(agent.taken));
@@ -75,12 +75,12 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
     ];
     for (const { server, tool, reason } of leftOut)
       reportOnce(`MCP server ${server}: its tool ${withoutHidden(tool)} is left out: ${reason}`);
-    const linkOf = new Map(links.map((link) => [link.server.name, link]));
+    const linkByServer = new Map(links.map((link) => [link.server.name, link]));
     let size = 0;
     const offered = [...byName].flatMap(([name, { server, tool }]) => {
-      const link = linkOf.get(server);
+      const link = linkByServer.get(server);
       const pin = known.get(pinKey(server, tool));
-      const accepted = pin && toolOf(pin);
+      const accepted = pin && toServerTool(pin);
       if (!link || !pin || !accepted) return [];
       size += promptSize(accepted);
       if (size <= MAX_OFFERED) return [toTool({ name, agent: agent.agent, link, accepted, pin })];
@@ -108,14 +108,14 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
   };
 }
 
-/** For people: all servers asked, nothing pinned. */
+/** For people: all servers are listed, nothing is pinned. */
 export async function inspectServers(
   agent: Pick<AgentServers, 'agent' | 'namespace' | 'servers'>,
   { pins, now = Date.now, ...given }: ServerToolsOptions,
 ): Promise<readonly ServerReport[]> {
   const pool = createServerPool({ ...given, now });
   try {
-    const links = pool.linksOf(agent.agent, agent.servers);
+    const links = pool.openLinks(agent.agent, agent.servers);
     await Promise.all(links.map((link) => link.refresh(MAX_WAIT_MS)));
     const known = byTool(await pins.list(agent));
     const { byName, refused } = toolTable(
@@ -142,13 +142,13 @@ function isWorthWaiting(link: ServerLink): boolean {
 }
 
 function earlierTools(known: ReadonlyMap<string, ToolPin>, server: string): ServerTool[] {
-  return [...known.values()].filter((pin) => pin.server === server).flatMap((pin) => toolOf(pin) ?? []);
+  return [...known.values()].filter((pin) => pin.server === server).flatMap((pin) => toServerTool(pin) ?? []);
 }
 
 /** The connections of a worker: one for each server of each agent, as its settings are. */
 interface ServerPool {
   /** In the order given. None is opened by this. */
-  linksOf(agent: string, servers: readonly McpServer[]): readonly ServerLink[];
+  openLinks(agent: string, servers: readonly McpServer[]): readonly ServerLink[];
   close(): Promise<void>;
 }
 
@@ -167,8 +167,8 @@ function createServerPool(options: LinkOptions): ServerPool {
   };
 
   return {
-    linksOf(agent, servers) {
-      const keys = servers.map((server) => keyOf(agent, server));
+    openLinks(agent, servers) {
+      const keys = servers.map((server) => linkKey(agent, server));
       retire(agent, new Set(keys));
       return servers.map((server, i) => {
         const key = keys[i] ?? '';
@@ -186,7 +186,7 @@ function createServerPool(options: LinkOptions): ServerPool {
   };
 }
 
-function keyOf(agent: string, server: McpServer): string {
+function linkKey(agent: string, server: McpServer): string {
   return createHash('sha256')
     .update(JSON.stringify([agent, server]))
     .digest('hex');

@@ -1,5 +1,5 @@
 /**
- * A server as a child process that speaks over its stdin and stdout. The library's own transport keeps a line of any length, and
+ * A server as a child process that speaks over its stdin and stdout. The library's transport keeps a line of any length, and
  * ends the process that it started but not that one's children; ours does neither.
  *
  * - The child leads a process group, and the whole group ends with the connection. On Linux processes that left the group and the session
@@ -10,7 +10,7 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
-import { createShapeMeter, SHAPE_REFUSAL } from './message-shape.js';
+import { createJsonDepthLimit, SHAPE_REFUSAL } from './message-shape.js';
 import type { Transport, JSONRPCMessage, Sdk } from './sdk.js';
 
 export interface StdioServer {
@@ -21,17 +21,17 @@ export interface StdioServer {
 }
 
 export interface StdioTransport extends Transport {
-  /** The last words of its stderr. */
-  readonly complaint: () => string;
-  /** Resolves when all that it has said was read, at its end. */
-  readonly silent: () => Promise<void>;
+  /** The end of its stderr. */
+  readonly stderrTail: () => string;
+  /** Resolves when all of its output was read, at its end. */
+  readonly stderrClosed: () => Promise<void>;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** Of one message. */
 export const MAX_BYTES = 16 * 1024 * 1024;
-const COMPLAINT_CHARACTERS = 1_000;
+const STDERR_CHARACTERS = 1_000;
 const GRACE_MS = 2_000;
 /** As commands carry theirs. */
 const MARK = 'PERDURA_COMMAND';
@@ -49,20 +49,20 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
   for file in $found; do file=\${file#/proc/}; kill -KILL "\${file%/environ}"; done
 done
 `;
-/** For that, when somebody waits. */
+/** Resolves a pending wait for that. */
 const SWEEP_MS = 2_000;
 
 export function createStdioTransport({ command, args, env, cwd }: StdioServer, sdk: Pick<Sdk, 'deserializeMessage'>): StdioTransport {
   let child: Child | undefined;
   let guard: ChildProcess | undefined;
-  let complaint = '';
+  let stderrTail = '';
   let parts: Buffer[] = [];
   let held = 0;
   let isClosed = false;
   let fallSilent = (): void => undefined;
   const silence = new Promise<void>((resolve) => (fallSilent = resolve));
-  const gate = createFloodGate();
-  const shape = createShapeMeter();
+  const gate = createMessageRateLimiter();
+  const shape = createJsonDepthLimit();
   const mark = randomBytes(16).toString('hex');
 
   /** Of what is left, when the child itself has ended. */
@@ -71,7 +71,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
     guard = undefined;
     if (!last || last.exitCode !== null || last.signalCode !== null) return;
     const done = new Promise<void>((resolve) => last.once('exit', () => resolve()));
-    // A command that only waits for this would end before its last words.
+    // A command that only waits for this would end before its last output.
     last.ref();
     last.stdin?.end('ended\n');
     await Promise.race([done, new Promise<void>((resolve) => setTimeout(resolve, SWEEP_MS).unref())]);
@@ -122,9 +122,9 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   };
 
   const transport: StdioTransport = {
-    complaint: () => complaint.trim(),
+    stderrTail: () => stderrTail.trim(),
 
-    silent: () => silence,
+    stderrClosed: () => silence,
 
     start: () =>
       new Promise((resolve, reject) => {
@@ -138,7 +138,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         });
         child = started;
         started.once('spawn', () => {
-          if (started.pid !== undefined) guard = guardOf(started.pid, mark);
+          if (started.pid !== undefined) guard = startGuard(started.pid, mark);
           resolve();
         });
         started.once('error', (error) => {
@@ -157,7 +157,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         started.stdout.on('data', take);
         started.stdout.on('error', () => undefined);
         started.stderr.on('data', (chunk: Buffer) => {
-          complaint = (complaint + chunk.toString('utf8')).slice(-COMPLAINT_CHARACTERS);
+          stderrTail = (stderrTail + chunk.toString('utf8')).slice(-STDERR_CHARACTERS);
         });
         started.stderr.on('error', () => undefined);
       }),
@@ -174,7 +174,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
       if (!running || isClosed) return ended();
       isClosed = true;
       parts = [];
-      // As the protocol says: first its stdin is closed, then it is asked to end, then it is ended.
+      // As the protocol wants: first its stdin is closed, then it gets SIGTERM, then it is killed.
       running.stdin.end();
       running.stdout.removeAllListeners('data').resume();
       if (!(await hasEnded(running, GRACE_MS / 4))) {
@@ -190,7 +190,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 }
 
 /** Its stdin is our pipe, to which nothing is written: it ends when we do. */
-function guardOf(pid: number, mark: string): ChildProcess {
+function startGuard(pid: number, mark: string): ChildProcess {
   const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid), mark], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
@@ -222,20 +222,20 @@ function hasEnded(child: Child, withinMs: number): Promise<boolean> {
   });
 }
 
-/** Counts what a server sends on its own time: endless notifications cost a worker its turns, a few very large ones as well. */
+// Counts what a server sends without a request: endless notifications cost a worker its turns, a few very large ones as well.
 
 const MAX_MESSAGES = 5_000;
 const MAX_WINDOW_BYTES = 2 * MAX_BYTES;
 const WINDOW_MS = 10_000;
 
-interface FloodGate {
+interface MessageRateLimiter {
   /** What is wrong with a server that does not pass. */
   readonly reason: string;
-  /** False once there were more messages in a window, or more bytes, than anybody needs. */
+  /** False once there were more messages in a window, or more bytes, than any server needs. */
   pass(bytes: number): boolean;
 }
 
-export function createFloodGate(now: () => number = Date.now): FloodGate {
+export function createMessageRateLimiter(now: () => number = Date.now): MessageRateLimiter {
   let began = now();
   let count = 0;
   let sum = 0;

@@ -17,13 +17,13 @@ export function toolName(server: string, tool: string): string {
   const begin = `${serverPrefix(server)}`;
   const room = MAX_LENGTH - begin.length;
   const isPlain = /^[a-zA-Z0-9_-]+$/.test(tool) && tool.length <= room;
-  return `${begin}${isPlain ? tool : `${slugOf(tool, room - DIGEST - 1)}_${digestOf(tool)}`}`;
+  return `${begin}${isPlain ? tool : `${toSlug(tool, room - DIGEST - 1)}_${shortHash(tool)}`}`;
 }
 
 /** What the names of all tools of a server begin with. */
 export function serverPrefix(server: string): string {
   const isPlain = /^[a-zA-Z0-9_-]+$/.test(server) && server.length <= MAX_SERVER && !server.includes('__') && !server.endsWith('_');
-  return `${PREFIX}${isPlain ? server : `${slugOf(server, MAX_SERVER - DIGEST - 1)}-${digestOf(server)}`}__`;
+  return `${PREFIX}${isPlain ? server : `${toSlug(server, MAX_SERVER - DIGEST - 1)}-${shortHash(server)}`}__`;
 }
 
 export function isServerToolName(name: string): boolean {
@@ -31,7 +31,7 @@ export function isServerToolName(name: string): boolean {
 }
 
 /** Without `_`, so that no two of them stand beside each other. */
-function slugOf(text: string, room: number): string {
+function toSlug(text: string, room: number): string {
   const slug = text
     .slice(0, 4 * room)
     .replace(/[^a-zA-Z0-9]+/g, '-')
@@ -41,7 +41,7 @@ function slugOf(text: string, room: number): string {
   return slug || 'x';
 }
 
-function digestOf(text: string): string {
+function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, DIGEST);
 }
 
@@ -68,7 +68,7 @@ export function toolTable<T extends Named>(tools: readonly T[], taken: ReadonlyS
   for (const [name, [first, ...others]] of sharing) {
     if (first === undefined) continue;
     const reason = taken.has(name)
-      ? `a tool of ours is named ${name}`
+      ? `a built-in tool is named ${name}`
       : others.length > 0
         ? `${others.length + 1} tools would be named ${name}, and a call could mean any of them`
         : undefined;

@@ -3,12 +3,11 @@ import { proposalLabel } from '../../../src/cli/commands/memory-decide.js';
 import { renderHistory, renderMatches } from '../../../src/cli/commands/search.js';
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { renderBlame, renderDiff, renderLog, renderProposals } from '../../../src/cli/views/memory.js';
-import type { CountedChange } from '../../../src/memory/documents/counted-change.js';
-import { blame } from '../../../src/memory/documents/blame.js';
+import type { CountedChange } from '../../../src/memory/documents/memory-diff.js';
+import { blame, diffMemory } from '../../../src/memory/documents/memory-diff.js';
 import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
-import { diffMemory } from '../../../src/records/memory/memory-diff.js';
-import { parseMoment } from '../../../src/records/memory/moment.js';
-import { wordsOf } from '../../../src/memory/documents/search-history.js';
+import { parseMoment } from '../../../src/records/time.js';
+import { queryTerms } from '../../../src/memory/documents/search-history.js';
 import { measure } from './measure.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -125,7 +124,7 @@ test('an entry stands below its time, with what it is instead of a summary', () 
 test('what was looked for stands out, in upper and lower case', () => {
   const match = { id: 'x', kind: 'summary', ts: NOW / 1000, excerpt: 'The Harbour, harbour and İ harbour.' } as const;
   const marks = (excerpt: string): string[] =>
-    renderMatches([{ ...match, excerpt }], wordsOf('HARBOUR the'), LOOK)
+    renderMatches([{ ...match, excerpt }], queryTerms('HARBOUR the'), LOOK)
       .flat()
       .filter(({ style }) => style === 'bold')
       .map(({ text }) => text);

@@ -4,7 +4,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { ChunkOperation } from '../../../src/conversation/context/reducers.js';
 import { isPending } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import { compactionWindow } from '../../../src/memory/compaction/window.js';
 import { selectTruncation } from '../../../src/memory/compaction/truncation.js';
 import { entryTokens } from '../../../src/memory/tokens.js';
@@ -55,7 +55,7 @@ test('what the context grows by is what its chunks take, after any operations', 
       const state = reduced(begin, wishes);
       const chunks = state.appEvents?.chunks ?? [];
       expect(state.contextTokens - begin.contextTokens).toBe(chunks.reduce((sum, { tokens }) => sum + tokens, 0));
-      const added = slotsOf(state.context).filter((slot) => !slotsOf(begin.context).includes(slot));
+      const added = listSlots(state.context).filter((slot) => !listSlots(begin.context).includes(slot));
       expect(added.sort((a, b) => a - b)).toEqual(chunks.map(({ slot }) => slot).sort((a, b) => a - b));
     }),
     { numRuns: 200 },
@@ -89,7 +89,7 @@ test('a truncation takes the oldest, and no chunk that is not WORKING_FLOW', () 
 test.each([0, 1_000_000])('nor does a compaction that has to free %d tokens, and the turn beside it goes', (enough) => {
   const turns = Array.from({ length: 8 }, (_, n) => [n + 2, user(`${n}`.repeat(400)), answer('b'.repeat(400))] as const);
   const entries = conversation([1, pinned, flow, user('a'.repeat(400)), answer('b'.repeat(400))], ...turns);
-  const window = compactionWindow(entries, { enough, tokensOf: entryTokens(entries) });
+  const window = compactionWindow(entries, { enough, countEntry: entryTokens(entries) });
   expect(window.entries.map(({ message }) => message)).toContainEqual(flow);
   expect(window.kept.map(({ message }) => message)).toContainEqual(pinned);
 });
@@ -164,7 +164,7 @@ test('in a running turn too: what the context grows by is what chunks, answers a
       expect(state.queue).toEqual([]);
       expect(state.contextTokens - begin - others).toBe(chunks.reduce((sum, { tokens }) => sum + tokens, 0));
       // A chunk of another type belongs to no turn that long-term memory takes over (context/chunk-is-entry).
-      const taken = state.consolidation.turns.flatMap(({ slots }) => slotsOf(slots));
+      const taken = state.consolidation.turns.flatMap(({ slots }) => listSlots(slots));
       expect(chunks.filter(({ type, slot }) => type !== 'WORKING_FLOW' && taken.includes(slot))).toEqual([]);
     }),
     { numRuns: 200 },

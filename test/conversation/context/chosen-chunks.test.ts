@@ -8,7 +8,7 @@ import { readChosenChunks } from '../../../src/conversation/protocol/stepping.js
 import { LIMITS } from '../../../src/conversation/protocol/limits.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { slotsOf, toRanges } from '../../../src/records/slots.js';
+import { listSlots, toRanges } from '../../../src/records/slots.js';
 import { applyAll, namesOf, open, said, settle, take, USAGE } from '../drive.js';
 
 function talked(turns: number): ConversationState {
@@ -23,12 +23,12 @@ function choosing(what: 'truncate' | 'compact', slots: readonly number[], reques
 
 function truncated({ chosen, epoch, notice }: TruncateInput): Truncated {
   const entry = { v: 1, ...notice, ts: 1, message: { role: 'user', text: 'left out', from: 'notice' } } as const;
-  return { life: 'l1', epoch, dropped: chosen?.slots ?? [], tokens: 3, entries: slotsOf(chosen?.slots ?? []).length, notice: entry };
+  return { life: 'l1', epoch, dropped: chosen?.slots ?? [], tokens: 3, entries: listSlots(chosen?.slots ?? []).length, notice: entry };
 }
 
 /** All but the last two entries. */
 function takenAway(input: CompactInput): Compacted {
-  const slots = slotsOf(input.context);
+  const slots = listSlots(input.context);
   return {
     kind: 'compacted',
     life: 'l1',
@@ -54,8 +54,8 @@ test('what is chosen leaves the prompt below every threshold, and waits as left 
   const state = talked(3);
   const { state: after, steps } = settle(apply(state, choosing('truncate', [3])), { truncate: truncated });
   expect(namesOf(steps)).toEqual(['truncate', 'wait']);
-  expect(slotsOf(after.context)).not.toContain(3);
-  expect(slotsOf(after.context)).toEqual(expect.arrayContaining([1, 2, 4, 5, 6]));
+  expect(listSlots(after.context)).not.toContain(3);
+  expect(listSlots(after.context)).toEqual(expect.arrayContaining([1, 2, 4, 5, 6]));
   expect(after.compaction.leftOut).toEqual([[3, 3]]);
   expect(outcomeFor(after, 'truncate', 'truncate')).toMatchObject({ kind: 'truncated', entries: 1 });
   expect(after.requests.pending).toEqual([]);

@@ -2,7 +2,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { CompactInput, Compacted } from '../../../src/conversation/context/compaction-effects.js';
 import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { slotsOf, toRanges } from '../../../src/records/slots.js';
+import { listSlots, toRanges } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { contextOf, endedTurn, statusOf } from '../../../src/conversation/views/view.js';
@@ -30,7 +30,7 @@ const BUDGET = SETTINGS.contextBudget;
 
 /** Keeps the last `keep` entries of what it was given. */
 function compacted(input: CompactInput, keep = 2): Compacted {
-  const slots = slotsOf(input.context);
+  const slots = listSlots(input.context);
   const kept = slots.slice(-keep);
   return {
     kind: 'compacted',
@@ -231,7 +231,7 @@ test('what tools that rode have made too much is compacted before the call: the 
   const long = rode(riding.input, { text: 'x'.repeat(4 * 81_000) });
   const found = apply(riding.state, riding.done(deferred(riding.input, 'compaction', { tools: long })));
   const { state: compacting, input, done } = take(found, 'compact');
-  expect(slotsOf(input.context)).toContain(riding.input.tools[0]?.slot);
+  expect(listSlots(input.context)).toContain(riding.input.tools[0]?.slot);
   const next = take(apply(compacting, done({ kind: 'nothing-to-compact', epoch: input.epoch })), 'model-step');
   expect(next.input).toMatchObject({ deferred: ['compaction'], tools: [], configure: null });
   const { compactsFrom, contextTokens } = next.input.numbers;
@@ -252,7 +252,7 @@ test('(context/undo-restores) undone, the context is what it was, with what came
   const { state: undone, steps } = settle(apply(compactedOnce, { kind: 'undo-requested', requestId: 'u', at: 3000 }));
   expect(kinds(steps)).toEqual(['uncompact', 'wait']);
   expect(steps[0]).toMatchObject({ input: { epoch: compactedOnce.epoch, episode: 'ep_0001' } });
-  expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
+  expect(listSlots(undone.context)).toEqual([...listSlots(state.context), 13, 14]);
   expect(undone.compaction).toMatchObject({ base: null, before: null });
   expect(outcomeFor(undone, 'undo', 'u')).toMatchObject({ kind: 'undone' });
   expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);
@@ -260,7 +260,7 @@ test('(context/undo-restores) undone, the context is what it was, with what came
 
 test('what truncation has left out of one session is no memory of the next', () => {
   const before = talked(6, 100);
-  const [first, second, ...others] = slotsOf(before.context);
+  const [first, second, ...others] = listSlots(before.context);
   const left: ConversationState = {
     ...before,
     context: toRanges(others),
@@ -283,11 +283,11 @@ test('what truncation has left out of one session is no memory of the next', () 
 
 test('(context/undo-restores) undone, nothing is lost that truncation has left out, before the compaction or since', () => {
   const state = talked(6, BUDGET);
-  const [first, second, ...others] = slotsOf(state.context);
+  const [first, second, ...others] = listSlots(state.context);
   const left = { ...state, context: toRanges(others), compaction: { ...state.compaction, leftOut: toRanges([first!, second!]) } };
   const once = settle(apply(left, said('next')), { compact: (input) => compacted(input, 4) }).state;
   // Of what the compaction has kept, the first two leave, and a notice takes their place.
-  const [gone, also, ...rest] = slotsOf(once.context);
+  const [gone, also, ...rest] = listSlots(once.context);
   const notice = once.counters.slot + 1;
   const later: ConversationState = {
     ...once,
@@ -296,8 +296,8 @@ test('(context/undo-restores) undone, nothing is lost that truncation has left o
     compaction: { ...once.compaction, leftOut: toRanges([gone!, also!]) },
   };
   const undone = settle(apply(later, { kind: 'undo-requested', requestId: 'u', at: 3000 })).state;
-  expect(slotsOf(undone.context)).toEqual([notice, ...others, ...rest.filter((slot) => !others.includes(slot))]);
-  expect(slotsOf(undone.compaction.leftOut ?? [])).toEqual([first, second]);
+  expect(listSlots(undone.context)).toEqual([notice, ...others, ...rest.filter((slot) => !others.includes(slot))]);
+  expect(listSlots(undone.compaction.leftOut ?? [])).toEqual([first, second]);
 });
 
 test('a model whose context is full is helped twice in a turn, and then the turn fails in words', () => {

@@ -2,7 +2,7 @@
 import { apply } from '../../../src/conversation/apply.js';
 import type { Consolidation } from '../../../src/conversation/protocol/contract.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
@@ -50,7 +50,7 @@ describe('the window', () => {
     expect(kinds(steps).filter((name) => name === 'model-step')).toHaveLength(3);
     expect(kinds(steps)).not.toContain('evict');
     const [call] = steps.filter((step) => isEffect(step, 'model-step'));
-    expect(slotsOf(call!.input.call.context)[0]).toBe(1);
+    expect(listSlots(call!.input.call.context)[0]).toBe(1);
   });
 
   test('once it is done the messages leave at the next border, and their summary stands for them in a new epoch', () => {

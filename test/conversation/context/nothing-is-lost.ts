@@ -12,7 +12,7 @@ import fc from 'fast-check';
 import { trim } from '../../../src/activities/memory/evict.js';
 import { openOrigin } from '../../../src/activities/lineage/open-origin.js';
 import { rewind } from '../../../src/activities/lineage/rewind.js';
-import { beginningOfSession, episodesOf } from '../../../src/activities/context/compact.js';
+import { beginningOfSession, countedEpisodes } from '../../../src/activities/context/compact.js';
 import { fitting } from '../../../src/activities/context/context.js';
 import { truncate } from '../../../src/activities/context/truncate.js';
 import type { ConversationDependencies } from '../../../src/activities/dependencies.js';
@@ -33,11 +33,11 @@ import type { ConversationState } from '../../../src/conversation/state.js';
 import { consolidationId } from '../../../src/memory/documents/raw-fallbacks.js';
 import { citeMessage, messageItemId } from '../../../src/memory/channel/cite-messages.js';
 import { citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
-import { boundedBundle } from '../../../src/memory/compaction/bounded-bundle.js';
+import { boundedBundle } from '../../../src/memory/compaction/snapshot.js';
 import { planCompaction } from '../../../src/memory/compaction/plan.js';
 import { retrieve } from '../../../src/memory/facts.js';
 import { goalIn } from '../../../src/memory/pins.js';
-import { entryTokens, estimateStringTokens, tokensOf } from '../../../src/memory/tokens.js';
+import { entryTokens, estimateStringTokens, countMessageTokens } from '../../../src/memory/tokens.js';
 import { normalize } from '../../../src/models/normalize.js';
 import { modelLimits } from '../../../src/models/known-models.js';
 import { ModelFailure } from '../../../src/models/model.js';
@@ -45,7 +45,7 @@ import type { Task } from '../../../src/records/episodes.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import { episodicId } from '../../../src/records/memory/items.js';
 import { isFromPerson, shownText, type AssistantBlock, type ConversationMessage } from '../../../src/records/message.js';
-import { slotsOf, toRanges } from '../../../src/records/slots.js';
+import { listSlots, toRanges } from '../../../src/records/slots.js';
 import type { ConversationKey, EpisodeRecord } from '../../../src/stores/store.js';
 import { answer, answered, askingFor, deferred, finished, notAnswered, open, ORDINARY, QUICK, said, SETTINGS, stored, USAGE, written } from '../drive.js'; // prettier-ignore
 import { createSmallStore } from './small-store.js';
@@ -127,7 +127,7 @@ function createWorld(settings: AgentSettings, window: number) {
   jest.spyOn(Date, 'now').mockImplementation(() => (at += 10));
   const entry = (slot: number) => small.entry(key, slot);
   const there = (slots: readonly number[]) => slots.flatMap((slot) => entry(slot) ?? []);
-  const inSession = (): Promise<readonly EpisodeRecord[]> => episodesOf(store, key, state.session);
+  const inSession = (): Promise<readonly EpisodeRecord[]> => countedEpisodes(store, key, state.session);
   const put = (slot: number, turn: string, seq: number, message: ConversationMessage, messageId?: string): void =>
     small.put(key, { v: 1, slot, turn, seq, session: state.session, ts: ts(), message, ...(messageId !== undefined && { messageId }) });
 
@@ -143,17 +143,17 @@ function createWorld(settings: AgentSettings, window: number) {
     now: AgentSettings,
   ): { messages: readonly ConversationMessage[]; tokens: number } {
     const { contextBudget } = known ?? now;
-    const slots = slotsOf(call.context);
-    const cited = new Set(slotsOf(call.cited ?? []));
+    const slots = listSlots(call.context);
+    const cited = new Set(listSlots(call.cited ?? []));
     const shown = citeOld(
       there(slots).map(({ message }) => message),
       contextBudget,
     ).map(({ message }, i) => (cited.has(slots[i] ?? 0) ? citeMessage(message, messageItemId(slots[i] ?? 0)) : message));
     if (shown.length !== slots.length) problems.push(`${call.id} sees a slot that was never written`);
     const base: ConversationMessage[] = call.base === null ? [] : [{ role: 'user', text: small.body(call.base) ?? '' }];
-    const room = contextBudget - FIXED - tokensOf(base);
+    const room = contextBudget - FIXED - countMessageTokens(base);
     const fits = fitting(frameNew(shown, contextBudget), room, estimateStringTokens, base);
-    return { messages: normalize([...base, ...fits], { provider: 'anthropic' }), tokens: FIXED + tokensOf([...base, ...fits]) };
+    return { messages: normalize([...base, ...fits], { provider: 'anthropic' }), tokens: FIXED + countMessageTokens([...base, ...fits]) };
   }
 
   async function model(input: ModelStepInput): Promise<ModelStepResult> {
@@ -186,7 +186,7 @@ function createWorld(settings: AgentSettings, window: number) {
     }
     const told = nextAnswer(input);
     put(input.call.slot, input.turn, input.call.seq, { role: 'assistant', blocks: told.blocks, model: told.model, stop: told.stop });
-    const outputTokens = tokensOf([{ role: 'assistant', blocks: told.blocks, model: '', stop: 'end' }]);
+    const outputTokens = countMessageTokens([{ role: 'assistant', blocks: told.blocks, model: '', stop: 'end' }]);
     return answered(input, { ...told, usage: { ...USAGE, inputTokens: tokens, outputTokens } }, more);
   }
 
@@ -221,7 +221,7 @@ function createWorld(settings: AgentSettings, window: number) {
 
   function check({ call, turn }: ModelStepInput, messages: readonly ConversationMessage[], tokens: number): void {
     const text = messages.map((message) => JSON.stringify(message)).join('\n');
-    const newest = there(slotsOf(call.context)).findLast((one) => one.turn === turn && isFromPerson(one.message))?.message;
+    const newest = there(listSlots(call.context)).findLast((one) => one.turn === turn && isFromPerson(one.message))?.message;
     const question = newest?.role === 'user' ? shownText(newest.text) : '';
     if (question === '' || !text.includes(question)) problems.push(`${call.id} has not the person's newest message`);
     const { goal, openTasks } = pinned();
@@ -235,7 +235,7 @@ function createWorld(settings: AgentSettings, window: number) {
     const task = session.flatMap((number) => tasks.get(number) ?? []).at(-1);
     // A call that has not run yet pins nothing; what is checked then holds all the same.
     const [first] = session;
-    const all = slotsOf([[1, state.counters.slot]]);
+    const all = listSlots([[1, state.counters.slot]]);
     const opening = goalIn(there(all).filter((one) => turnNumber(one.turn) === first).map(({ message }) => message)); // prettier-ignore
     const goal = session.flatMap((number) => tasks.get(number)?.goal || []).at(-1);
     return { goal: goal || opening, openTasks: task?.openTasks ?? [] };
@@ -243,11 +243,11 @@ function createWorld(settings: AgentSettings, window: number) {
 
   async function compact(input: CompactInput): Promise<Compacted> {
     const { epoch, number, leftOut, context, currentTurn, task, line } = input;
-    const entries = there(slotsOf([...leftOut, ...context]));
-    const tokensEach = entryTokens(entries, { cited: new Set(slotsOf(input.cited)) });
+    const entries = there(listSlots([...leftOut, ...context]));
+    const tokensEach = entryTokens(entries, { cited: new Set(listSlots(input.cited)) });
     const plan = planCompaction(entries, {
       ...(currentTurn !== null && { currentTurn }),
-      ...{ leftOut: new Set(slotsOf(leftOut)), cited: new Set(slotsOf(input.cited)), tokensOf: tokensEach },
+      ...{ leftOut: new Set(listSlots(leftOut)), cited: new Set(listSlots(input.cited)), countEntry: tokensEach },
       ...{ enough: input.enough, free: input.free },
     });
     if (plan.entries.length + plan.cites.length === 0 || plan.freed < input.atLeast) return { kind: 'nothing-to-compact', epoch };
@@ -400,9 +400,9 @@ function createWorld(settings: AgentSettings, window: number) {
     },
     async lost(): Promise<string | undefined> {
       const left = [...state.context, ...(state.compaction.leftOut ?? [])];
-      const kept = new Set([...slotsOf(left), ...(await inSession()).flatMap(({ slots }) => slotsOf(slots))]);
-      const all = state.counters.slot === 0 ? [] : there(slotsOf([[1, state.counters.slot]]));
-      const cut = new Set(small.cuts(key).flatMap(({ slots }) => slotsOf(slots)));
+      const kept = new Set([...listSlots(left), ...(await inSession()).flatMap(({ slots }) => listSlots(slots))]);
+      const all = state.counters.slot === 0 ? [] : there(listSlots([[1, state.counters.slot]]));
+      const cut = new Set(small.cuts(key).flatMap(({ slots }) => listSlots(slots)));
       const own = all.filter(({ turn, slot, message }) => session.includes(turnNumber(turn)) && !cut.has(slot) && !(message.role === 'user' && message.from === 'notice')); // prettier-ignore
       const lost = own.filter(({ slot }) => !kept.has(slot));
       return lost.length === 0 ? undefined : `slots ${lost.map(({ slot }) => slot).join()} are in neither the prompt nor an episode`;

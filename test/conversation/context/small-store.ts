@@ -1,7 +1,7 @@
 /** As much of a store as the activities of context and lineage use, in lists: the same calls, and no disk. */
 import type { Beginning, Cut } from '../../../src/records/lives.js';
 import type { Entry } from '../../../src/records/message.js';
-import { slotsOf, toRanges, type SlotRange } from '../../../src/records/slots.js';
+import { listSlots, toRanges, type SlotRange } from '../../../src/records/slots.js';
 import { byAge } from '../../../src/records/memory/items.js';
 import type { HistoryEntry } from '../../../src/records/memory/documents.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../../src/stores/store.js';
@@ -38,15 +38,15 @@ export function createSmallStore(): SmallStore {
   };
   const entryOf = (key: ConversationKey, slot: number): Entry | undefined => {
     const { entries, beginning } = lifeOf(key);
-    const source = beginning?.shared.find(({ slots }) => slotsOf(slots).includes(slot));
+    const source = beginning?.shared.find(({ slots }) => listSlots(slots).includes(slot));
     return entries.get(slot) ?? (source && lifeOf(source).entries.get(slot));
   };
   const slotsIn = (key: ConversationKey): number[] => {
     const { entries, beginning } = lifeOf(key);
-    return [...new Set([...(beginning?.shared ?? []).flatMap(({ slots }) => slotsOf(slots)), ...entries.keys()])].sort((a, b) => a - b);
+    return [...new Set([...(beginning?.shared ?? []).flatMap(({ slots }) => listSlots(slots)), ...entries.keys()])].sort((a, b) => a - b);
   };
   const mark = (key: ConversationKey, ranges: readonly SlotRange[], isArchived: boolean): Promise<void> => {
-    for (const slot of slotsOf(ranges)) if (isArchived) lifeOf(key).archived.add(slot); else lifeOf(key).archived.delete(slot); // prettier-ignore
+    for (const slot of listSlots(ranges)) if (isArchived) lifeOf(key).archived.add(slot); else lifeOf(key).archived.delete(slot); // prettier-ignore
     return Promise.resolve();
   };
   const put = (key: ConversationKey, entry: Entry): void => {

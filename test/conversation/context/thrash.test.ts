@@ -9,7 +9,7 @@ import { planCompaction } from '../../../src/memory/compaction/plan.js';
 import { citedMessageTokens } from '../../../src/conversation/context/citing.js';
 import { estimateTokens } from '../../../src/records/token-usage.js';
 import { isFromPerson, type Entry } from '../../../src/records/message.js';
-import { slotsOf, toRanges } from '../../../src/records/slots.js';
+import { listSlots, toRanges } from '../../../src/records/slots.js';
 import { answer, asking, finished, open, said, settle, SETTINGS, USAGE } from '../drive.js';
 
 const BUDGET = 25_000;
@@ -36,7 +36,7 @@ function world({ window = Infinity, settings = {} }: { readonly window?: number;
   };
   let state: ConversationState = open();
 
-  const tokensOf = ({ slot, message }: Entry): number =>
+  const countEntry = ({ slot, message }: Entry): number =>
     cited.has(slot) && isFromPerson(message) ? Math.min(citedMessageTokens(), sizes.get(slot) ?? 0) : (sizes.get(slot) ?? 0);
   const keep = (slot: number, turn: string, message: Entry['message'], tokens: number): void => {
     entries.set(slot, { v: 1, slot, session: 1, turn, seq: slot, ts: slot, message });
@@ -45,20 +45,20 @@ function world({ window = Infinity, settings = {} }: { readonly window?: number;
   const at = (slots: readonly number[]): Entry[] => slots.flatMap((slot) => entries.get(slot) ?? []);
 
   function compact(input: CompactInput): Compacted {
-    const plan = planCompaction(at(slotsOf([...input.leftOut, ...input.context])), {
+    const plan = planCompaction(at(listSlots([...input.leftOut, ...input.context])), {
       ...(input.currentTurn !== null && { currentTurn: input.currentTurn }),
       ...{
         enough: input.enough,
         free: input.free,
-        tokensOf,
-        cited: new Set(slotsOf(input.cited)),
-        leftOut: new Set(slotsOf(input.leftOut)),
+        countEntry,
+        cited: new Set(listSlots(input.cited)),
+        leftOut: new Set(listSlots(input.leftOut)),
       },
     });
     const { epoch } = input;
     if (plan.turnIds.length + plan.cites.length === 0 || plan.freed < input.atLeast) return { kind: 'nothing-to-compact', epoch };
     freed.push({ tokens: plan.freed, atLeast: input.line / 4, turns: plan.turnIds });
-    const kept = plan.kept.reduce((sum, entry) => sum + (plan.cites.includes(entry) ? citedMessageTokens() : tokensOf(entry)), 0);
+    const kept = plan.kept.reduce((sum, entry) => sum + (plan.cites.includes(entry) ? citedMessageTokens() : countEntry(entry)), 0);
     for (const { slot } of plan.cites) cited.add(slot);
     const cites = toRanges(plan.cites.map(({ slot }) => slot));
     if (plan.turnIds.length === 0) return { kind: 'cited', epoch, cited: cites, tokensBefore: plan.freed + kept, tokensAfter: kept };
@@ -77,9 +77,9 @@ function world({ window = Infinity, settings = {} }: { readonly window?: number;
     let asked = 0;
     const step = (input: ModelStepInput) => {
       for (const one of input.write.messages) keep(one.slot, one.turn, { role: 'user', text: 'u' }, estimateTokens(one.text.length));
-      const context = slotsOf(input.call.context);
+      const context = listSlots(input.call.context);
       const tokens =
-        agent.fixedTokens + (input.call.base === null ? 0 : BASE_TOKENS) + at(context).reduce((sum, one) => sum + tokensOf(one), 0);
+        agent.fixedTokens + (input.call.base === null ? 0 : BASE_TOKENS) + at(context).reduce((sum, one) => sum + countEntry(one), 0);
       const refused = tokens > window;
       calls.push({ context, tokens, refused });
       if (refused) return answer(input, { blocks: [], stop: 'context-full', usage: { ...USAGE, inputTokens: tokens, outputTokens: 0 } });

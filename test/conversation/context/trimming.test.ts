@@ -2,7 +2,7 @@
 import { apply } from '../../../src/conversation/apply.js';
 import type { AgentSettings } from '../../../src/conversation/state/settings.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { contextOf, statusOf } from '../../../src/conversation/views/view.js';
@@ -89,7 +89,7 @@ test('of what a compaction took, nothing leaves twice; what it took whole is not
     (upTo: number) =>
     (state: ConversationState): ConversationState => ({
       ...state,
-      context: [[upTo + 1, slotsOf(state.context).at(-1) ?? 0]],
+      context: [[upTo + 1, listSlots(state.context).at(-1) ?? 0]],
     });
   const half = leaving(taken(20)(talked(26)));
   expect(half.input.what).toMatchObject({ covered: [{ slots: [[21, 42]] }] });

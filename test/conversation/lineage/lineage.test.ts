@@ -4,7 +4,7 @@ import type { OpenedOrigin, Rewound } from '../../../src/conversation/lineage/li
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { attributesDue } from '../../../src/conversation/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
@@ -53,8 +53,8 @@ test('a fork does nothing before it is open, and then is numbered on from what i
   const { state } = settle(apply(opening, done(OPENED)));
   expect(state).toMatchObject({ session: 2, turnsEnded: 2, latestTurn: 9, compaction: { base: 'sha256:b', compactions: 3 } });
   expect(['m1', 'm2'].map((id) => outcomeFor(state, 'message', id))).toEqual([8, 9]);
-  expect(slotsOf(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
-  expect(Math.min(...slotsOf(state.context).slice(7))).toBe(22);
+  expect(listSlots(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
+  expect(Math.min(...listSlots(state.context).slice(7))).toBe(22);
 });
 
 test('until it has its beginning the status says whose turns it waits for', () => {

@@ -8,7 +8,7 @@ import type { ToolFinished, ToolPlan } from '../../../src/conversation/turn/tool
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../../src/conversation/effect.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';
-import { slotsOf, toRanges } from '../../../src/records/slots.js';
+import { listSlots, toRanges } from '../../../src/records/slots.js';
 import { WEBHOOK_EVENTS } from '../../../src/records/webhooks.js';
 import { answer, askingFor, evicted, finished, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from '../drive.js';
 import { isAwaited, noteAnswered, noteDelivered } from './rules.js';
@@ -255,7 +255,7 @@ function outcomeOf(world: World, effect: Effect, how: number, tools: number): un
     case 'compact': {
       if (fails) return LASTING;
       const { epoch, number, context } = effect.input;
-      const slots = slotsOf(context);
+      const slots = listSlots(context);
       if (how < 3 || slots.length < 2) return { kind: 'nothing-to-compact', epoch };
       const half = Math.floor(slots.length / 2);
       notePaid(world, effect.id, USAGE.inputTokens);
@@ -276,7 +276,7 @@ function outcomeOf(world: World, effect: Effect, how: number, tools: number): un
     case 'truncate': {
       if (fails) return LASTING;
       const { epoch, context, notice } = effect.input;
-      const slots = slotsOf(context);
+      const slots = listSlots(context);
       if (how < 3 || slots.length < 3) return { life: 'l1', epoch, dropped: [], tokens: 0, entries: 0 };
       put(world, notice.slot, `notice ${notice.slot}`);
       const message = { role: 'user', text: 'n' };
@@ -295,7 +295,7 @@ function outcomeOf(world: World, effect: Effect, how: number, tools: number): un
     case 'rewind': {
       if (fails) return LASTING;
       const { requestId: id, branch, session } = effect.input;
-      const slots = slotsOf(world.state.context);
+      const slots = listSlots(world.state.context);
       const cut = { v: 1, id, branch, to: 1, begun: 1, since: 1, slot: 1, at: 1, session, slots: [] };
       const context = toRanges(wholeRounds(world, slots.slice(0, Math.floor(slots.length / 2))));
       return { life: 'l1', cut, turns: 1, session, context, task: null, episodes: [], compactions: 0, tokens: 1 };

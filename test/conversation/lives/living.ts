@@ -11,7 +11,7 @@ import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
 import { endedTurn } from '../../../src/conversation/views/view.js';
 import { NO_USAGE } from '../../../src/records/message.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import { brings, endOf } from './activities.js';
 import type { Choice } from './choices.js';
 import { checkChange, checkStart, MAX_CARRIED, MAX_RESTING } from './rules.js';
@@ -70,7 +70,7 @@ function end(world: World): string[] {
     expect(reason === 'withdrawn' || !withdrawn.has(id), `${id} was withdrawn and is answered: ${reason}`);
     expect(reason !== 'withdrawn' || withdrawn.has(id) || droppable.has(id), `${id} is taken back, and nobody has asked for that`);
   }
-  const open = slotsOf(state.context).flatMap((slot) => (world.asks.get(slot) ?? []).filter((callId) => !answers.has(callId)));
+  const open = listSlots(state.context).flatMap((slot) => (world.asks.get(slot) ?? []).filter((callId) => !answers.has(callId)));
   expect(open.length === 0, `${open.join()} were never answered`);
   expect(world.endsDelivered.join() === world.ends.join(), `turns ${world.ends.join()} ended, ${world.endsDelivered.join()} went out`);
   expect(state.usage.inputTokens === toldTokens(world), `${toldTokens(world)} tokens were told, ${state.usage.inputTokens} are counted`);
@@ -355,7 +355,7 @@ function ask(world: World, { what }: Of<'ask'>): ConversationEvent {
   requests.push(requestId);
   if (what !== 'truncate' && what !== 'compact') return { kind: `${what}-requested`, requestId, at };
   const own = new Set(state.appEvents?.chunks.map(({ slot }) => slot));
-  const slot = slotsOf(state.context).find((one) => !own.has(one));
+  const slot = listSlots(state.context).find((one) => !own.has(one));
   return { kind: 'chunks-chosen', requestId, what, slots: slot === undefined ? [] : [[slot, slot]], at };
 }
 

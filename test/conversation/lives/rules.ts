@@ -11,7 +11,7 @@ import { pendingRequests } from '../../../src/conversation/requests.js';
 import { isStoreUpToDate } from '../../../src/conversation/state/queue-state.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import { MODELS } from './activities.js';
 import type { World } from './world.js';
 
@@ -131,7 +131,7 @@ export function checkStart(world: World, { effect, id, input }: Effect): void {
     problems.push('something is in flight that nobody has started');
   const couldHandOver = state.handOver !== null && carriedText(state) <= MAX_CARRIED_TEXT;
   if (couldHandOver && effect !== 'store-step' && effect !== 'heal') problems.push(`${effect} while a hand-over is due`);
-  const inContext = slotsOf(state.context);
+  const inContext = listSlots(state.context);
   // (conversation/store-up-to-date-first)
   if (['past', 'context'].includes(EFFECTS[effect].lane) && !isStoreUpToDate(state))
     problems.push(`${effect} before all is with the store`);
@@ -154,10 +154,10 @@ export function checkStart(world: World, { effect, id, input }: Effect): void {
       break;
     case 'compact':
     case 'truncate':
-      checkWritten(world, slotsOf(input.context), new Set(), effect);
+      checkWritten(world, listSlots(input.context), new Set(), effect);
       break;
     case 'ask-memory':
-      for (const slot of slotsOf(input.request.slots)) {
+      for (const slot of listSlots(input.request.slots)) {
         const before = world.asked.get(slot);
         if (before !== undefined && before !== id) problems.push(`slot ${slot} is asked for in ${before} and ${id}`);
         world.asked.set(slot, id);
@@ -166,7 +166,7 @@ export function checkStart(world: World, { effect, id, input }: Effect): void {
     case 'evict':
       if (state.turn) problems.push('messages leave the context inside a turn');
       const leaving = leavingSlots(input.what);
-      const there = [...inContext, ...slotsOf(state.compaction.leftOut ?? [])];
+      const there = [...inContext, ...listSlots(state.compaction.leftOut ?? [])];
       for (const slot of leaving) if (!there.includes(slot)) problems.push(`slot ${slot} leaves the context twice`);
       checkWritten(world, leaving, new Set(), effect);
       break;
@@ -238,8 +238,8 @@ export function noteAnswered({ answers, problems }: World, callId: string, slot:
 }
 
 function leavingSlots(what: EvictInput['what']): number[] {
-  if (what.kind === 'trim') return what.covered.flatMap(({ slots }) => slotsOf(slots));
-  return what.kind === 'session-end' ? slotsOf(what.archive) : [];
+  if (what.kind === 'trim') return what.covered.flatMap(({ slots }) => listSlots(slots));
+  return what.kind === 'session-end' ? listSlots(what.archive) : [];
 }
 
 /** (turn/results-before-next-call, conversation/step-carries-writes) */
@@ -247,7 +247,7 @@ function checkCall(world: World, { write, tools, call }: ModelStepInput): void {
   const { problems, state } = world;
   const entries = [...write.entries, ...write.settle.flatMap(({ entry }) => entry ?? [])];
   const here = new Set([...write.messages, ...entries, ...tools].map(({ slot }) => slot));
-  const slots = slotsOf(call.context);
+  const slots = listSlots(call.context);
   checkWritten(world, slots, here, call.id);
   if (new Set(slots).size !== slots.length) problems.push(`a slot is in the context twice: ${slots.join()}`);
   const answered = new Map(world.answers);

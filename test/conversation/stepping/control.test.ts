@@ -4,7 +4,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/context/reducers.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { StepResult } from '../../../src/conversation/protocol/stepping.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { queueOf, statusOf } from '../../../src/conversation/views/view.js';
@@ -292,9 +292,9 @@ describe('an event of the application’s own', () => {
   test('adds, updates, deletes and replaces chunks of the context', () => {
     const one = dispatch(open(), 'note');
     expect(types(one)).toEqual(['NOTICE']);
-    expect(slotsOf(one.context)).toEqual([1]);
+    expect(listSlots(one.context)).toEqual([1]);
     const edited = dispatch(dispatch(one, 'note'), 'edit');
-    expect(slotsOf(edited.context)).toEqual([3, 2]);
+    expect(listSlots(edited.context)).toEqual([3, 2]);
     const { epoch } = edited;
     const replaced = dispatch(edited, 'replace');
     expect([types(replaced), replaced.epoch]).toEqual([['MINE'], epoch + 1]);

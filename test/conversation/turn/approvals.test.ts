@@ -3,7 +3,7 @@ import { childToStart, newsRefusal, startChild, runningChildren } from '../../..
 import { apply } from '../../../src/conversation/apply.js';
 import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { contextOf, controlViewOf, queueOf, statusOf, detailsOf } from '../../../src/conversation/views/view.js';
 import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
@@ -92,7 +92,7 @@ test('edited arguments and a note go along with the run', () => {
 test('a denial is told to the model in words, and a decision counts once', () => {
   const denied = decided(round(asks), 'deny', { note: 'too early' });
   expect(results(denied)).toEqual([['rejected', 'Not run: a person did not allow this call. They say: too early']]);
-  expect(slotsOf(denied.context)).toEqual([1, 2, 3]);
+  expect(listSlots(denied.context)).toEqual([1, 2, 3]);
   const again = decided(denied, 'approve');
   expect(again.rejected).toMatchObject({ count: 1, last: [{ name: 'decide' }] });
   expect(results(again)).toEqual(results(denied));

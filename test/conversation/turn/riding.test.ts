@@ -9,7 +9,7 @@ import type { Settlement } from '../../../src/conversation/outbox/writes.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import {
@@ -58,7 +58,7 @@ test('calls that are all quick ride together, and their results have their place
     { callId: 'turn_0001/c1', slot: 3, askedIn: 2, plan: QUICK },
     { callId: 'turn_0001/c2', slot: 4, askedIn: 2, plan: QUICK },
   ]);
-  expect(slotsOf(input.call.context)).toEqual([1, 2, 3, 4]);
+  expect(listSlots(input.call.context)).toEqual([1, 2, 3, 4]);
 });
 
 describe('none rides', () => {
@@ -128,16 +128,16 @@ describe('(turn/no-reason-defers-twice) a step that came back without a call', (
     expect(next.input).toMatchObject({ deferred: [reason], tools: [], configure: null });
     expect(next.input.call.slot).toBeGreaterThan(input.call.slot);
     // The slot of the call that never was stays empty.
-    expect(slotsOf(next.input.call.context)).toEqual(slotsOf(input.call.context));
+    expect(listSlots(next.input.call.context)).toEqual(listSlots(input.call.context));
   });
 
   test('because of what was said earlier brings a notice of the turn, behind its message, which the next step writes and counts', () => {
     const { state, input, done } = take(apply(open(), said('a')), 'model-step');
     const output = { ...deferred(input, 'recall'), recalled: '[RECALLED] The dentist is Dr. Brandt' } as ModelStepResult;
     const next = take(apply(state, done(output)), 'model-step');
-    const [message = 0] = slotsOf(input.call.context);
-    const [, notice = 0, ...more] = slotsOf(next.input.call.context);
-    expect([slotsOf(next.input.call.context)[0], more]).toEqual([message, []]);
+    const [message = 0] = listSlots(input.call.context);
+    const [, notice = 0, ...more] = listSlots(next.input.call.context);
+    expect([listSlots(next.input.call.context)[0], more]).toEqual([message, []]);
     expect(next.input).toMatchObject({ deferred: ['recall'] });
     expect(next.input.call.soFar).toBeUndefined();
     expect(next.input.write.settle).toEqual([
@@ -158,7 +158,7 @@ describe('(turn/no-reason-defers-twice) a step that came back without a call', (
     const [first] = rode(input);
     const next = take(apply(state, done(deferred(input, 'duplicate', { tools: [first!] }))), 'model-step');
     expect(next.input.tools.map(({ callId }) => callId)).toEqual(['turn_0001/c2']);
-    expect(slotsOf(next.input.call.context)).toEqual([1, 2, 3, 4]);
+    expect(listSlots(next.input.call.context)).toEqual([1, 2, 3, 4]);
   });
 
   test('has read the settings: no other step of its turn reads them, and the next turn does', () => {

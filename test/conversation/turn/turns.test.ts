@@ -2,7 +2,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import { resetIds, turnOfMessage } from '../../../src/conversation/inbox/arrivals.js';
 import type { StepFailure } from '../../../src/conversation/outbox/writes.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { listSlots } from '../../../src/records/slots.js';
 import { outcomeFor } from '../../../src/conversation/requests.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { endedTurn, statusOf } from '../../../src/conversation/views/view.js';
@@ -44,14 +44,14 @@ test('a message is written and answered in one step, and forgotten but for its i
   expect(state.queue).toEqual([]);
   expect(turnOfMessage(state, 'a')).toBe('turn_0001');
   expect(endedTurn(state, 'turn_0001')).toMatchObject({ stopReason: 'end', answerSlot: 2 });
-  expect(slotsOf(state.context)).toEqual([1, 2]);
+  expect(listSlots(state.context)).toEqual([1, 2]);
   expect(JSON.stringify(state)).not.toContain('text of a');
 });
 
 test('a message that arrives during a turn comes after that turn in the context', () => {
   const { state, input, done } = thinking('a');
   const after = settle(applyAll(state, said('b'), done(answered(input)))).state;
-  expect(slotsOf(after.context)).toEqual([1, 2, 3, 4]);
+  expect(listSlots(after.context)).toEqual([1, 2, 3, 4]);
   expect(after.turnsEnded).toBe(2);
 });
 
@@ -60,7 +60,7 @@ test('parallel tool calls are all answered before the next model call, in the or
   const seen: number[][] = [];
   const { state, steps } = settle(apply(open(), said('a')), {
     model: (input) => {
-      seen.push(slotsOf(input.call.context));
+      seen.push(listSlots(input.call.context));
       if (asked) return answer(input);
       asked = true;
       return asking(input, 20);
@@ -88,7 +88,7 @@ test('the limit of tool rounds ends the turn, says so, and leaves every call ans
   expect(namesOf(steps).filter((name) => name === 'run-tool')).toHaveLength(50);
   const settled = steps.flatMap((step) => (isEffect(step, 'store-step') ? step.input.write.settle : []));
   expect(settled).toMatchObject([{ effect: 'turn_0001/c51', entry: { message: { role: 'tool', outcome: 'rejected' } } }]);
-  expect(slotsOf(state.context).length).toBe(1 + 51 * 2);
+  expect(listSlots(state.context).length).toBe(1 + 51 * 2);
 });
 
 test('an interrupt stops what is in flight and keeps what the model had completed', () => {
@@ -99,7 +99,7 @@ test('an interrupt stops what is in flight and keeps what the model had complete
   expect(nextStep(told)).toMatchObject({ kind: 'wait', until: 3501 });
   const stopped = apply(told, done(answered(input, { stop: 'interrupted' }), 2300));
   expect(stopped.ended[0]).toMatchObject({ stopReason: 'interrupted', answerSlot: 2 });
-  expect(slotsOf(stopped.context)).toEqual([1, 2]);
+  expect(listSlots(stopped.context)).toEqual([1, 2]);
 });
 
 test('what does not stop within the grace is fenced, and its late answer is dropped but paid', () => {
@@ -111,7 +111,7 @@ test('what does not stop within the grace is fenced, and its late answer is drop
   // The step may not have written the message either.
   expect(take(gone, 'store-step').input.write).toMatchObject({ settle: [fence], messages: [{ messageId: 'a', text: 'text of a' }] });
   const late = apply(gone, done(answered(input), 9000));
-  expect(slotsOf(late.context)).toEqual([1]);
+  expect(listSlots(late.context)).toEqual([1]);
   expect(late.usage.inputTokens).toBe(10);
   expect(late.outbox).toEqual(gone.outbox);
 });
@@ -129,7 +129,7 @@ test('an interrupt among tools shows the model which were cancelled before they 
     ...Array<string>(15).fill('unknown'),
     ...Array<string>(4).fill('cancelled'),
   ]);
-  expect(slotsOf(now.context).length).toBe(22);
+  expect(listSlots(now.context).length).toBe(22);
 });
 
 test('an interrupt while tools ride fences the call and every tool, and each has its answer in the context', () => {
@@ -143,7 +143,7 @@ test('an interrupt while tools ride fences the call and every tool, and each has
     ['turn_0001/c2', 'unknown'],
     ['turn_0001/c3', 'unknown'],
   ]);
-  expect(slotsOf(gone.context)).toEqual([1, 2, 3, 4, 5]);
+  expect(listSlots(gone.context)).toEqual([1, 2, 3, 4, 5]);
 });
 
 test('a step that was stopped between its tools and its call keeps the results of the tools', () => {
@@ -235,7 +235,7 @@ test('a reset stops the running turn when it is next, and what comes after it is
   const { state: after } = settle(stopped);
   expect(after.session).toBe(2);
   expect(outcomeFor(after, 'reset', 'r')).toEqual({ session: 2, reply: 'Session cleared.', consolidation: 'model' });
-  expect(slotsOf(after.context)).toEqual([3, 4]);
+  expect(listSlots(after.context)).toEqual([3, 4]);
   expect(after.ended.map((turn) => turn.stopReason)).toEqual(['interrupted', 'end']);
 });
 
@@ -258,7 +258,7 @@ test('a steering message joins the running turn between tool calls and is answer
     model: (next) => {
       expect(first).toBe(true);
       first = false;
-      expect(slotsOf(next.call.context)).toEqual([1, 2, 4, 3]);
+      expect(listSlots(next.call.context)).toEqual([1, 2, 4, 3]);
       expect(next.write.messages).toMatchObject([{ messageId: 's', turn: 'turn_0001', slot: 3 }]);
       return answer(next);
     },
@@ -325,7 +325,7 @@ describe('a message id that only the store remembers', () => {
     const known = apply(second.state, found(second, 'old'));
     expect(known.turn?.messageIds).toEqual(['a']);
     const next = take(known, 'model-step');
-    expect(slotsOf(next.input.call.context)).toEqual([1, 2, 4, 5]);
+    expect(listSlots(next.input.call.context)).toEqual([1, 2, 4, 5]);
     expect(next.id).not.toBe(second.id);
   });
 

@@ -1,7 +1,7 @@
 import { isKept, shownWhole } from '../../../src/conversation/context/citing.js';
 import type { ConversationMessage, ToolResultMessage } from '../../../src/records/message.js';
 import { citedBytes, citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
-import { shownTokensOf, tokensOf } from '../../../src/memory/tokens.js';
+import { countShown, countMessageTokens } from '../../../src/memory/tokens.js';
 import { answer, calls, result, user } from '../builders.js';
 
 const LONG = 'x'.repeat(8_000);
@@ -136,8 +136,8 @@ test('what a model has made to stand for a result is shown in its place, however
 
 test('an estimate counts old results as what stands for them, and new ones whole', () => {
   const messages = [user('go'), calls(['a']), kept('a'), calls(['b']), kept('b')];
-  expect(tokensOf(messages)).toBeGreaterThan(4_000);
-  expect(shownTokensOf(messages)).toBeGreaterThan(2_000);
-  expect(shownTokensOf(messages)).toBeLessThan(2_100);
-  expect(shownTokensOf([...messages, answer('done')])).toBeLessThan(100);
+  expect(countMessageTokens(messages)).toBeGreaterThan(4_000);
+  expect(countShown(messages)).toBeGreaterThan(2_000);
+  expect(countShown(messages)).toBeLessThan(2_100);
+  expect(countShown([...messages, answer('done')])).toBeLessThan(100);
 });

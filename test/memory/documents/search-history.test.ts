@@ -1,5 +1,5 @@
 import type { HistoryEntry } from '../../../src/records/memory/documents.js';
-import { searchHistory, wordsOf, type HistoryQuery } from '../../../src/memory/documents/search-history.js';
+import { searchHistory, queryTerms, type HistoryQuery } from '../../../src/memory/documents/search-history.js';
 
 async function* newestFirst(...texts: string[]): AsyncGenerator<HistoryEntry> {
   for (const [i, text] of texts.entries()) yield { id: `c${i}`, kind: 'summary', ts: 1000 - i, text };
@@ -20,7 +20,7 @@ test('all words must be there, as they are, in any case', async () => {
 test('what stands in quotation marks is taken as it stands there', async () => {
   const texts = ['the staging server', 'server, staging', 'a "Staging Server"'];
   expect(await found('"staging server"', texts)).toEqual({ ids: ['c0', 'c2'], more: false });
-  expect(wordsOf('deploy "Staging  server" "deploy" "" "open end')).toEqual(['deploy', 'staging  server', 'open end']);
+  expect(queryTerms('deploy "Staging  server" "deploy" "" "open end')).toEqual(['deploy', 'staging  server', 'open end']);
 });
 
 test.each([

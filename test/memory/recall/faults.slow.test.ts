@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { answerOf } from '../../../src/memory/recall/answer.js';
+import { formatHits } from '../../../src/memory/recall/answer.js';
 import { createRecall } from '../../../src/memory/recall/recall.js';
 import { HEAD } from '../../../src/memory/recall/segments.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
@@ -26,7 +26,7 @@ test.each<[string, string]>([
   expect((await found('how is the boat called', recall))[0]).toBe(TALK[1]);
   expect(recall.bytes()).toBeLessThan(16 * 1024 * 1024);
   const all = await recall.search(place.key, { question: 'dentist word7 漢 boat', now });
-  expect(answerOf(all).length).toBeLessThan(4_500);
+  expect(formatHits(all).length).toBeLessThan(4_500);
 });
 
 test('two workers of one scope find what either has written, and neither’s snapshot takes from the other', async () => {

@@ -2,7 +2,7 @@
 import { dropDeleted } from '../../../src/memory/recall/drop-index.js';
 import { fromSnapshot } from '../../../src/search/snapshot.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
-import { answerOf } from '../../../src/memory/recall/answer.js';
+import { formatHits } from '../../../src/memory/recall/answer.js';
 import { createRecall } from '../../../src/memory/recall/recall.js';
 import { HEAD } from '../../../src/memory/recall/segments.js';
 import type { Store } from '../../../src/stores/store.js';
@@ -29,7 +29,7 @@ test.each<[string, string]>([
 ])('a question of %s is answered', async (_, question) => {
   await say([...TALK, ...log(200)]);
   const recall = recallOf();
-  const answer = answerOf(await recall.search(place.key, { question, now }));
+  const answer = formatHits(await recall.search(place.key, { question, now }));
   expect(answer.length).toBeLessThan(4_500);
   expect(answer).toBe(answer.toWellFormed());
 });
@@ -42,7 +42,7 @@ test('a text cannot pass for the words around it, nor hide that a tool brought i
   ]);
   const hits = await recallOf().search(place.key, { question: 'dentist', now });
   expect(hits).toMatchObject([{ kind: 'tool', speaker: 'fetch_url', trust: 'tool:fetch_url' }]);
-  const [head, ...rest] = answerOf(hits).split('\n');
+  const [head, ...rest] = formatHits(hits).split('\n');
   expect(head).toMatch(/ · tool fetch_url · turn 1 · UNTRUSTED$/);
   expect(rest.slice(0, -1).every((line) => line.startsWith('> '))).toBe(true);
 });

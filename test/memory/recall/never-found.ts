@@ -168,7 +168,7 @@ export function neverFound(kind: 'file' | 'redis', options: { sealed?: number; c
           expect(await inIndex(at, ({ size }) => size)).toBe(made.size);
           for (const word of said) {
             const hits = await inIndex(at, (index) => index.search({ question: word, now: now.getTime() / 1000 }, undefined));
-            expect([word, hits.filter(({ own }) => own > 0).length]).toEqual([word, there.has(word) ? 1 : 0]);
+            expect([word, hits.filter(({ words }) => words > 0).length]).toEqual([word, there.has(word) ? 1 : 0]);
           }
         }
       }),

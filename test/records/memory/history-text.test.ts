@@ -5,7 +5,7 @@ import {
   historyBlock,
   historyText,
   isoTime,
-  monthOf,
+  formatMonth,
   parseHistory,
   supersede,
   toKeptEntry,
@@ -28,7 +28,7 @@ test('a summary says which raw fallback it supersedes', () => {
 
 test('months are UTC, to the last millisecond', () => {
   const last = Date.UTC(2026, 0, 31, 23, 59, 59, 999) / 1000;
-  expect([last, last + 0.001].map(monthOf)).toEqual(['2026-01', '2026-02']);
+  expect([last, last + 0.001].map(formatMonth)).toEqual(['2026-01', '2026-02']);
   expect(isoTime(last + 0.001)).toBe('2026-02-01T00:00:00.000Z');
 });
 

@@ -1,6 +1,5 @@
-import { blame } from '../../../src/memory/documents/blame.js';
+import { blame, diffMemory, versionAt } from '../../../src/memory/documents/memory-diff.js';
 import type { LineSource, MemoryChange } from '../../../src/records/memory/documents.js';
-import { diffMemory, versionAt } from '../../../src/records/memory/memory-diff.js';
 import { newLines } from '../../../src/records/memory/memory-lines.js';
 
 const USER: LineSource = { trust: 'user', conversation: 'conv_8', turn_ids: ['turn_0001'] };

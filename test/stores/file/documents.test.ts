@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { historyBlock } from '../../../src/records/memory/history-text.js';
-import { memoryVersion } from '../../../src/records/memory/memory-lines.js';
+import { memoryVersion } from '../../../src/stores/codecs.js';
 import { scopeDir } from '../../../src/stores/file/paths.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import { DocumentRefused, StoreUnavailable, type ScopeKey, type Store } from '../../../src/stores/store.js';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { historyText } from '../../../src/records/memory/history-text.js';
-import { memoryVersion } from '../../../src/records/memory/memory-lines.js';
+import { memoryVersion } from '../../../src/stores/codecs.js';
 import { scopeKey } from '../../../src/stores/redis/keys.js';
 import { createRedisStore } from '../../../src/stores/redis/index.js';
 import type { ScopeKey, Store } from '../../../src/stores/store.js';

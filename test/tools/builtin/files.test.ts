@@ -185,7 +185,7 @@ describe('what may not be written', () => {
         expect(await run(tool, { path, content: 'x', oldText: 'a', newText: 'b' })).toMatchObject({ ok: false });
       }
     }
-    expect(text(await run(tools[0]!, { path: 'memory/MEMORY.md', content: '' }))).toMatch(/Perdura's own settings or memory/);
+    expect(text(await run(tools[0]!, { path: 'memory/MEMORY.md', content: '' }))).toMatch(/Perdura's settings or memory/);
     expect(await run(tools[0]!, { path: 'notes/MEMORY.md', content: '' })).toMatchObject({ ok: true });
   });
 
@@ -370,7 +370,7 @@ describe('edit_file', () => {
     await handle.close();
     writeFileSync(real, 'other');
 
-    await expect(workspace.writeFile(real, Buffer.from('new'), seen)).rejects.toThrow('somebody else changed it meanwhile');
+    await expect(workspace.writeFile(real, Buffer.from('new'), seen)).rejects.toThrow('another program changed it meanwhile');
     expect([inside('a.txt'), readdirSync(place.workspace)]).toEqual(['other', ['a.txt']]);
   });
 });

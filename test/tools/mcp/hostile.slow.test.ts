@@ -1,7 +1,7 @@
 /** What a server does that dies, hangs, floods or lies (F55, S34–S37), against real processes. */
 import { waitFor } from '../../support/wait-for.js';
 import { aBench, aTool, hostileServer, named, run, said, type Bench, type HostileServer } from '../../support/mcp.js';
-import { timeoutSignal } from '../../../src/platform/timeout-signal.js';
+import { timeoutSignal } from '../../../src/platform/promises.js';
 
 const ALL = [
   'echo',
@@ -239,7 +239,7 @@ describe('a server that lies', () => {
       const [tool] = await other.tools({ evil: hostile.config });
       expect(tool?.name).toBe('mcp__evil__echo');
       expect(said(await run(tool!))).not.toContain('no database here');
-      expect(other.lines.join()).toContain('its last words: no database here');
+      expect(other.lines.join()).toContain('its last output: no database here');
       expect(said(await run(tool!))).toMatch(/^The MCP server evil is down: .*; it is tried again in 1 s$/s);
     } finally {
       await other.close();
@@ -283,7 +283,7 @@ describe('a server that lies', () => {
     const told = bench.lines.join('\n');
     for (const reason of [
       'its tool twice is left out: 2 tools would be named mcp__evil__twice',
-      'its tool constructor is left out: a tool of ours is named mcp__evil__constructor',
+      'its tool constructor is left out: a built-in tool is named mcp__evil__constructor',
       'its tool deep is left out: its input schema is deeper than 24 levels',
       'its tool wide is left out: its input schema has more than 32768 bytes',
       'its tool wrong is left out: its input schema is no JSON Schema',

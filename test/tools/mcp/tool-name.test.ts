@@ -43,6 +43,6 @@ test('a name that two tools come to leads to neither, and one of ours stays ours
   expect(table.refused).toEqual([
     { ...a, reason: '2 tools would be named mcp__x__same, and a call could mean any of them' },
     { ...a, reason: '2 tools would be named mcp__x__same, and a call could mean any of them' },
-    { server: 'x', tool: 'mine', reason: 'a tool of ours is named mcp__x__mine' },
+    { server: 'x', tool: 'mine', reason: 'a built-in tool is named mcp__x__mine' },
   ]);
 });

@@ -3547,9 +3547,9 @@ export interface paths {
             requestBody: {
                 content: {
                     "application/json": {
-                        /** @description Only what was said on this ISO date or time (UTC) and later. */
+                        /** @description Only messages of this ISO date or time (UTC) and later. */
                         after?: string;
-                        /** @description Only what was said before this ISO time (UTC), or up to the end of this ISO date. */
+                        /** @description Only messages before this ISO time (UTC), or up to the end of this ISO date. */
                         before?: string;
                         /** @description One conversation alone: its id, or the first part of an address in it. */
                         conversation?: string;

@@ -1,16 +1,16 @@
 /**
- * A program of its own, never imported: it runs one command, answers for all of its processes, and lives no longer than the
+ * A separate program, never imported: it runs one command, answers for all of its processes, and lives no longer than the
  * worker. It imports nothing from this project but types, since it is started by itself, with an empty environment.
  *
  * The processes of a command are its group, its session, processes with its mark in the environment, its known descendants, and holders of
- * its output. In a process namespace of our own (we are process 1 there) they are every other process, and our end is theirs, whatever ends
+ * its output. In a new process namespace (we are process 1 there) they are every other process, and our end is theirs, whatever ends
  * us.
  *
  * The supervisor makes one report, on the standard output, at the end.
  *
  * @rule command/ends-with-worker: The supervisor's standard input says what to run, and `stop`; when that input ends, the worker is gone,
  *   and the supervisor kills everything at once. (test: test/tools/builtin/run-command.test.ts)
- * @rule command/no-process-left: The command has its own session, and all of its processes end with it. (test:
+ * @rule command/no-process-left: The command has a session, and all of its processes end with it. (test:
  *   test/tools/builtin/run-command.test.ts)
  * @rule command/output-bounded: The supervisor keeps the beginning and the end of the output, and holds no more. (test:
  *   test/tools/builtin/run-command.test.ts)
@@ -72,7 +72,7 @@ export type CommandReport =
 const LOOK_MS = 250;
 const PAGE_BYTES = 4096;
 const isLinux = process.platform === 'linux';
-/** With a process namespace of our own (command/no-process-left). */
+/** In a new process namespace (command/no-process-left). */
 const isFirst = process.pid === 1;
 
 const lines = createInterface({ input: process.stdin });
@@ -84,8 +84,8 @@ lines.once('close', () => process.exit(0));
 function supervise(request: CommandRequest): void {
   const { limits, mark } = request;
   const begin = Date.now();
-  const stdout = keep(limits.keptBytes);
-  const stderr = keep(limits.keptBytes);
+  const stdout = createHeadTailBuffer(limits.keptBytes);
+  const stderr = createHeadTailBuffer(limits.keptBytes);
   let why: CommandEnd = 'itself';
   let ended: { code: number | null; signal: string | null } | undefined;
 
@@ -135,7 +135,7 @@ function supervise(request: CommandRequest): void {
     if (child.pid === undefined) report({ kind: 'not-started', code: error.code ?? 'unknown', message: error.message });
   });
   if (child.pid === undefined) return;
-  const take = (stream: Readable | null, kept: Keeper): Promise<void> =>
+  const take = (stream: Readable | null, kept: HeadTailBuffer): Promise<void> =>
     new Promise((resolve) => {
       stream?.on('data', (chunk: Buffer) => {
         kept.add(chunk);
@@ -156,9 +156,9 @@ function supervise(request: CommandRequest): void {
   });
 
   async function finish(code: number | null, signal: string | null): Promise<void> {
-    // What it has written is here at once unless somebody else holds its output open.
+    // What it has written is here at once unless another process holds its output open.
     await Promise.race([read, sleep(50)]);
-    const leftBehind = family.living(true).map(nameOf);
+    const leftBehind = family.living(true).map(processName);
     let alive = 0;
     for (let round = 0; round < 40; round++) {
       killGroup(child.pid, 'SIGKILL');
@@ -214,7 +214,7 @@ interface Family {
 /** A process is known by its number and the time it began, since numbers come again (command/no-process-left). */
 function createFamily(child: ChildProcess, mark: string): Family {
   const known = new Map<number, string>();
-  const outputs = child.pid === undefined ? new Set<string>() : outputsOf(child.pid);
+  const outputs = child.pid === undefined ? new Set<string>() : listOutputs(child.pid);
 
   const look = (slowly: boolean): Process[] => {
     if (!isLinux) return [];
@@ -274,7 +274,7 @@ function isMarked(pid: number, mark: string): boolean {
   return readOr(`/proc/${pid}/environ`).includes(mark);
 }
 
-function outputsOf(pid: number): Set<string> {
+function listOutputs(pid: number): Set<string> {
   return new Set([1, 2].flatMap((fd) => linkOr(`/proc/${pid}/fd/${fd}`)).filter((link) => /^(socket|pipe):/.test(link)));
 }
 
@@ -290,7 +290,7 @@ function residentBytes(pid: number): number {
   return Number(readOr(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES;
 }
 
-function nameOf(pid: number): string {
+function processName(pid: number): string {
   return readOr(`/proc/${pid}/comm`).trim() || String(pid);
 }
 
@@ -322,14 +322,14 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-interface Keeper {
+interface HeadTailBuffer {
   add(chunk: Buffer): void;
   bytes(): number;
   kept(): KeptOutput;
 }
 
 /** (command/output-bounded) */
-function keep(most: number): Keeper {
+function createHeadTailBuffer(most: number): HeadTailBuffer {
   const head: Buffer[] = [];
   let tail: Buffer[] = [];
   let [headBytes, tailBytes, bytes] = [0, 0, 0];
@@ -360,6 +360,6 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function report(said: CommandReport): void {
-  process.stdout.write(`${JSON.stringify(said)}\n`, () => process.exit(0));
+function report(outcome: CommandReport): void {
+  process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0));
 }

@@ -19,7 +19,7 @@ export interface CommandSettings {
 
 const DEFAULT_MS = 120_000;
 const MAX_MS = 600_000;
-/** So that a command's own limit comes first, and what it wrote until then is returned. */
+/** So that a command's limit comes first, and what it wrote until then is returned. */
 const END_MS = 15_000;
 const MAX_AT_ONCE = 16;
 /** Linux takes no longer argument. */
@@ -52,7 +52,7 @@ export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor =
       return real?.['path'] === undefined ? {} : { real: { cwd: real['path'] } };
     },
     async run({ command, args, cwd, stdin, timeoutMs }, { workspace, signal }) {
-      const folder = await folderOf(workspace, cwd);
+      const folder = await resolveFolder(workspace, cwd);
       const outcome = await inTurn(() => {
         signal.throwIfAborted();
         return supervisor(
@@ -94,12 +94,12 @@ function gitSettings(settings: Readonly<Record<string, string>>): Readonly<Recor
   return { GIT_CONFIG_COUNT: String(entries.length), ...(Object.fromEntries(numbered) as Record<string, string>) };
 }
 
-/** For programs that run no worker; the worker's own comes from its settings. */
+/** For programs that run no worker; a worker's comes from its settings. */
 const PLAIN_ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' };
 
 export const runCommand = createRunCommand();
 
-async function folderOf(workspace: string, cwd: string): Promise<string> {
+async function resolveFolder(workspace: string, cwd: string): Promise<string> {
   const place = await enterWorkspace(workspace);
   const real = await place.resolve(cwd);
   if (!(await stat(real)).isDirectory()) throw new PathRefused('not-a-folder', `cannot run in ${place.shown(real)}: it is a file`);
@@ -128,7 +128,7 @@ function shown(command: string): string {
   return JSON.stringify(firstBytes(command, 200));
 }
 
-/** What a model reads about a command that ended: how it ended, then what it wrote. Bounded, and without what steers a terminal. */
+// What a model reads about a command that ended: how it ended, then what it wrote. Bounded, and without what steers a terminal.
 
 type Ended = Extract<CommandReport, { kind: 'ended' }>;
 

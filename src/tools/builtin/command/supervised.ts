@@ -1,7 +1,7 @@
 /** Runs a command under its supervisor (command-supervisor.ts) and brings its report, whatever becomes of either. */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { ownProgram } from '../../own-program.js';
+import { childProgram } from '../../child-program.js';
 import type { CommandLimits, CommandReport, CommandRequest } from './command-supervisor.js';
 
 export interface Supervised extends Omit<CommandRequest, 'mark' | 'limits'> {
@@ -25,7 +25,7 @@ const LIMITS: CommandLimits = {
   graceMs: 1_000,
 };
 
-/** How long after its own limit a supervisor may take to end a command and report. */
+/** How long after a command's limit a supervisor may take to end it and report. */
 const REPORT_MS = 10_000;
 
 /** `wrappers`: for tests; found out at the first command otherwise. */
@@ -33,7 +33,7 @@ export function createSupervisor(wrappers?: Wrappers): Supervisor {
   let found: Promise<Wrappers> | undefined = wrappers && Promise.resolve(wrappers);
   const supervise = async (request: CommandRequest, signal: AbortSignal): Promise<Outcome> => {
     const { before } = await (found ??= findWrappers());
-    const program = await ownProgram(require.resolve('./command-supervisor'));
+    const program = await childProgram(require.resolve('./command-supervisor'));
     signal.throwIfAborted();
     return runSupervisor(
       [...before, process.execPath, ...(program.kind === 'file' ? [program.path] : ['-e', program.code])],
@@ -60,7 +60,7 @@ type Attempt = (request: CommandRequest, signal: AbortSignal) => Promise<Outcome
 
 function runSupervisor([file = '', ...args]: readonly string[], request: CommandRequest, signal: AbortSignal): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    // A session of its own, so that a Ctrl-C in the worker's terminal does not end it before it has cleared up.
+    // A new session, so that a Ctrl-C in the worker's terminal does not end it before it has cleared up.
     const supervisor = spawn(file, args, { cwd: '/', env: SYSTEM_ENVIRONMENT, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -92,7 +92,7 @@ function runSupervisor([file = '', ...args]: readonly string[], request: Command
     supervisor.stdin.on('error', () => undefined);
     supervisor.stdout.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      // It cannot be as long as this: somebody else speaks.
+      // It cannot be as long as this: the command wrote it.
       if (bytes > 6 * request.limits.keptBytes + MEBIBYTE) kill();
       else chunks.push(chunk);
     });
@@ -117,37 +117,37 @@ function toOutcome(text: string): Outcome {
 
 /**
  * Programs of the system that are put before ours, and what they give: limits (`prlimit`), and a process namespace of the
- * command's own (`unshare`): there it sees no other process, neither their environment nor the worker's, and what it starts
+ * command (`unshare`): there it sees no other process, neither their environment nor the worker's, and what it starts
  * cannot outlive it. Which of them work here is found out by trying: containers and some systems forbid namespaces.
  */
 
-/** One file that a command writes is not larger: a full disk is everybody's trouble. */
+/** A command writes no file larger than this: a full disk hurts every process. */
 const FILE_BYTES = 4 * 1024 ** 3;
 
 const WRAPPED_LIMITS = ['prlimit', '--core=0', `--fsize=${FILE_BYTES}`, '--'];
-const OWN_PROCESSES = ['--pid', '--fork', '--kill-child', '--mount-proc', '--'];
+const PROCESS_NAMESPACE = ['--pid', '--fork', '--kill-child', '--mount-proc', '--'];
 const NAMESPACES = [
-  ['unshare', ...OWN_PROCESSES],
-  ['unshare', '--user', '--map-current-user', ...OWN_PROCESSES],
+  ['unshare', ...PROCESS_NAMESPACE],
+  ['unshare', '--user', '--map-current-user', ...PROCESS_NAMESPACE],
 ];
 
-/** Where the system's own programs lie, whatever the worker's PATH says. */
+/** Where the system's programs are, whatever the worker's PATH says. */
 const SYSTEM_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 const SYSTEM_ENVIRONMENT: Readonly<Record<string, string>> = { PATH: SYSTEM_PATH };
 
 export interface Wrappers {
   /** To be put before an argv; empty where nothing works. */
   readonly before: readonly string[];
-  readonly hasOwnProcesses: boolean;
+  readonly isolatesProcesses: boolean;
 }
 
 export async function findWrappers(): Promise<Wrappers> {
-  if (process.platform !== 'linux') return { before: [], hasOwnProcesses: false };
+  if (process.platform !== 'linux') return { before: [], isolatesProcesses: false };
   const limits = (await works(WRAPPED_LIMITS)) ? WRAPPED_LIMITS : [];
   for (const namespace of NAMESPACES) {
-    if (await works([...limits, ...namespace])) return { before: [...limits, ...namespace], hasOwnProcesses: true };
+    if (await works([...limits, ...namespace])) return { before: [...limits, ...namespace], isolatesProcesses: true };
   }
-  return { before: limits, hasOwnProcesses: false };
+  return { before: limits, isolatesProcesses: false };
 }
 
 function works([program = '', ...args]: readonly string[]): Promise<boolean> {

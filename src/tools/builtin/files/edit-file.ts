@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import type { Tool } from '../../tool.js';
-import { reasonToAskBeforeWriting } from '../../asked-paths.js';
+import { reasonToAskBeforeWriting } from '../../approval-paths.js';
 import { examinePath } from './examine-path.js';
 import { enterWorkspace } from '../../workspace.js';
 import { readWhole, inTurn } from './whole-file.js';
@@ -57,7 +57,7 @@ function edited(name: string, text: string, request: Parameters<typeof editText>
   }
 }
 
-/** Exact old text -> new text. Pure: what cannot be done is said so that the one who asked can ask better. */
+/** Exact old text -> new text. Pure: an error says how the model can correct its call. */
 interface Edited {
   readonly text: string;
   /** Number of the line where each change begins, in the new text. */
@@ -78,7 +78,7 @@ const LINE_CHARS = 160;
 function editText(text: string, request: EditRequest): Edited {
   const { oldText, newText } = fittingLineEnds(text, request);
   if (oldText === newText) throw new Error('oldText and newText are the same, so there is nothing to change.');
-  const places = placesOf(text, oldText);
+  const places = findPlaces(text, oldText);
   if (places.length === 0) throw new Error(`oldText is not in the file. ${hint(text, oldText)}`);
   if (places.length > 1 && !request.all) {
     const lines = places.slice(0, NAMED_PLACES).map((at) => lineAt(text, at));
@@ -125,7 +125,7 @@ function hint(text: string, oldText: string): string {
   if (first === -1) return 'It holds nothing but blanks; send the text around it as well.';
   const { at, length } = longestBeginning(plain, plainWanted.slice(first));
   if (length === 0) {
-    const [part] = wanted.length > 1 ? placesOf(text, (wanted[first] ?? '').trim(), 1) : [];
+    const [part] = wanted.length > 1 ? findPlaces(text, (wanted[first] ?? '').trim(), 1) : [];
     if (part !== undefined) {
       const line = lineAt(text, part);
       return `Its first line is a part of line ${line}: ${quoteLine(lines[line - 1])}. Read the file again.`;
@@ -165,9 +165,9 @@ function countFeeds(text: string): number {
  */
 
 /** Places that do not overlap, from the beginning; at most `most`. */
-function placesOf(text: string, wanted: string, most = Infinity): number[] {
-  const units = unitsOf(text);
-  const longer = matcher(unitsOf(wanted));
+function findPlaces(text: string, wanted: string, most = Infinity): number[] {
+  const units = toUnits(text);
+  const longer = matcher(toUnits(wanted));
   const places: number[] = [];
   let length = 0;
   for (let i = 0; i < units.length && places.length < most; i++) {
@@ -203,7 +203,7 @@ function matcher<T>(wanted: ArrayLike<T>): (length: number, next: T | undefined)
   return longer;
 }
 
-function unitsOf(text: string): Uint16Array {
+function toUnits(text: string): Uint16Array {
   const bytes = Buffer.from(text, 'utf16le');
   return new Uint16Array(bytes.buffer, bytes.byteOffset, text.length);
 }

@@ -4,7 +4,7 @@ import { defineTool } from '../../define-tool.js';
 import { countHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import { enterWorkspace } from '../../workspace.js';
-import { reasonToAskBeforeReading } from '../../asked-paths.js';
+import { reasonToAskBeforeReading } from '../../approval-paths.js';
 import { examinePath } from './examine-path.js';
 
 /** Of text in one read; what remains of a result's room is for the note. */
@@ -104,7 +104,7 @@ function toText({ bytes, more }: Excerpt, offset: number, fileBytes: number): st
   return `${fitting.slice(0, end)}\n[lines ${offset} to ${next - 1} of a file of ${fileBytes} bytes; read on with offset ${next}]`;
 }
 
-/** As they are, since edit_file asks for the exact text; but said, since they can hide an instruction. */
+/** As they are, since edit_file needs the exact text; but marked, since they can hide an instruction. */
 function withHiddenNote(text: string): string {
   const hidden = countHidden(text.replaceAll('\r\n', '\n').replace(/^\ufeff/, ''));
   return hidden === 0 ? text : `${text}\n[${hidden} characters above are not seen by people: they may be there to deceive]`;

@@ -4,7 +4,7 @@ import { defineTool } from '../../define-tool.js';
 import { showHidden } from '../../hidden-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
 import { isPassedOver } from './list-files.js';
-import { reasonToAskBeforeReading } from '../../asked-paths.js';
+import { reasonToAskBeforeReading } from '../../approval-paths.js';
 import { examinePath } from './examine-path.js';
 
 const FILE_BYTES = 16 * 1024 * 1024;
@@ -41,7 +41,7 @@ export const searchFiles = defineTool({
 
     const root = await place.resolve('.');
     const isSecret = (file: string): boolean => reasonToAskBeforeReading(relative(root, file)) !== undefined;
-    // A person has been asked about a place that the call names.
+    // A person has approved a place that the call names.
     const wasNamed = isSecret(start);
     let secrets = 0;
     const left = (): Left => ({ skipped, secrets });
@@ -70,7 +70,7 @@ export const searchFiles = defineTool({
 
 /** Sorted, folder by folder, following no link. What it leaves out it adds to `skipped`. */
 async function* filesUnder(place: Workspace, start: string, skipped: string[]): AsyncIterable<string> {
-  const pending: { path: string; kind: 'file' | 'folder' }[] = [{ path: start, kind: await kindOf(place, start) }];
+  const pending: { path: string; kind: 'file' | 'folder' }[] = [{ path: start, kind: await pathKind(place, start) }];
   for (let next = pending.pop(); next; next = pending.pop()) {
     if (next.kind === 'file') {
       yield next.path;
@@ -88,7 +88,7 @@ async function* filesUnder(place: Workspace, start: string, skipped: string[]): 
 }
 
 /** A pipe counts as a file here; it is refused when it is opened. */
-async function kindOf(place: Workspace, path: string): Promise<'file' | 'folder'> {
+async function pathKind(place: Workspace, path: string): Promise<'file' | 'folder'> {
   try {
     await place.readFolder(path, 0);
     return 'folder';
@@ -98,10 +98,10 @@ async function kindOf(place: Workspace, path: string): Promise<'file' | 'folder'
   }
 }
 
-/** One that is closed to us, or gone since, does not end the search; unless it is the very one that was asked for. */
-function ifRefused<T>(wasAskedFor: boolean, instead: T): (error: unknown) => T {
+/** A file that is closed to us, or gone since, does not end the search; unless it is the very one that the call names. */
+function ifRefused<T>(isTarget: boolean, instead: T): (error: unknown) => T {
   return (error) => {
-    if (!wasAskedFor && error instanceof PathRefused) return instead;
+    if (!isTarget && error instanceof PathRefused) return instead;
     throw error;
   };
 }
@@ -169,6 +169,6 @@ function report(lines: readonly string[], { skipped, secrets }: Left, note?: str
     ...lines,
     ...(note ? [`[${note}]`] : []),
     ...(skipped.length > 0 ? [`[not searched: ${names}]`] : []),
-    ...(secrets > 0 ? [`[${closed}; name one, and a person is asked]`] : []),
+    ...(secrets > 0 ? [`[${closed}; name one, and a person has to approve it]`] : []),
   ].join('\n');
 }

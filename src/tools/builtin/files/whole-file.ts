@@ -40,7 +40,7 @@ function toText(name: string, bytes: Buffer): string {
   }
 }
 
-/** Files are changed one after the other in one worker: of two edits of one file at the same time, one would be lost. */
+// Files are changed one after the other in one worker: of two edits of one file at the same time, one would be lost.
 
 const one = pLimit(1);
 

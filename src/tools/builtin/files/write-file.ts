@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import type { Tool } from '../../tool.js';
-import { reasonToAskBeforeWriting } from '../../asked-paths.js';
+import { reasonToAskBeforeWriting } from '../../approval-paths.js';
 import { examinePath } from './examine-path.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import { enterWorkspace } from '../../workspace.js';
@@ -11,7 +11,7 @@ import { readWhole, inTurn } from './whole-file.js';
 export const FILE_BYTES = 4 * 1024 * 1024;
 
 export interface FileSettings {
-  /** Absolute paths that are not written, besides those of protected-paths.ts: our own settings and memory. */
+  /** Absolute paths that are not written, besides those of protected-paths.ts: Perdura's settings and memory. */
   readonly protectedPlaces?: readonly string[];
 }
 

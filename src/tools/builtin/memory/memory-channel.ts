@@ -8,7 +8,7 @@ import {
   type MemoryCriteria,
 } from '../../../records/memory/agent-memory.js';
 import { defineTool } from '../../define-tool.js';
-import { parseMoment } from '../../../records/memory/moment.js';
+import { parseMoment } from '../../../records/time.js';
 
 const MAX_CONTENT = 200_000;
 
@@ -84,7 +84,7 @@ export const queryMemory = defineTool({
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   async run({ type, source, tags, since, until, limit }, { memory }) {
-    const timeRange = rangeOf(since, until);
+    const timeRange = toTimeRange(since, until);
     const items = await memory.query({
       limit,
       ...(type !== undefined && { type }),
@@ -104,7 +104,7 @@ export const queryMemory = defineTool({
   },
 });
 
-function rangeOf(since: string | undefined, until: string | undefined): MemoryCriteria['timeRange'] {
+function toTimeRange(since: string | undefined, until: string | undefined): MemoryCriteria['timeRange'] {
   if (since === undefined && until === undefined) return undefined;
   const start = since === undefined ? 0 : (parseMoment(since) ?? 0) * 1000;
   const end = until === undefined ? LAST_MOMENT_MS : (parseMoment(until, 'end') ?? 0) * 1000;

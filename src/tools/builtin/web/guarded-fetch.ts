@@ -155,10 +155,10 @@ function refusalIn(error: unknown, depth = 0): FetchRefused | undefined {
     .find((found) => found !== undefined);
 }
 
-/** Which addresses everybody on the internet may reach: all others lead to this machine, its network or its cloud's own services. */
+// Which addresses every host on the internet may reach: all others lead to this machine, its network or its cloud's services.
 
 /** Public by their range, and answered by the cloud that a machine runs in. */
-const CLOUDS_OWN = new Set(['168.63.129.16']);
+const CLOUD_ADDRESSES = new Set(['168.63.129.16']);
 const GLOBAL_UNICAST = ipaddr.IPv6.parse('2000::');
 /** Prefixes under which an IPv4 address is reached by way of IPv6, and how many 16-bit parts stand before it. */
 const COMPATIBLE = ipaddr.IPv6.parse('::');
@@ -179,5 +179,5 @@ export function isPublicAddress(text: string): boolean {
 }
 
 function isPublicIPv4(address: ipaddr.IPv4): boolean {
-  return address.range() === 'unicast' && !CLOUDS_OWN.has(address.toString());
+  return address.range() === 'unicast' && !CLOUD_ADDRESSES.has(address.toString());
 }

@@ -1,5 +1,5 @@
 /**
- * A program of its own, run as a thread and never imported: HTML of a stranger -> Markdown. In a thread, since a page can be
+ * A separate program, run as a thread and never imported: HTML of a stranger -> Markdown. In a thread, since a page can be
  * made so that it takes minutes or all the memory, and the worker must go on and be able to end it.
  */
 import { parentPort, workerData } from 'node:worker_threads';
@@ -88,11 +88,11 @@ function makeAbsolute(element: HtmlElement, base: string): void {
 
 function readArticle(document: HtmlDocument, parseHTML: ParseHtml): { readonly content: HtmlElement; readonly chars: number } | undefined {
   try {
-    // It takes the document apart, so it gets one of its own.
+    // It takes the document apart, so it gets a copy.
     const article = new Readability(document.cloneNode(true) as never, { maxElemsToParse: 50_000 }).parse();
     if (!article?.content) return undefined;
-    const { document: own } = parseHTML(`<!doctype html><html><body>${article.content}</body></html>`);
-    return { content: own.body, chars: article.textContent?.trim().length ?? 0 };
+    const { document: articleDocument } = parseHTML(`<!doctype html><html><body>${article.content}</body></html>`);
+    return { content: articleDocument.body, chars: article.textContent?.trim().length ?? 0 };
   } catch {
     return undefined;
   }

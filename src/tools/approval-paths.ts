@@ -1,5 +1,5 @@
 /**
- * Files for which a person is asked, unless a rule of the agent says otherwise: before they are written, since another program obeys or
+ * Files that need a person's approval, unless a rule of the agent says otherwise: before they are written, since another program obeys or
  * runs them later; before they are read, since they hold secrets. What is never written is in protected-paths.ts.
  *
  * Not in the tables: what its program runs only when it is named (scripts, sources), and what is changed every day and can only name what
@@ -13,7 +13,7 @@ const RUN_FOLDERS = [
   ...['node_modules', '.venv', 'venv', 'site-packages', '__pycache__', '.bundle', '.yarn', '.direnv', '.terraform'],
   // Run by a host of repositories, with its keys.
   ...['.github', '.gitlab', '.gitea', '.forgejo', '.circleci', '.buildkite', '.woodpecker'],
-  // Run by git where somebody has set core.hooksPath, as projects do.
+  // Run by git where core.hooksPath is set to them, as projects do.
   ...['.githooks', '.git-hooks', '.hooks'],
   // Obeyed by editors, agents, containers and tools.
   ...['.devcontainer', '.cargo', '.config', '.vim', '.nvim', '.emacs.d', '.zed', '.fleet', '.gemini', '.codex', '.windsurf', '.continue'],
@@ -89,7 +89,7 @@ const RUN_PATTERNS = [
   /\.(code-workspace|sublime-project)$/,
 ];
 
-/** Why a person is asked before this is written; `path` is relative to the workspace. */
+/** Why a person has to approve a write to this; `path` is relative to the workspace. */
 export function reasonToAskBeforeWriting(path: string): string | undefined {
   const names = plainNames(path);
   const file = names.at(-1) ?? '';
@@ -128,7 +128,7 @@ const SECRET_PLACES = [
 /** Shown to others as a model of one, or the public half of a pair. */
 const NO_SECRET = /^(\.env|.*\.env)\.(example|sample|template|dist|defaults?)$|\.pub$/;
 
-/** Why a person is asked before this is shown; `path` is relative to the workspace, of a file or a folder. */
+/** Why a person has to approve that this is shown; `path` is relative to the workspace, of a file or a folder. */
 export function reasonToAskBeforeReading(path: string): string | undefined {
   const names = plainNames(path);
   const file = names.at(-1) ?? '';

@@ -1,10 +1,10 @@
-/** Our own programs that run apart from the worker, as a process or a thread, so that what they meet cannot hold it up. */
+/** Perdura's programs that run apart from the worker, as a process or a thread, so that hostile input cannot hold it up. */
 import { readFileSync } from 'node:fs';
 
 /** `file`: what `require.resolve` says. In the build it is run as it lies; under test there are only sources. */
-export type OwnProgram = { readonly kind: 'file'; readonly path: string } | { readonly kind: 'code'; readonly code: string };
+export type ChildProgram = { readonly kind: 'file'; readonly path: string } | { readonly kind: 'code'; readonly code: string };
 
-export async function ownProgram(file: string): Promise<OwnProgram> {
+export async function childProgram(file: string): Promise<ChildProgram> {
   if (!file.endsWith('.ts')) return { kind: 'file', path: file };
   const { transformSync } = await import('@swc/core');
   const { code } = transformSync(readFileSync(file, 'utf8'), {

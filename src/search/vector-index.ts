@@ -8,7 +8,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 const AT_ONCE = 5_000;
 
 /** How like a question the texts are, from -1 to 1. */
-export interface Likeness {
+export interface Similarity {
   /** Texts of which that is known, and their mean and standard deviation. */
   readonly count: number;
   readonly mean: number;
@@ -17,7 +17,7 @@ export interface Likeness {
   readonly of: (text: number) => number;
 }
 
-export class Meanings {
+export class VectorIndex {
   readonly #rows = new Map<number, number>();
   #values = new Int8Array(0);
   /** One by its length, of each. */
@@ -50,16 +50,16 @@ export class Meanings {
   }
 
   /** `question`: of length 1. */
-  async likeness(question: Float32Array): Promise<Likeness> {
+  async similarity(question: Float32Array): Promise<Similarity> {
     const { dimensions } = this;
     const ofRows = new Float32Array(this.size);
-    const asked = Float32Array.from(question);
+    const vector = Float32Array.from(question);
     let [total, squares] = [0, 0];
     for (let row = 0; row < ofRows.length; row += 1) {
       if (row % AT_ONCE === AT_ONCE - 1) await nextTick();
       const begin = row * dimensions;
       let sum = 0;
-      for (let i = 0; i < dimensions; i += 1) sum += (asked[i] ?? 0) * (this.#values[begin + i] ?? 0);
+      for (let i = 0; i < dimensions; i += 1) sum += (vector[i] ?? 0) * (this.#values[begin + i] ?? 0);
       const like = sum * (this.#scales[row] ?? 0);
       ofRows[row] = like;
       total += like;

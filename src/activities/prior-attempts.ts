@@ -17,18 +17,18 @@ interface Paid {
   readonly answers: Readonly<Record<string, string>>;
 }
 
-export interface PaidBefore {
+export interface PriorAttempts {
   /** Of this attempt and those before it. */
   readonly spent: () => Usage;
   /** For heartbeats. */
   readonly details: () => Paid;
-  /** The same questions, counted; `keeps`: one that was answered before is not asked again. */
+  /** The same questions, counted; `keeps`: one that was answered before is not sent again. */
   readonly counted: (asker: Asker, options?: { readonly keeps?: boolean }) => Ask;
 }
 
-export function createPaidBefore(
+export function createPriorAttempts(
   activity: Pick<Context, 'heartbeat'> & { readonly info: Pick<Context['info'], 'heartbeatDetails'> },
-): PaidBefore {
+): PriorAttempts {
   const before = paidIn(activity.info.heartbeatDetails);
   const answers = new Map(Object.entries(before.answers));
   const askers = new Set<Asker>();
@@ -36,7 +36,7 @@ export function createPaidBefore(
   const details = (): Paid => ({ usage: spent(), answers: Object.fromEntries(answers) });
   const hasRoomFor = (text: string): boolean =>
     [...answers.values()].reduce((sum, { length }) => sum + length, text.length) <= KEPT_CHARACTERS;
-  const counted: PaidBefore['counted'] = (asker, { keeps = false } = {}) => {
+  const counted: PriorAttempts['counted'] = (asker, { keeps = false } = {}) => {
     askers.add(asker);
     return async (system, text) => {
       const question = createHash('sha256')

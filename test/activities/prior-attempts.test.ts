@@ -1,5 +1,5 @@
 import type { Asker } from '../../src/activities/ask-model.js';
-import { createPaidBefore, type PaidBefore } from '../../src/activities/paid-before.js';
+import { createPriorAttempts, type PriorAttempts } from '../../src/activities/prior-attempts.js';
 import type { Usage } from '../../src/records/message.js';
 
 /** Asks for 10 tokens each time, and answers with the question. */
@@ -10,11 +10,11 @@ function countingAsker(): Asker & { readonly asked: string[] } {
 }
 
 /** As Temporal does it: the last beat of an attempt, as JSON, is what the next one finds. */
-function attempts(): { readonly next: () => PaidBefore } {
+function attempts(): { readonly next: () => PriorAttempts } {
   let last: unknown;
   return {
     next: () =>
-      createPaidBefore({ heartbeat: (details) => void (last = JSON.parse(JSON.stringify(details))), info: { heartbeatDetails: last } }),
+      createPriorAttempts({ heartbeat: (details) => void (last = JSON.parse(JSON.stringify(details))), info: { heartbeatDetails: last } }),
   };
 }
 

@@ -1,20 +1,19 @@
 /**
- * Vectors of what people and agents have said, made where there are none yet: what one conversation has said first, then what is older. A
+ * Vectors of messages, made where there are none yet: those of one conversation first, then what is older. A
  * bounded part each time, and what it brings is written before anything is made of it.
  *
  * Only texts that a search finds go to the embedder: no forgotten, rewound or deleted text, and no words of a tool. A text that is
  * forgotten while its vector is made keeps none: tombstones come first, and are checked again after the write.
  */
 import type { Entry } from '../../records/message.js';
-import { toBytes } from '../../search/meanings.js';
-import { passagesOf } from '../../search/passages.js';
+import { toBytes } from '../../search/vector-index.js';
+import { splitPassages, textHash, type SearchIndex } from '../../search/search-index.js';
 import { KINDS } from '../../search/passage-table.js';
-import { textHash, type SearchIndex } from '../../search/search-index.js';
 import { LifeDeleted, type ConversationKey, type ScopeKey, type Store, type StoredVector } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
 import { readPages } from '../past-life.js';
 import { foundText, textOfEntry } from './indexed-texts.js';
-import { lineOf, readLine } from './lines.js';
+import { lineName, readLine } from './lines.js';
 import { TEXTS_AT_ONCE, type PaidEmbedder, type Payer } from './paid-embedder.js';
 
 /** Passages of one part of the work. */
@@ -22,7 +21,7 @@ export const MAX_FILLED = 256;
 const KINDS_WITH_VECTORS = new Set((['user', 'assistant'] as const).map((kind) => KINDS.indexOf(kind)));
 
 /** A passage that has no vector yet. */
-export interface Unfilled {
+export interface MissingVector {
   readonly key: ConversationKey;
   readonly slot: number;
   readonly start: number;
@@ -31,23 +30,23 @@ export interface Unfilled {
   readonly hash: number;
 }
 
-export interface Lacking {
+export interface MissingQuery {
   readonly first: ConversationKey;
   readonly most: number;
   readonly has: (text: number) => boolean;
   /** Lines in which something may lack. One that is gone through to its end leaves it: a step must not go through a whole scope each time. */
-  readonly lacking: Set<string>;
+  readonly incomplete: Set<string>;
 }
 
 /** At most `most`, those of the life `first` before others, each text once. */
-export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, lacking }: Lacking): Unfilled[] {
+export function missingVectorsIn({ table }: SearchIndex, scope: ScopeKey, { first, most, has, incomplete }: MissingQuery): MissingVector[] {
   const { at, start, end, hash, kind } = table.columns;
-  const own = lineOf(first);
-  const found = new Map<number, Unfilled>();
-  for (const name of [...(lacking.has(own) ? [own] : []), ...lacking]) {
-    const [line, of] = [table.lineOf(name), readLine(scope, name)];
+  const firstLine = lineName(first);
+  const found = new Map<number, MissingVector>();
+  for (const name of [...(incomplete.has(firstLine) ? [firstLine] : []), ...incomplete]) {
+    const [line, of] = [table.findLine(name), readLine(scope, name)];
     if (line === undefined || of === undefined) {
-      lacking.delete(name);
+      incomplete.delete(name);
       continue;
     }
     let isWhole = true;
@@ -60,7 +59,7 @@ export function unfilledIn({ table }: SearchIndex, scope: ScopeKey, { first, mos
       if (found.has(text)) continue;
       found.set(text, { key: of.key, slot: at[passage] ?? 0, start: start[passage] ?? 0, end: end[passage] ?? 0, hash: text });
     }
-    if (isWhole) lacking.delete(name);
+    if (isWhole) incomplete.delete(name);
   }
   return [...found.values()];
 }
@@ -73,16 +72,16 @@ export interface Filling {
   readonly signal: AbortSignal;
 }
 
-/** What was written down of what was asked for. Throws where the embedder or the store fails; what was written before stays. */
-export async function fillVectors(
+/** The vectors that were written. Throws where the embedder or the store fails; what was written before stays. */
+export async function embedMissing(
   { store, scope, embedder, payer, signal }: Filling,
-  wanted: readonly Unfilled[],
+  wanted: readonly MissingVector[],
 ): Promise<StoredVector[]> {
   const before = await store.documents.forgotten(scope);
   const redact = redactor(before, scope.scope);
   const filled: StoredVector[] = [];
   for (let from = 0; from < wanted.length && !signal.aborted; from += TEXTS_AT_ONCE) {
-    const texts = await textsOf(store, wanted.slice(from, from + TEXTS_AT_ONCE), redact);
+    const texts = await readTexts(store, wanted.slice(from, from + TEXTS_AT_ONCE), redact);
     const vectors = await embedder.embed(
       texts.map(({ text }) => text),
       { of: scope, payer, signal },
@@ -101,28 +100,28 @@ export async function fillVectors(
     }
     const after = await store.documents.forgotten(scope);
     if (after.length === before.length) continue;
-    for (const [key] of byLife(made)) await keepVectorsOf(store, key);
+    for (const [key] of byLife(made)) await keepLifeVectors(store, key);
     return [];
   }
   return filled;
 }
 
 /** Also what a rewind has cut keeps its vector, as it keeps its entry. */
-export async function keepVectorsOf(store: Store, key: ConversationKey): Promise<void> {
+export async function keepLifeVectors(store: Store, key: ConversationKey): Promise<void> {
   await store.vectors.keep(key, async () => {
     const redact = redactor(await store.documents.forgotten(key), key.scope);
     const { entries } = await readPages(store, key);
     const texts = new Set<number>();
     for (const entry of entries) {
       const whole = await indexedText(store, key, entry, redact);
-      for (const { start, end } of passagesOf(whole ?? '')) texts.add(textHash((whole ?? '').slice(start, end)));
+      for (const { start, end } of splitPassages(whole ?? '')) texts.add(textHash((whole ?? '').slice(start, end)));
     }
     return texts;
   });
 }
 
-async function textsOf(store: Store, wanted: readonly Unfilled[], redact: (text: string) => string) {
-  const read = wanted.map(async (of): Promise<{ readonly of: Unfilled; readonly text: string }[]> => {
+async function readTexts(store: Store, wanted: readonly MissingVector[], redact: (text: string) => string) {
+  const read = wanted.map(async (of): Promise<{ readonly of: MissingVector; readonly text: string }[]> => {
     const [entry] = await store.entries.read(of.key, [of.slot]);
     const text = entry && (await indexedText(store, of.key, entry, redact))?.slice(of.start, of.end);
     // Another text by now, or forgotten.
@@ -144,9 +143,9 @@ async function indexedText(
 function byLife(made: readonly { readonly key: ConversationKey; readonly vector: StoredVector }[]): [ConversationKey, StoredVector[]][] {
   const lives = new Map<string, [ConversationKey, StoredVector[]]>();
   for (const { key, vector } of made) {
-    const known = lives.get(lineOf(key));
+    const known = lives.get(lineName(key));
     if (known) known[1].push(vector);
-    else lives.set(lineOf(key), [key, [vector]]);
+    else lives.set(lineName(key), [key, [vector]]);
   }
   return [...lives.values()];
 }
