@@ -161,10 +161,7 @@ export function describeHealed(id: string, { runs, known, missing, restored, los
   ];
 }
 
-function renderUsage(
-  { by, sums, total }: Pick<UsageReport, 'by' | 'sums' | 'total'>,
-  look: Pick<Look, 'width' | 'measure'>,
-): StyledLine[] {
+function renderUsage({ by, sums, total }: Pick<UsageReport, 'by' | 'sums' | 'total'>, look: Pick<Look, 'width' | 'measure'>): StyledLine[] {
   const rows = sums.length > 1 ? [...sums, total] : sums;
   const has = (what: 'failed' | 'fenced'): boolean => total[what] > 0;
   const number = (title: string, cell: (row: SpendingSum) => number, rank: number): Column<SpendingSum> => ({
