@@ -154,7 +154,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     }
     if (known.run === undefined) {
       const why = 'the store has no turn of it, and Temporal no longer has its history';
-      throw new ClientError('not-found', `${attempt}: ${why}; where there is an export of it, \`perdura import\` begins with that`);
+      throw new ClientError('not-found', `${attempt}: ${why}; where there is an export of it, \`perdura admin import\` begins with that`);
     }
     if (latest?.life !== known.life) return;
     throw new ClientError('not-found', `${attempt}: nothing was said in it; \`perdura new\` starts another`);

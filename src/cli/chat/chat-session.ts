@@ -124,7 +124,7 @@ async function openAgain(client: PerduraClient, output: Output, id: string): Pro
 }
 
 /** `turns` have ended, `turn` is the latest: what lies between is running or queued. */
-export function listOpenTurns(status: Status): readonly string[] {
+function listOpenTurns(status: Status): readonly string[] {
   if (status.phase === 'idle' && status.queued === 0) return [];
   const count = Math.max(status.turn - status.turns, 0);
   return Array.from({ length: count }, (_, at) => `turn_${String(status.turns + 1 + at).padStart(4, '0')}`);
@@ -160,7 +160,7 @@ export function readLastConversation(cwd: string): string {
   throw new CliError('cannot go on with the last conversation: there is none in this folder; leave out -c to begin one', EXIT.notFound);
 }
 
-export function rememberLastConversation(cwd: string, id: string): void {
+function rememberLastConversation(cwd: string, id: string): void {
   mkdirSync(dirname(lastConversationFile(cwd)), { recursive: true });
   writeFileAtomic.sync(lastConversationFile(cwd), `${id}\n`);
 }

@@ -161,10 +161,7 @@ export function describeHealed(id: string, { runs, known, missing, restored, los
   ];
 }
 
-export function renderUsage(
-  { by, sums, total }: Pick<UsageReport, 'by' | 'sums' | 'total'>,
-  look: Pick<Look, 'width' | 'measure'>,
-): StyledLine[] {
+function renderUsage({ by, sums, total }: Pick<UsageReport, 'by' | 'sums' | 'total'>, look: Pick<Look, 'width' | 'measure'>): StyledLine[] {
   const rows = sums.length > 1 ? [...sums, total] : sums;
   const has = (what: 'failed' | 'fenced'): boolean => total[what] > 0;
   const number = (title: string, cell: (row: SpendingSum) => number, rank: number): Column<SpendingSum> => ({
@@ -193,7 +190,7 @@ export function renderUsage(
 }
 
 /** A price that is not known is no price of 0: what is known is the least that it was. */
-export function describeCost({ usage, unpriced }: Pick<SpendingSum, 'usage' | 'unpriced'>): string {
+function describeCost({ usage, unpriced }: Pick<SpendingSum, 'usage' | 'unpriced'>): string {
   if (usage.costUsd === null) return 'not known';
   return unpriced > 0 ? `${formatCost(usage.costUsd)} + ?` : formatCost(usage.costUsd);
 }

@@ -183,7 +183,7 @@ export function renderProblems(conversations: readonly Standing[], { width, meas
 }
 
 /** What runs says how it is, where search attributes say so. */
-export function shownStatus({ running, state, status }: Standing): string {
+function shownStatus({ running, state, status }: Standing): string {
   return running ? (status ?? 'running') : state;
 }
 

@@ -51,7 +51,7 @@ async function checkWorker(connection: Connection, namespace: string, taskQueue:
 }
 
 /** Undefined: it did not answer in time. */
-export type ConversationStatus = { readonly id: string; readonly status: Pick<Status, 'waiting'> | undefined };
+type ConversationStatus = { readonly id: string; readonly status: Pick<Status, 'waiting'> | undefined };
 
 /** Of the newest that run. The store of the workers may be another's disk, so only they know that it fails. */
 async function readStatuses(connection: Connection, namespace: string, taskQueue: string): Promise<ConversationStatus[]> {
@@ -104,14 +104,14 @@ async function checkRetention({ workflowService }: Connection, namespace: string
   const { config } = await workflowService.describeNamespace({ namespace });
   const days = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / 86_400;
   const found = `${namespace}, history is kept ${days} ${days === 1 ? 'day' : 'days'} after a conversation has ended`;
-  return days < FEW_DAYS ? warning('Namespace', found, 'perdura setup') : ok('Namespace', found);
+  return days < FEW_DAYS ? warning('Namespace', found, 'perdura admin setup') : ok('Namespace', found);
 }
 
 async function checkAttributes(connection: Connection, namespace: string): Promise<Finding> {
   const missing = await missingAttributes(connection, namespace);
   return missing.length === 0
     ? ok('Search', 'all search attributes are registered')
-    : warning('Search', `not registered: ${missing.join(', ')}`, 'perdura setup');
+    : warning('Search', `not registered: ${missing.join(', ')}`, 'perdura admin setup');
 }
 
 export function speedFinding({ perHop, isEager }: HopSpeed): Finding {

@@ -217,7 +217,7 @@ export interface OpenedEntrance extends Entrance {
   readonly auth?: AuthFile;
 }
 
-export interface EntranceWanted {
+interface EntranceWanted {
   readonly sharedCounts?: SharedCounts;
   readonly log?: (line: string) => void;
 }

@@ -37,7 +37,7 @@ async function connectClient(config: Config, output: Output, options: { readonly
   }
 }
 
-export interface ReplayedRuns {
+interface ReplayedRuns {
   /** Oldest first; without those that cannot be replayed. */
   readonly runs: readonly Run[];
   /** False when earlier runs are no longer in Temporal's history. */

@@ -139,7 +139,7 @@ export async function rememberTrust(
 }
 
 /** False where there was nothing to forget. */
-export async function forgetTrust(file: string, folder: string): Promise<boolean> {
+async function forgetTrust(file: string, folder: string): Promise<boolean> {
   let was = false;
   await change(file, ({ folders, ...rest }) => {
     was = Object.hasOwn(folders, folder);
