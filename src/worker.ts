@@ -153,7 +153,11 @@ async function runUntil(
         taskQueue: config.taskQueue,
         models:
           answering === undefined
-            ? createModels({ ...providerSettings(config), custom: { offline: createOfflineModel(), ...own.providers }, declared: own.models })
+            ? createModels({
+                ...providerSettings(config),
+                custom: { offline: createOfflineModel(), ...own.providers },
+                declared: own.models,
+              })
             : modelsAnsweredBy(answering, own.models),
         tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])],
         workspace: await realpath(config.workspace),

@@ -97,9 +97,7 @@ test('memory is read and searched by an operator, and not offered to others', as
   expect(found).toContain('> The ferry leaves at noon.');
   const [, at = ''] = /\[(\S+)\]/.exec(found) ?? [];
   expect(await call(client, 'open_memory', { scope: 'harbour', at })).toContain('> You said: The ferry leaves at noon.');
-  expect(await call(client, 'search_memory', { scope: 'default', question: 'When do ferries leave?' })).toContain(
-    '[no message fits',
-  );
+  expect(await call(client, 'search_memory', { scope: 'default', question: 'When do ferries leave?' })).toContain('[no message fits');
   await expect(call(client, 'search_memory', { scope: 'other.harbour', question: 'ferry' })).rejects.toThrow();
   const { contents } = await client.readResource({ uri: 'memory://default/MEMORY.md' });
   expect(contents).toMatchObject([{ mimeType: 'text/markdown', text: await call(client, 'read_memory', { scope: 'default' }) }]);

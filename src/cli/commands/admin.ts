@@ -59,7 +59,9 @@ What a deleted conversation has spent goes with it.`,
         notes: [
           ...(sums.length === 0 ? [since === undefined ? 'nothing was spent yet' : `nothing was spent since ${since}`] : []),
           ...(total.unpriced > 0
-            ? [`the price of ${formatQuantity(total.unpriced, 'call')} is not known (?): \`perdura admin usage --by model\` shows of which models`]
+            ? [
+                `the price of ${formatQuantity(total.unpriced, 'call')} is not known (?): \`perdura admin usage --by model\` shows of which models`,
+              ]
             : []),
         ],
       };

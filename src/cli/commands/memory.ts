@@ -285,7 +285,8 @@ function describeStatus(scope: string, status: MemoryStatus | undefined | null):
   if (status === null) return `no worker answers for ${id}`;
   const { phase, waitingFor, queued, consolidated, fallbacks, usage } = status;
   const [first, ...others] = queued;
-  const doing = first === undefined ? phase : `${phase}: ${formatQuantity(first.messages, 'message')} of ${first.conversation} (${first.why})`;
+  const doing =
+    first === undefined ? phase : `${phase}: ${formatQuantity(first.messages, 'message')} of ${first.conversation} (${first.why})`;
   return [
     `${id} is ${doing}${others.length === 0 ? '' : `, ${others.length} more wait`}`,
     ...(waitingFor === undefined ? [] : [waitingFor]),

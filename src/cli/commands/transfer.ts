@@ -129,7 +129,11 @@ async function exportLayout({ client, withSlowNotice }: CommandSession, id: stri
 }
 
 function describeCounts({ entries, episodes, facts }: Readonly<Record<'entries' | 'episodes' | 'facts', number>>): string {
-  return [formatQuantity(entries, 'entry', 'entries'), formatQuantity(episodes, 'summary', 'summaries'), formatQuantity(facts, 'fact')].join(', ');
+  return [
+    formatQuantity(entries, 'entry', 'entries'),
+    formatQuantity(episodes, 'summary', 'summaries'),
+    formatQuantity(facts, 'fact'),
+  ].join(', ');
 }
 
 /** Of what was skipped so much is named. */

@@ -268,6 +268,10 @@ function neededPackages(model: string): readonly string[] {
 export function checkSettingPackages({ otel }: Pick<Config, 'otel'>, isThere: IsInstalled = isInstalled): Finding[] {
   if (otel === undefined || isThere(OTEL_PACKAGE)) return [];
   return [
-    broken('OpenTelemetry', `no worker starts with these OTEL_* settings: ${describeNeeds([OTEL_PACKAGE])}`, installCommand([OTEL_PACKAGE])),
+    broken(
+      'OpenTelemetry',
+      `no worker starts with these OTEL_* settings: ${describeNeeds([OTEL_PACKAGE])}`,
+      installCommand([OTEL_PACKAGE]),
+    ),
   ];
 }

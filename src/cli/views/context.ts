@@ -76,7 +76,9 @@ function describeWindow({ consolidated, trimsFrom, trims, messages, unsummarized
   return [
     ...(trims === 0
       ? []
-      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${formatQuantity(messages, 'message')} left the prompt; its memory has ${left}`]),
+      : [
+          `trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${formatQuantity(messages, 'message')} left the prompt; its memory has ${left}`,
+        ]),
     ...(consolidated === 0
       ? []
       : [

@@ -30,7 +30,13 @@ const outline = part({
   now: time,
   counters: numbers,
   requests: part({
-    pending: list(part({ kind: text, id: text, input: v.optional(v.union([number, slots, part({ to: text })], 'must be a number, ranges of slots or a turn')) })),
+    pending: list(
+      part({
+        kind: text,
+        id: text,
+        input: v.optional(v.union([number, slots, part({ to: text })], 'must be a number, ranges of slots or a turn')),
+      }),
+    ),
     answered: list(part({ kind: text, id: text })),
   }),
   queue: list(
