@@ -35,10 +35,10 @@ export const mutants: readonly Mutant[] = [
     to: 'after',
   },
   {
-    name: 'answers no request of a session that ends',
-    file: 'context/compaction.ts',
-    from: "pendingRequests(state, 'compact', 'undo', 'truncate').reduce(",
-    to: 'pendingRequests(state).reduce(',
+    name: 'forgets others of its kind when a request is answered',
+    file: 'requests.ts',
+    from: 'pending: pending.filter((one) => one.kind !== kind || !ids.includes(one.id)),',
+    to: 'pending: pending.filter((one) => one.kind !== kind),',
   },
   {
     name: 'runs a tool again that has failed',
