@@ -2,9 +2,9 @@
 import type { WorkerChange } from '../services/worker-process.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
-import { howToDecide, renderQuestion, shownArguments, shownName } from '../views/approvals.js';
-import type { Pending, PerduraClient } from '../../client.js';
+import { textOfDrawn, toTerminalLine } from '../terminal/terminal-text.js';
+import { renderApproval } from '../views/approvals.js';
+import type { PerduraClient } from '../../client.js';
 import type { FeedEvent, Status, TurnResult, WaitKind } from '../../conversation/protocol/contract.js';
 import { reasonOf } from '../../insight/turns.js';
 
@@ -27,7 +27,8 @@ export async function withProgress<T>({ client, id, output }: Awaited, answer: P
     if (status.pendingApprovals > 0) {
       for (const one of await client.approvals(id)) {
         const key = `${one.conversation} ${one.callId}`;
-        if (!shown.has(key)) for (const line of waitInLines(one)) output.note(line);
+        if (!shown.has(key)) output.note('(waiting for a person; decide in another terminal)');
+        if (!shown.has(key)) for (const line of renderApproval(one, { timeFormat: 'iso', now: Date.now() })) output.note(textOfDrawn(line));
         shown.add(key);
       }
       return;
@@ -77,24 +78,6 @@ async function looking<T>({ output }: Pick<Awaited, 'output'>, work: Promise<T>,
     clearTimeout(first);
     clearInterval(timer);
   }
-}
-
-/** What waits, until when, and what to type elsewhere: this command goes on waiting. */
-function waitInLines(one: Pending): string[] {
-  const { kind, tool, expiresAt } = one;
-  const shown =
-    kind === 'question' ? renderQuestion(one) : [`${shownName(tool)} ${one.arguments === undefined ? '' : shownArguments(one.arguments)}`];
-  const whats = {
-    question: 'waiting for an answer to a question',
-    approval: 'waiting for approval',
-    'client-tool': 'waiting for the client that runs a tool',
-  };
-  const what = whats[kind];
-  return [
-    `(${what}, until ${new Date(expiresAt).toISOString()}; decide in another terminal)`,
-    ...shown.map((line) => `    ${line}`),
-    ...howToDecide(one).map((line) => `  ${line}`),
-  ];
 }
 
 /** Without a worker no query is answered, and Temporal waits half a minute for one. */

@@ -26,7 +26,7 @@ export function renderApprovals(approvals: readonly Pending[], look: Look): Styl
 }
 
 /** Everything about one: what would run, whole, and how to decide. */
-export function renderApproval(one: Pending, { timeFormat, now }: Look): StyledLine[] {
+export function renderApproval(one: Pending, { timeFormat, now }: Pick<Look, 'timeFormat' | 'now'>): StyledLine[] {
   const { conversation, callId, kind, tool, why, askedAt, expiresAt } = one;
   const times = `asked ${formatTime(askedAt, timeFormat, now)}, expires ${formatTime(expiresAt, timeFormat, now)}`;
   return [
@@ -61,7 +61,7 @@ export function standingRefusal({ kind, mayAlways, arguments: given, callId }: P
 }
 
 /** What a person types elsewhere. */
-export function howToDecide({
+function howToDecide({
   via,
   conversation,
   callId,
