@@ -25,7 +25,6 @@ const DEEP = [
   'Slots',
   'History',
   'Run',
-  'ChosenChunks',
   'SentOrder',
   'ChildControl',
   'Reduced',

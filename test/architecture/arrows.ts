@@ -239,7 +239,7 @@ export const ARROWS: readonly Row[] = [
 export const CORE: readonly string[] = [
   ...['protocol/', 'rules.ts', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
   ...['inbox/', 'outbox/', 'context/', 'stepping/', 'lineage/', 'turn/', 'session.ts', 'attributes.ts', 'views/'],
-  ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'opening.ts', 'next-step.ts', 'memory-workflow/', 'replay/'],
+  ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'next-step.ts', 'opening.ts', 'memory-workflow/', 'replay/'],
 ].map((room) => `conversation/${room}`);
 
 /** Inside these, rooms take values from each other one way: no room stands on one that stands on it. */

@@ -33,13 +33,6 @@ export function formatBytes(bytes: number): string {
   return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** `share` of `width` cells filled. Something is never drawn as nothing, nor a part as the whole. */
-export function bar(share: number, width: number): string {
-  const exact = Math.round(Math.min(1, Math.max(0, share)) * width);
-  const filled = share > 0 && exact === 0 ? 1 : share < 1 && exact === width && width > 1 ? width - 1 : exact;
-  return '█'.repeat(filled) + '░'.repeat(width - filled);
-}
-
 /** A conversation's budget as people read it. */
 export function describeBudget(budget: Budget | null): string {
   const { maxCostUsd, maxTokens } = budget ?? {};

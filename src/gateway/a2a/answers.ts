@@ -11,7 +11,8 @@ import type { Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { isBodyRef, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { describeClientWait } from '../core/client-calls.js';
-import { invalid, readAs } from '../core/read-body.js';
+import { readAs } from '../core/read-body.js';
+import { invalid } from '../core/errors.js';
 
 const CODE_LENGTH = 12;
 const WORDS = /^\s*(approve|deny)\b[\s:]*([0-9a-f]{12,64})?\b[\s:,.-]*([^]*)$/i;

@@ -13,9 +13,9 @@ import type { A2ARequestHandler } from '@a2a-js/sdk/server' with { 'resolution-m
 import type { Principal } from '../access/principal.js';
 import { refuseWhileClientRuns } from '../core/answer-calls.js';
 import { CLEARED, type Conversations } from '../core/conversations.js';
-import { toProblem } from '../core/errors.js';
+import { toProblem, invalid } from '../core/errors.js';
 import { END_PATIENCE_MS, stopTurn } from '../core/turn-status.js';
-import { toConversationId, invalid } from '../core/read-body.js';
+import { toConversationId } from '../core/read-body.js';
 import { shortHash } from '../core/supplied-history.js';
 import { readDecisions, wasTaken } from './answers.js';
 import { createCard, type CardOptions } from './card.js';

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { type Message, ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import type { JsonObject, JsonValue, MediaKind, MediaSource } from '../../records/message.js';
 import { toFile } from '../core/attachments.js';
-import { invalid, readAs } from '../core/read-body.js';
+import { readAs } from '../core/read-body.js';
+import { invalid } from '../core/errors.js';
 import { MAX_CONTEXT } from './task-id.js';
 
 const MAX_PARTS = 200;

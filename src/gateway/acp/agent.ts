@@ -9,9 +9,8 @@ import type { Message } from '../../conversation/protocol/contract.js';
 import { turnStream } from '../core/turn-stream.js';
 import { describeClientWait } from '../core/client-calls.js';
 import type { Conversations } from '../core/conversations.js';
-import { GatewayError } from '../core/errors.js';
+import { GatewayError, invalid } from '../core/errors.js';
 import { toMedia, type SuppliedFile } from '../core/attachments.js';
-import { invalid } from '../core/read-body.js';
 import { createUpdates, toPromptStop, toReplay } from './updates.js';
 
 export interface AcpOptions {

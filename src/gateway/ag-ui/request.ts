@@ -6,7 +6,8 @@ import { isCallId, type CallAnswer } from '../core/answer-calls.js';
 import { attachmentIn, toMedia, type SuppliedFile } from '../core/attachments.js';
 import { checkTools } from '../core/client-calls.js';
 import { isReset } from '../core/conversations.js';
-import { invalid, optional, unsupported } from '../core/read-body.js';
+import { optional } from '../core/read-body.js';
+import { invalid, unsupported } from '../core/errors.js';
 import { start } from '../native/schemas.js';
 
 /** Clients send all of their messages each time; only the newest of the user, and what tools have answered after the assistant's last, count here. */

@@ -5,7 +5,8 @@ import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js
 import type { CallAnswer } from '../core/answer-calls.js';
 import { checkTools } from '../core/client-calls.js';
 import { toMedia, type SuppliedFile } from '../core/attachments.js';
-import { invalid, optional } from '../core/read-body.js';
+import { optional } from '../core/read-body.js';
+import { invalid } from '../core/errors.js';
 import { start } from '../native/schemas.js';
 
 /** Pages send all of their messages each time; only one of them counts here. */

@@ -1,8 +1,8 @@
 /** What clients of Anthropic's API say: texts, and pictures and documents in the newest message. */
 import { z } from 'zod';
+import { invalid, unsupported } from '../core/errors.js';
 import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
 import { attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';
-import { invalid, unsupported } from '../core/read-body.js';
 import { type ToolAnswer, checkTools, type MustCall } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 

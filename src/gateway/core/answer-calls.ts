@@ -18,9 +18,8 @@ import type { Segment } from './answer.js';
 import { withAttachments } from './attachments.js';
 import { describeClientWait, isSameAnswer, publicCallId, readCallId, resultsByCall, type ToolAnswer } from './client-calls.js';
 import type { Conversations, Submitted } from './conversations.js';
-import { GatewayError } from './errors.js';
+import { GatewayError, invalid } from './errors.js';
 import type { TurnEventAt } from './follow-turn.js';
-import { invalid } from './read-body.js';
 import { readStatus } from './turn-status.js';
 
 /** Of calls that a client knows by their ids here (AG-UI, AI SDK). */

@@ -11,8 +11,7 @@ import { UPLOAD_ID } from '../../client/uploads.js';
 import { LIMITS } from '../../conversation/protocol/limits.js';
 import { detectBinaryType, detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile } from '../../records/file-type.js';
 import { mapMedia, MEDIA_KINDS, sourcesIn, type Media, type MediaKind, type MediaSource } from '../../records/message.js';
-import { GatewayError } from './errors.js';
-import { invalid } from './read-body.js';
+import { GatewayError, invalid } from './errors.js';
 
 /** A type that stands for "see what it is": a protocol that names a file by its id alone has none to say. */
 export const UNTOLD = 'application/octet-stream';

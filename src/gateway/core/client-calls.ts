@@ -3,13 +3,13 @@
  * gives no right: who answers must be the one whose conversation it is (go-on.ts).
  */
 import type { Pending } from '../../client.js';
+import { invalid, unsupported } from './errors.js';
 import { isClientTool, readClientTools, resultText, withoutPrefix } from '../../conversation/protocol/client-tools.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Approval } from '../../conversation/protocol/human-input.js';
 import { shownText, type ClientTool, type Entry, type JsonValue } from '../../records/message.js';
 import { isoTime } from '../../records/time.js';
 import { clientToolsRefusal } from '../../tools/client-tools.js';
-import { invalid, unsupported } from './read-body.js';
 
 export interface ClientCall {
   readonly callId: string;

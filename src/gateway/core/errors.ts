@@ -71,3 +71,12 @@ export function refuseFailed({ stopReason, error }: TurnResult): void {
   const { type, message } = error ?? { type: 'failed', message: 'the turn failed' };
   throw new GatewayError({ status: FAILED_STATUS[type] ?? 500, type, message });
 }
+
+export function invalid(message: string, param?: string): GatewayError {
+  return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && param !== '' && { param }) });
+}
+
+/** What a protocol has and Perdura does not do is refused, so that no client believes that it was done. */
+export function unsupported(what: string, param: string): GatewayError {
+  return new GatewayError({ status: 400, type: 'unsupported', message: `${what} cannot be used here`, param });
+}

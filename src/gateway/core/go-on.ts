@@ -4,8 +4,7 @@ import type { Message } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Conversations, Submitted } from './conversations.js';
 import { answerClientCalls, readCallIds, fromSubmitted, type AnswerSource } from './answer-calls.js';
-import { GatewayError } from './errors.js';
-import { invalid } from './read-body.js';
+import { GatewayError, invalid } from './errors.js';
 import { callsIn, refuseLateChoice } from './client-calls.js';
 import { toFamily, firstMessage, goesOnWith, shortHash, type Asking, type Supplied } from './supplied-history.js';
 

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { GatewayContext } from '../context.js';
-import { GatewayError } from './errors.js';
+import { GatewayError, invalid } from './errors.js';
 
 export async function readBody<Schema extends z.ZodType>(context: GatewayContext, schema: Schema): Promise<z.output<Schema>> {
   const given: unknown = await context.req.json().catch(() => {
@@ -24,15 +24,6 @@ export function readAs<Schema extends z.ZodType>(schema: Schema, given: unknown)
 /** A field that clients leave out, or send as null. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);
-}
-
-export function invalid(message: string, param?: string): GatewayError {
-  return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && param !== '' && { param }) });
-}
-
-/** What a protocol has and Perdura does not do is refused, so that no client believes that it was done. */
-export function unsupported(what: string, param: string): GatewayError {
-  return new GatewayError({ status: 400, type: 'unsupported', message: `${what} cannot be used here`, param });
 }
 
 const MAX_KEY = 128;

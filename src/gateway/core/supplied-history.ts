@@ -12,11 +12,11 @@
  *   that. The next request finds the conversation by its first message. (test: test/gateway/supplied-history.test.ts)
  */
 import { createHash } from 'node:crypto';
+import { invalid } from './errors.js';
 import { partSchema } from '../../conversation/protocol/message.js';
 import { withoutTextFiles } from '../../records/file-type.js';
 import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { callsForClient, isSameAnswer, readCallId, resultsByCall, type ToolAnswer } from './client-calls.js';
-import { invalid } from './read-body.js';
 import { joinTexts, textsIn } from './answer.js';
 
 export interface Said {

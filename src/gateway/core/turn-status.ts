@@ -2,10 +2,8 @@
 import { ClientError, type Description, type PerduraClient } from '../../client.js';
 import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
-import { orUndefinedAfter } from '../../platform/promises.js';
-import { timeoutSignal } from '../../platform/promises.js';
+import { orUndefinedAfter, timeoutSignal } from '../../platform/promises.js';
 import { OLDEST, parseCursor } from '../../stores/feed-cursor.js';
-import type { Conversations } from './conversations.js';
 
 /** Of a worker that is not there: what Temporal and the store know is answered without it. */
 const STATUS_PATIENCE_MS = 2_000;
@@ -95,7 +93,7 @@ export const END_PATIENCE_MS = 20_000;
 
 /** Undefined where it has not ended within `patienceMs`; rejects with `not-found` where there is no such turn. */
 export async function waitForEnd(
-  core: Conversations,
+  core: { readonly client: PerduraClient; ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult> },
   { conversation, turn }: TurnName,
   signal: AbortSignal,
   patienceMs?: number,

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from '@hono/zod-openapi';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
-import { GatewayError } from '../core/errors.js';
-import { invalid } from '../core/read-body.js';
+import { GatewayError, invalid } from '../core/errors.js';
 import { add } from './operation.js';
 
 const tag = 'attachments';

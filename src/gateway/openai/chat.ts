@@ -7,9 +7,9 @@ import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSo
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, submitSupplied, type Beside } from '../core/go-on.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
-import { toConversationId, readAgent, idempotencyKey, invalid, optional, readBody, unsupported } from '../core/read-body.js';
+import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { firstMessage } from '../core/supplied-history.js';
-import { refuseFailed } from '../core/errors.js';
+import { refuseFailed, invalid, unsupported } from '../core/errors.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion } from './chat-frames.js';
 import { parseArguments, content, readMessages } from './content.js';

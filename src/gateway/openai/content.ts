@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
 import { attachmentIn, attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';
-import { invalid, optional, unsupported } from '../core/read-body.js';
+import { optional } from '../core/read-body.js';
+import { invalid, unsupported } from '../core/errors.js';
 import type { ToolAnswer } from '../core/client-calls.js';
 import { inTurns, type Spoken, type Supplied, type SuppliedCall } from '../core/supplied-history.js';
 

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import type { ClientTool, JsonObject } from '../../records/message.js';
 import { checkTools, type MustCall } from '../core/client-calls.js';
-import { optional, unsupported } from '../core/read-body.js';
+import { optional } from '../core/read-body.js';
+import { unsupported } from '../core/errors.js';
 
 const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };
 
