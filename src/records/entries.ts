@@ -14,7 +14,7 @@ export function userEntry(
   return { v: 1, slot, session, turn, seq, ts, message, messageId };
 }
 
-/** Undefined when nothing was said that is worth remembering. */
+/** Undefined when the answer has nothing worth remembering. */
 export function assistantEntry(answer: Place & Omit<AssistantMessage, 'role'>, seq: number): Entry | undefined {
   const { slot, session, turn, ts, blocks, model, stop } = answer;
   return blocks.length === 0 ? undefined : { v: 1, slot, session, turn, seq, ts, message: { role: 'assistant', blocks, model, stop } };

@@ -123,7 +123,7 @@ test('what is said, decided, looked into and taken back', async () => {
 
   await post(`${at}/close`, { memory: false });
   await world.client.outcome(id);
-  expect(await get(at)).toMatchObject({ state: 'ended', status: null });
+  expect(await get(at)).toMatchObject({ state: 'ended' });
   await post(`${at}/resume`, {});
   await post(`${at}/close`, { memory: false });
   await world.client.outcome(id);

@@ -74,7 +74,7 @@ test('arguments that are changed in the store are shown as changed, and never ru
   await client.decide(id, { callId: 'turn_0001/c1', decision: 'approve', hash: one!.hash });
   await sent;
   expect(ran).toEqual([]);
-  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringContaining('not those that were asked with')]);
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringContaining('not those of the call')]);
   await client.close();
   await another();
 });

@@ -9,13 +9,13 @@ export async function rawFallbackLines(
   of: readonly { readonly conversation: string; readonly lives: readonly string[] }[],
 ): Promise<ReadonlySet<string>> {
   const ids = of.flatMap(({ conversation, lives }) => lives.map((life) => consolidationId({ conversation, life }, '')));
-  const [own, others] = [new Set<string>(), new Set<string>()];
+  const [ofLives, others] = [new Set<string>(), new Set<string>()];
   for await (const { id, kind, text } of history) {
-    const isOwn = kind === 'raw-fallback' && ids.some((beginning) => id.startsWith(beginning));
+    const isOfLives = kind === 'raw-fallback' && ids.some((beginning) => id.startsWith(beginning));
     // The first line says what the entry is.
-    for (const line of splitLines(text).slice(1)) (isOwn ? own : others).add(line);
+    for (const line of splitLines(text).slice(1)) (isOfLives ? ofLives : others).add(line);
   }
-  return new Set([...own].filter((line) => line !== '' && !others.has(line)));
+  return new Set([...ofLives].filter((line) => line !== '' && !others.has(line)));
 }
 
 /** The same for all that one request leads to: its entries in HISTORY, its write of MEMORY.md. */

@@ -100,7 +100,7 @@ describe('the six transforms', () => {
     expect(await transformed(text, { type: 'summary', params: { goal: 'find the plum' } }, ask)).toBe('A ledger.');
     expect(asked[1]?.length).toBeLessThan(61_000);
     expect(asked[1]).toMatch(/^It is wanted for this: find the plum\n\nSTARTx+\n\[440008 characters are left out here\]\nx+END$/);
-    await expect(transformed('a', { type: 'summary' }, async () => ' ')).rejects.toThrow(/said nothing/);
+    await expect(transformed('a', { type: 'summary' }, async () => ' ')).rejects.toThrow(/an empty answer/);
     expect(await transformed('a', { type: 'summary' }, async () => 'y'.repeat(50_000))).toHaveLength(6_003);
   });
 
