@@ -101,7 +101,9 @@ export async function* readFeed(after: string, signal: AbortSignal, look: FeedLo
         if (step === 'gap') yield { cursor: cursorBefore(cursor), event: RESYNC };
         if (step !== 'seen') yield { cursor, event };
       }
-      if (events.length < pageSize && tail.state().version === state.version) await new Promise<void>((resolve) => (bell = resolve));
+      // A reader may have stopped at the last of them: then nothing would wake it any more.
+      const isThrough = events.length < pageSize && tail.state().version === state.version;
+      if (isThrough && !signal.aborted) await new Promise<void>((resolve) => (bell = resolve));
     }
   } finally {
     signal.removeEventListener('abort', wake);
