@@ -76,7 +76,7 @@ async function follow({ project, env, staying }: Walk, line: string): Promise<st
   const ready = STAYS[command];
   if (ready !== undefined) {
     // Another way to run the same takes the place of the first.
-    if (command.includes(' dev')) await endAll(staying);
+    if (command.includes(' up')) await endAll(staying);
     return stay(staying, command, { ready, cwd: project.dir, env });
   }
   // A person answers the question of `trust`; here nobody sits at a terminal.

@@ -144,7 +144,7 @@ test('ADD, UPDATE, DELETE and BATCH_REPLACE show in what the model is sent', asy
 test('an event nobody reduces, and one whose reducer throws, are counted and named; the same id twice is one event', async () => {
   const id = await open();
   const dispatched = await perdura(
-    'dispatch',
+    ...['debug', 'dispatch'],
     id,
     'ticket.opened',
     '{"id": 9, "title": "from the shell"}',

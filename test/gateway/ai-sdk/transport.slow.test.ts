@@ -267,7 +267,7 @@ test('a turn that fails shows its error, and refusals are words that a page can 
   });
   await expect(wrong).rejects.toThrow(/^this token opens nothing/);
   await expect(send(id, [])).rejects.toThrow(/^messages: /);
-  await expect(send(id, [user('', '')])).rejects.toThrow(/^id must be/);
+  await expect(send(id, [user('', '')])).rejects.toThrow(/^message\.id must be/);
   const pdf = { type: 'file', mediaType: 'application/pdf', url: 'data:application/pdf;base64,AAAA' } as const;
   await expect(send(id, [user('m3', 'read', pdf)])).rejects.toThrow(/application\/pdf/);
 });
