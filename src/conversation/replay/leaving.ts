@@ -47,7 +47,7 @@ export interface Leaving {
     readonly model?: string;
     readonly inputsHash?: string;
   };
-  /** The request for a consolidation, to long-term memory. */
+  /** Ids of the consolidation requests to long-term memory. */
   readonly consolidation?: string;
 }
 

@@ -17,7 +17,7 @@ export function leftOf({ maxCostUsd, maxTokens }: Budget, usage: Usage): Budget 
   };
 }
 
-/** Budgets that hold for a sub-agent of this conversation: this conversation's budget, and those that hold for itself. */
+/** Budgets that hold for a sub-agent of this conversation: its budget, and the budgets that limit it. */
 export function budgetsForChildren(state: ConversationState): readonly SharedBudget[] {
   const above = state.parent?.budgets ?? [];
   const limit = budgetOf(state);

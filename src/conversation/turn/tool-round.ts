@@ -27,7 +27,7 @@ import { rejectInput } from '../inbox/arrivals.js';
 import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
 import { isRecord } from '../../platform/json.js';
 
-/** Calls that ride on one step; each other call of a larger round has its activity. */
+/** Calls that ride on one step; each further call of a larger round has a separate activity. */
 const MAX_RIDING = 16;
 
 export function startRound(
