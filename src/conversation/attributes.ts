@@ -1,7 +1,7 @@
 /**
  * Search attributes: what conversations are found by. Each upsert is an event in history, so they are upserted at the start, when
  * the kind of state changes (a failed turn, the end), and every tenth turn. An unregistered one would stall the workflow for
- * ever (measured): nothing is upserted before the worker has said that they are there.
+ * ever (measured): nothing is upserted before the worker has reported that they are there.
  */
 import { planned } from './stepping/control.js';
 import type { EventOf } from './event.js';

@@ -50,7 +50,7 @@ interface EffectKind<N extends EffectName> {
   /** Absent: it is no activity (workflows/perform.ts). */
   readonly policy?: Policy | ((input: Effects[N]['input']) => Policy);
   readonly summary: (input: Effects[N]['input']) => string;
-  /** What is waited for together has one name; default: the effect's own id. */
+  /** Effects that wait together share one name; default: the effect's id. */
   readonly retriedAs?: string;
   readonly started?: (state: ConversationState, started: Started<N>) => ConversationState;
   readonly completed: (state: ConversationState, completed: Completed<N>) => ConversationState;

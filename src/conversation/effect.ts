@@ -19,7 +19,7 @@ export interface ChildStart {
   readonly options: StartOptions & { readonly delegation: Delegation };
 }
 
-/** Names of activities, but for the last two, which are workflows of their own and signals. */
+/** Names of activities, except the last two, which are separate workflows and signals. */
 export interface Effects {
   'model-step': { input: ModelStepInput; output: ModelStepResult };
   'store-step': { input: StoreStepInput; output: StoreStepResult };
@@ -34,7 +34,7 @@ export interface Effects {
   'ask-memory': { input: AskMemoryInput; output: void };
   title: { input: TitleInput; output: MadeTitle };
   deliver: { input: DeliverInput; output: void };
-  /** How a sub-agent of an earlier run stands, in Temporal's own word. */
+  /** The status of a sub-agent of an earlier run, in Temporal's word. */
   'look-after': { input: { readonly child: string }; output: string };
   'start-child': { input: ChildStart; output: void };
   /** How the one turn of a sub-agent ended, for its parent. */

@@ -7,7 +7,7 @@ import type { ConversationState } from './state.js';
 
 type RunLength = AgentSettings['handOver'];
 
-/** Well before the server's own limits; an agent may ask for less (`limits.handOver`). */
+/** Well before the server's limits; an agent may ask for less (`limits.handOver`). */
 export const HAND_OVER: RunLength = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
 /** Characters of state that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */

@@ -207,7 +207,7 @@ function reduceStep(state: ConversationState): Step | undefined {
   return due && { kind: 'reduce', ...due };
 }
 
-/** Between turns only what somebody has asked for. */
+/** Between turns only what a client has requested. */
 function idleMemoryStep(state: ConversationState): Step | undefined {
   return state.turn || isRunning(state, 'evict') ? undefined : memoryStep(state);
 }
@@ -260,7 +260,7 @@ function memoryEffect(state: ConversationState): Step | undefined {
     if (truncation) return truncation;
   }
   const cause = compactionCause(state);
-  // What a person asks for is done when it is asked for, in every mode.
+  // A request of a person is done at once, in every mode.
   if (!cause || (cause !== 'asked' && state.turn && isHeld(state, 'compaction'))) return undefined;
   const input = compactInput(state, cause);
   return input && effect(state, 'compact', `compact_${String(input.attempt).padStart(4, '0')}`, input);

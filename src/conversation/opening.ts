@@ -25,8 +25,8 @@ export function openStarted(
 ): ConversationState {
   const opened = openConversation({ ...rest, identity: { life, agent, scope }, conversation, delegation, rules, at });
   if (!delegation) return origin === null ? opened : withOrigin(opened, origin);
-  const asked = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at });
-  return apply(asked, { kind: 'close-requested', at });
+  const withTask = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at });
+  return apply(withTask, { kind: 'close-requested', at });
 }
 
 /** What passes for a state and throws all the same is refused too: it would fail each workflow task of its run, for ever. */

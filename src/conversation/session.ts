@@ -24,7 +24,7 @@ export function acceptEvicted(state: ConversationState, completed: Completed<'ev
   }
 }
 
-/** Asked again without memory, it no longer waits for it. */
+/** A repeated request without memory ends the wait for the consolidation. */
 export function requestClose(state: ConversationState, { memory }: EventOf<'close-requested'>): ConversationState {
   const closing: ConversationState = state.closing === 'no' ? { ...state, closing: 'running-out' } : state;
   return memory === false ? closeWithoutMemory(closing) : closing;

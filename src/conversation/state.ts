@@ -26,7 +26,7 @@ export interface ConversationState {
   /** Which `nextStep` this run follows; a hand-over adopts the newest. */
   readonly rules: number;
   readonly identity: ConversationIdentity;
-  /** Its own workflow id. */
+  /** Its workflow id. */
   readonly conversation: string;
   /** What runs: the only place that says so. Empty when a run hands over. */
   readonly inFlight: readonly Effect[];
@@ -50,7 +50,7 @@ export interface ConversationState {
     /** How it is stepped, and how often that was sent. */
     readonly control?: { readonly sent: string; readonly number: number };
   };
-  /** As the start or `raiseBudget` said; the agent's own otherwise. */
+  /** Set by the start or `raiseBudget`; the agent's budget otherwise. */
   readonly budget?: Budget;
   readonly appContext?: AppContextRef;
   /** Values for tools that a start has brought, until they are recorded. */
@@ -61,20 +61,20 @@ export interface ConversationState {
   /** Sub-agents that began only after their turn was to stop: the stop has not reached them. */
   readonly lateChildren?: readonly string[];
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
-  /** Of the application's own (app-events.ts). */
+  /** Of the application (app-events.ts). */
   readonly appEvents?: AppEvents;
   /** Its start named no mode: what the agent or the worker says counts, once the first step has read it. */
   readonly isModeOpen?: true;
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
-  /** `wanted`: what is said first gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
+  /** `wanted`: the first message gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
   readonly autoTitle?: 'wanted' | 'due';
   /** A model is to make a better one of the first exchange, whose question is in this slot. Absent: none is. */
   readonly betterTitle?: { readonly slot: number; readonly isAsked?: true };
-  /** What was said last, for Temporal's page. Absent: nothing is shown. */
+  /** The last question and answer, for Temporal's page. Absent: nothing is shown. */
   readonly words?: { readonly asked?: string; readonly answered?: string };
-  /** Of the start, or chosen since; null: the agent's own. */
+  /** Of the start, or chosen since; null: the agent's model. */
   readonly modelOverride: string | null;
   /** It was given back to the agent, and no step has read yet which one that is. */
   readonly isModelOpen?: true;
@@ -121,11 +121,11 @@ export interface ConversationState {
   readonly handOver: string | null;
   /** Slots of queued messages that the store has lost; `tried` once healing has not brought them back. */
   readonly heal: { readonly slots: readonly number[]; readonly tried: boolean } | null;
-  /** Where this life comes from; absent in one of its own. */
+  /** Where this life comes from; absent in one with no origin. */
   readonly lineage?: LineageState;
   /** Branches that rewinds have cut. Absent: none. */
   readonly branches?: number;
-  /** The last tool that was asked for, and how it ended, for people. */
+  /** The last tool that the model called, and how it ended, for people. */
   readonly lastTool: { readonly name: string; readonly target: string; readonly outcome?: ToolOutcome } | null;
   /** Whether this run may upsert search attributes, and what any run upserted last. */
   readonly attributes: {
@@ -210,7 +210,7 @@ export interface Control {
   readonly breakpoints: Breakpoints;
   /** Why it stopped by itself. */
   readonly pausedBy: string | null;
-  /** The sub-agent where that breakpoint is; absent: it is its own. */
+  /** The sub-agent that has that breakpoint; absent: this conversation has it. */
   readonly pausedIn?: string;
   /** What a breakpoint has stopped before already. */
   readonly passed: string | null;
@@ -218,7 +218,7 @@ export interface Control {
   readonly changes?: number;
   /** A breakpoint at a cost was reached, here or below. */
   readonly reachedCost?: true;
-  /** Of a sub-agent: the last order of its parent, and how the step went that it asked for. */
+  /** Of a sub-agent: the last order of its parent, and how the step went that the order requested. */
   readonly order?: ControlOrder;
   readonly ordered?: StepOfChild & { readonly stepId: string };
 }

@@ -25,12 +25,12 @@ export function runActivity(host: Host, effect: ActivityEffect): Promise<unknown
   return host.activity(effect.effect, effect.input, { ...optionsOf(policy), summary: summaryOfEffect(effect) });
 }
 
-const ASKED: ActivityOptions = { startToCloseTimeout: '10s', retry: { initialInterval: '500ms', maximumAttempts: 3 } };
+const READING: ActivityOptions = { startToCloseTimeout: '10s', retry: { initialInterval: '500ms', maximumAttempts: 3 } };
 const HEALING: ActivityOptions = { startToCloseTimeout: '2m', heartbeatTimeout: HEARTBEAT, retry: { maximumAttempts: 3 } };
 
 /** Handlers ask for an answer that this run no longer has at hand. */
 export function recall(host: Host, input: RecallInput): Of<'recall'> {
-  return host.activity('recall', input, { ...ASKED, summary: 'read an answer again' }) as Of<'recall'>;
+  return host.activity('recall', input, { ...READING, summary: 'read an answer again' }) as Of<'recall'>;
 }
 
 export function heal(host: Host, input: HealInput): Of<'heal'> {
@@ -51,7 +51,7 @@ function optionsOf({ startToClose, beats, firstRetry, lastRetry, attempts, isSto
   };
 }
 
-/** What the memory workflow has done by activities: on the asker's task queue, where its store is, or else on its own. */
+/** Activities of the memory workflow: on the conversation's task queue, where its store is, or else on the workflow's queue. */
 
 interface MemoryActivities {
   consolidate(input: ConsolidateInput, summary: string): Of<'consolidate'>;

@@ -7,7 +7,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 
 export interface Answers {
   note(event: ConversationEvent): void;
-  /** What the turn said last; undefined when this run does not know. */
+  /** The last answer of the turn; undefined when this run does not know it. */
   of(turn: string): Answer | undefined;
 }
 
@@ -20,10 +20,10 @@ export function createAnswers(): Answers {
     note(event) {
       if (event.kind !== 'effect-completed' || event.effect !== 'model-step' || event.output.kind !== 'answered') return;
       const { turn, blocks } = event.output.answer;
-      const said = answerIn(blocks);
-      if (!said) return;
+      const latest = answerIn(blocks);
+      if (!latest) return;
       answers.delete(turn);
-      answers.set(turn, said);
+      answers.set(turn, latest);
       let characters = 0;
       for (const [index, [id, answer]] of [...answers].reverse().entries()) {
         characters += answer.text.length;

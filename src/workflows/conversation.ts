@@ -67,7 +67,7 @@ export async function converse(
     notifier.notify();
   };
   let cancelled: Error | undefined;
-  // A notifier is deaf to the workflow's own cancellation.
+  // A notifier is deaf to the workflow's cancellation.
   host.onCancelled((error) => {
     cancelled = error;
     notifier.notify();
@@ -117,7 +117,7 @@ function begin(host: Host, argument: ConversationArgument | undefined): Conversa
   const info = host.info();
   // A history without a mark goes by the first rules.
   const run = { conversation: info.workflowId, life: info.firstExecutionRunId, rules: pinnedRules(host), at: host.now() };
-  // Only an earlier run may carry a state in: a start argument that brings one comes from somebody else.
+  // Only an earlier run may carry a state in: a start argument that brings one comes from another sender.
   if (argument?.carried && info.continuedFromExecutionRunId) {
     const unsealed = refusedSeal(host, argument);
     if (unsealed !== undefined)

@@ -1,7 +1,7 @@
 /**
  * A question that comes early must not leave a history that cannot be replayed.
  *
- * A query that does not go to a worker's own queue (the worker is gone, or keeps no conversation at hand) brings the whole history as it
+ * A query that does not go to a worker's sticky queue (the worker is gone, or keeps no conversation at hand) brings the whole history as it
  * stands, also what no workflow task has taken yet: a signal, a result. Core activates the workflow with that, and keeps it. The task
  * that then comes with an update finds it done already: live the signal came first and the update after its consequences, on replay
  * both come together and updates precede results. Order inside an activation cannot mend that; not to be activated early can.
@@ -13,7 +13,7 @@
  * task the same way.
  *
  * If a task that is done again brings nothing more, Core sends the commands without another activation. They were decided with the time and
- * the length of the task that timed out, which a replay never sees: so nothing is decided by Temporal's own length (measured-history.ts).
+ * the length of the task that timed out, which a replay never sees: so nothing is decided by Temporal's length (measured-history.ts).
  *
  * A task that brings something and leads to no command leaves one that changes nothing. Core takes a completed task with nothing between it
  * and the next for a heartbeat, and on replay brings both in one activation: the update first, then the result that live came in the task
@@ -38,7 +38,7 @@ interface Last {
   /** Something that history has by itself; an update that is refused is not in history. */
   readonly brings: boolean;
   /** Protocol ids of the updates that it brought. */
-  readonly asked: ReadonlySet<string>;
+  readonly updateIds: ReadonlySet<string>;
   added: CommandEvents;
   questioned: boolean;
 }
@@ -75,7 +75,7 @@ export function interceptors(): WorkflowInterceptors {
             historyLength: activation.historyLength ?? 0,
             brings: activation.jobs?.some((job) => !job.doUpdate && !job.updateRandomSeed) ?? false,
             added: { least: 0, most: 0 },
-            asked: new Set(activation.jobs?.flatMap(({ doUpdate }) => (doUpdate ? [doUpdate.protocolInstanceId ?? ''] : []))),
+            updateIds: new Set(activation.jobs?.flatMap(({ doUpdate }) => (doUpdate ? [doUpdate.protocolInstanceId ?? ''] : []))),
             questioned: false,
           };
           return next(input);
@@ -83,9 +83,9 @@ export function interceptors(): WorkflowInterceptors {
         concludeActivation(input, next) {
           const output = next(input);
           if (!last || isQuestion) return output;
-          const leavesNone = eventsOfCommands(output.commands, last.asked).most === 0;
+          const leavesNone = eventsOfCommands(output.commands, last.updateIds).most === 0;
           const commands = last.brings && leavesNone ? [...output.commands, NOTHING] : output.commands;
-          last.added = eventsOfCommands(commands, last.asked);
+          last.added = eventsOfCommands(commands, last.updateIds);
           return { ...output, commands };
         },
       },
@@ -94,7 +94,7 @@ export function interceptors(): WorkflowInterceptors {
 }
 
 /**
- * Each workflow task has a time of its own: with the same time there is none yet for what is new in history
+ * Each workflow task has a different time: with the same time there is none yet for what is new in history
  * (workflows/early-query-refused).
  */
 function isEarly({ timestamp, historyLength, jobs }: Activation, last: Last): boolean {

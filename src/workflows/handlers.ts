@@ -66,7 +66,7 @@ export function handleMessages(conversation: Conversation): Handled {
       // Kept here too: by the time the turn ends, the state may have heard too many others to remember this id.
       let known: string | undefined;
       const turnOf = (): string | undefined => (known = turnOfMessage(state(), id) ?? known);
-      // A steering message has no turn yet that could be asked for: it waits in any case.
+      // A steering message has no turn yet that a client could query: it waits in any case.
       const given = turnOf();
       if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return pendingResult(given, 'queued');
       waitingSends += 1;

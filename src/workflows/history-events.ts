@@ -36,9 +36,9 @@ export function mostEventsOfJob(job: Job): number {
   return job.resolveActivity ? 2 : eventsOfJob(job);
 }
 
-/** @param asked protocol ids of the updates that the activation has brought */
-export function eventsOfCommands(all: readonly Command[], asked: ReadonlySet<string>): CommandEvents {
-  const commands = recorded(all, asked);
+/** @param updateIds protocol ids of the updates that the activation has brought */
+export function eventsOfCommands(all: readonly Command[], updateIds: ReadonlySet<string>): CommandEvents {
+  const commands = recorded(all, updateIds);
   const cancels = commands.filter(({ requestCancelActivity }) => requestCancelActivity);
   return { least: commands.length - cancels.length, most: commands.length };
 }
@@ -49,11 +49,11 @@ export function accepted(commands: readonly Command[]): ReadonlySet<string> {
 }
 
 /** What is begun and cancelled at once leaves no event, and neither does an update that is refused; one that fails later does. */
-function recorded(commands: readonly Command[], asked: ReadonlySet<string>): readonly Command[] {
+function recorded(commands: readonly Command[], updateIds: ReadonlySet<string>): readonly Command[] {
   const taken = accepted(commands);
   const isRefusal = ({ updateResponse }: Command): boolean => {
     const id = updateResponse?.protocolInstanceId ?? '';
-    return Boolean(updateResponse?.rejected) && asked.has(id) && !taken.has(id);
+    return Boolean(updateResponse?.rejected) && updateIds.has(id) && !taken.has(id);
   };
   const cancelled = new Set(
     commands.flatMap(({ cancelTimer, requestCancelActivity }) => [nameOf('timer', cancelTimer), nameOf('activity', requestCancelActivity)]),
@@ -61,8 +61,8 @@ function recorded(commands: readonly Command[], asked: ReadonlySet<string>): rea
   const begun = new Set(
     commands.flatMap(({ startTimer, scheduleActivity }) => [nameOf('timer', startTimer), nameOf('activity', scheduleActivity)]),
   );
-  const isIn = (names: ReadonlySet<string | undefined>, ...own: (string | undefined)[]): boolean =>
-    own.some((name) => name !== undefined && names.has(name));
+  const isIn = (names: ReadonlySet<string | undefined>, ...candidates: (string | undefined)[]): boolean =>
+    candidates.some((name) => name !== undefined && names.has(name));
   return commands.filter((command) => {
     const { startTimer, scheduleActivity, cancelTimer, requestCancelActivity } = command;
     return (

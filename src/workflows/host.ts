@@ -36,7 +36,7 @@ export interface ChildStartOptions {
   readonly staticSummary: string;
 }
 
-/** Whoever waits for one of its promises waits for a job from outside: nothing here is asynchronous by itself. */
+/** Its promises resolve by jobs from outside: nothing here is asynchronous by itself. */
 export interface Host {
   /** Epoch milliseconds, the same on replay. */
   now(): number;
@@ -62,7 +62,7 @@ export interface Host {
   /** Resolves once it is so; false: the time came first. */
   condition(isSo: () => boolean): Promise<void>;
   condition(isSo: () => boolean, ms: number, options: { readonly summary: string }): Promise<boolean>;
-  /** Somebody wants the workflow to end. */
+  /** A client cancels the workflow. */
   onCancelled(cancelled: (error: Error) => void): void;
   createScope(): Scope;
 

@@ -1,7 +1,7 @@
 /**
  * How long a run's history is, by what the run has seen and done.
  *
- * Temporal gives its own length with each task, but not the same on replay: tasks that timed out have made it longer, and what was
+ * Temporal gives a length with each task, but not the same on replay: tasks that timed out have made it longer, and what was
  * decided in an activation of theirs (early-questions.ts) was decided with a shorter one. A hand-over that went by it could be due on
  * replay and not live. Jobs and commands are the same both times, so they are what is counted here: all events but those of tasks that
  * failed or timed out, of which Temporal writes at most three for each task.
@@ -20,14 +20,14 @@ const BYTES_OF_EVENT = 200;
 
 export function interceptors(): WorkflowInterceptors {
   const { workflowType } = workflowInfo();
-  // An application's own workflows in the same bundle keep their arguments.
+  // An application's workflows in the same bundle keep their arguments.
   if (workflowType !== WORKFLOW_TYPE && workflowType !== MEMORY_WORKFLOW_TYPE) return {};
   let past = 0;
   let present = 0;
   let payloads = 0;
   let isQuestion = false;
   /** Bytes of updates that the present task has brought. */
-  let asked = new Map<string, number>();
+  let updateBytes = new Map<string, number>();
   const measure: MeasureHistory = () => {
     // A task has been scheduled and started when it is seen.
     const events = past + present + 2;
@@ -43,15 +43,15 @@ export function interceptors(): WorkflowInterceptors {
           if (!isQuestion) {
             present = jobs.reduce((sum, job) => sum + eventsOfJob(job), 0);
             payloads += jobs.reduce((sum, job) => sum + (eventsOfJob(job) > 0 ? bytesIn(job) : 0), 0);
-            asked = new Map(jobs.flatMap((job) => (job.doUpdate ? [[job.doUpdate.protocolInstanceId ?? '', bytesIn(job)]] : [])));
+            updateBytes = new Map(jobs.flatMap((job) => (job.doUpdate ? [[job.doUpdate.protocolInstanceId ?? '', bytesIn(job)]] : [])));
           }
           return next(input);
         },
         concludeActivation(input, next) {
           const output = next(input);
           if (isQuestion) return output;
-          for (const id of accepted(output.commands)) payloads += asked.get(id) ?? 0;
-          const made = present + eventsOfCommands(output.commands, new Set(asked.keys())).most;
+          for (const id of accepted(output.commands)) payloads += updateBytes.get(id) ?? 0;
+          const made = present + eventsOfCommands(output.commands, new Set(updateBytes.keys())).most;
           // A task with nothing but updates that are refused is not in history.
           if (made > 0) past += made + 3;
           present = 0;

@@ -1,6 +1,6 @@
 /**
  * The workflow `memory:<scope>`: the only writer of a scope's MEMORY.md (design section 4). It takes consolidations from any number of
- * conversations, one at a time and in order, and reports to each how its own ended.
+ * conversations, one at a time and in order, and reports to each how its consolidation ended.
  *
  * A call of the model writes nothing; history has its answer before anything is written.
  *
@@ -72,7 +72,7 @@ import {
 /** The start argument, or what a run hands to the next. */
 export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
 
-/** A run hands over well before Temporal's own limits. */
+/** A run hands over well before Temporal's limits. */
 const MAX_EVENTS = 5_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 

@@ -53,7 +53,7 @@ export const decideSignal = defineSignal<[Decision]>('decide');
 export const childSignal = defineSignal<[ChildNews]>('child');
 /** From the conversation that started a sub-agent to that one: how it goes on. */
 export const parentSignal = defineSignal<[ControlOrder & { readonly capability?: string }]>('parent');
-/** `memory: false`: nothing of what was said is consolidated, and nothing is waited for. */
+/** `memory: false`: no message is consolidated, and the close waits for nothing. */
 export const closeSignal = defineSignal<[{ memory?: boolean }?]>('close');
 /** Beyond design section 3: a new title, for lists and the UI. */
 export const renameSignal = defineSignal<[{ title: string }]>('rename');
@@ -69,7 +69,7 @@ export const raiseBudgetUpdate = defineUpdate<{ readonly budget: Budget }, [Budg
 
 export const setModelUpdate = defineUpdate<{ readonly model: string | null }, [{ model: string | null }]>('setModel');
 
-/** An event of the application's own, for its reducer (seed 004). */
+/** An application event, for its reducer (seed 004). */
 export const eventSignal = defineSignal<[{ id?: string; type: string; payload?: JsonValue }]>('event');
 export const dispatchUpdate = defineUpdate<DispatchedEvent, [{ id?: string; type: string; payload?: JsonValue; wait?: boolean }]>(
   'dispatch',
@@ -97,10 +97,10 @@ export const controlQuery = defineQuery<ControlView>('control');
 export const checkTokenUsageQuery = defineQuery<TokenUsageTotals>('checkTokenUsage');
 export const contextQuery = defineQuery<ContextIndex>('context');
 
-/** From the memory workflow to the conversation that asked it. */
+/** From the memory workflow to the conversation that sent the request. */
 export const consolidatedSignal = defineSignal<[ConsolidationNews]>('consolidated');
 
-/** To the workflow `memory:<scope>`. What it has written can be asked of the store. */
+/** To the workflow `memory:<scope>`. The store gives what it has written. */
 export const consolidateSignal = defineSignal<[AskedConsolidation]>('consolidate');
 export const forgetSignal = defineSignal<[ForgetRequest]>('forget');
 /** Beyond design section 3: a conversation was deleted. */
@@ -124,7 +124,7 @@ export const FAILURES = {
   notWaiting: 'NotWaiting',
   /** A step while one runs, or in a conversation that runs by itself. */
   cannotStep: 'CannotStep',
-  /** As many events of the application's own wait as may. */
+  /** As many application events wait as may. */
   queueFull: 'QueueFull',
   /** A reset that was taken out of the queue. */
   withdrawn: 'Withdrawn',

@@ -23,7 +23,7 @@ export interface Performer {
   start(step: Performed): void;
   /**
    * Whether the server has each signal to another conversation. A run that ends before takes it along: Temporal drops what a closed run
-   * wanted to send (measured; a sub-agent's question was never asked).
+   * wanted to send (measured; a sub-agent's question was never sent).
    */
   hasSent(): boolean;
 }
@@ -34,7 +34,7 @@ export function createPerformer(
   resultOf: Handled['resultOf'],
   reduce: ReturnType<typeof createReducerRegistry>,
 ): Performer {
-  /** A stop is for all that is in flight; what starts after it has a scope of its own. */
+  /** A stop is for all that is in flight; what starts after it has a new scope. */
   let scope = host.createScope();
   let sending = 0;
 
@@ -120,7 +120,7 @@ export function createPerformer(
   };
 }
 
-/** Sub-agents and the parent: workflows of their own that are started, notified and reported to. */
+/** Sub-agents and the parent: separate workflows that are started, notified and reported to. */
 
 /** A workflow that has ended needs no signal. Resolves once the server has it. */
 function signalOther<Args extends unknown[]>(host: Host, workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> {
@@ -147,7 +147,7 @@ async function startSubAgent(
   });
 }
 
-/** How the one turn of this sub-agent ended. A signal said in the task that completes the workflow is never sent (measured): it is waited for. */
+/** How the one turn of this sub-agent ended. A signal in the task that completes the workflow is lost (measured), so this waits. */
 async function report(
   host: Host,
   { parent, ended, capability }: Effects['report']['input'],

@@ -5,7 +5,7 @@
 import { workflowInfo, type WorkflowInterceptors } from '@temporalio/workflow';
 
 const RESERVED = '__temporal_';
-/** Others may register names that the SDK's own packages reserve. */
+/** Others may register names that the SDK's packages reserve. */
 const OURS: readonly string[] = ['conversation', 'memory'];
 
 export function interceptors(): WorkflowInterceptors {

@@ -21,7 +21,7 @@ import {
 } from './messages.js';
 import { arrival, type Handling } from './requests.js';
 
-/** Signals are accepted before we see them; only Temporal's own 2 MiB holds them back. */
+/** Signals are accepted before we see them; only Temporal's limit of 2 MiB holds them back. */
 const SIGNAL_BYTES = 4 * 1024 * 1024;
 
 export function handleSignals({ host, state, dispatch }: Pick<Handling, 'host' | 'state' | 'dispatch'>): void {
@@ -50,7 +50,7 @@ export function handleSignals({ host, state, dispatch }: Pick<Handling, 'host' |
   });
   host.setHandler(consolidatedSignal, (payload: unknown) => {
     const news = readConsolidationNews(payload);
-    // Of an earlier life: this one has not asked for it.
+    // Of an earlier life: this one has not requested it.
     if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: host.now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });

@@ -32,7 +32,7 @@ type ConversationSinks = { readonly conversation: ConversationListener };
 
 const { conversation: observer } = proxySinks<ConversationSinks>();
 
-/** A promise costs a replay: each of these is Temporal's own. */
+/** A promise costs a replay: each of these is Temporal's. */
 export function temporalHost(measure: MeasureHistory = measureByServer): Host {
   return {
     now,

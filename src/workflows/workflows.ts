@@ -8,11 +8,11 @@ import { keepMemory, type MemoryArgument } from './memory.js';
 import { temporalHost } from './temporal-host.js';
 import { deliverWebhook } from './webhook.js';
 
-/** With reducers for the application's own events (seed 004): a custom entry exports what this makes as `conversation`. */
+/** With reducers for application events (seed 004): a custom entry exports what this makes as `conversation`. */
 export function createConversation(
-  own: { readonly reducers?: Reducers } = {},
+  options: { readonly reducers?: Reducers } = {},
 ): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
-  const reduce = createReducerRegistry(own.reducers ?? {});
+  const reduce = createReducerRegistry(options.reducers ?? {});
   return (argument, measure) => converse(temporalHost(measure), argument, reduce);
 }
 

@@ -1,5 +1,5 @@
 /**
- * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn: between turns, and while one
+ * Application events (seed 004): queued like every other, and reduced when it is their turn: between turns, and while one
  * runs between its effects.
  *
  * A removed chunk gives back exactly the tokens that it took.
@@ -12,7 +12,7 @@
  *   WORKING_FLOW chunk is compacted and truncated too; a chunk of another type stays until a reducer removes it or the session ends. (test:
  *   test/conversation/context/app-events.test.ts)
  * @rule context/events-between-effects: An application's event adds nothing to a context that a model call reads or that is being changed.
- *   Within a turn an event passes messages that wait for their own turn, but no reset, since each session has its own events. (test:
+ *   Within a turn an event passes messages that wait for their turn, but no reset, since events belong to one session. (test:
  *   test/conversation/context/app-events.test.ts)
  */
 import { rejectInput } from '../inbox/arrivals.js';
@@ -47,7 +47,7 @@ const REMEMBERED = 20;
 const MAX_NAMED = 200;
 /** Characters of a chunk that reducers can read again, and of all of them: these lie in the state. */
 const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
-/** After all that a turn can have of its own. */
+/** After all entries that a turn can have. */
 const FIRST_SEQ = 2_000_000;
 
 /**
@@ -71,7 +71,7 @@ export function receiveAppEvent(
   return isAwaited ? request(accepted, { kind: 'dispatch', id }) : accepted;
 }
 
-/** What became of an event that somebody waits for; undefined while it waits. One that was reduced long ago has no result any more. */
+/** What became of an event that a client waits for; undefined while it waits. One that was reduced long ago has no result any more. */
 export function outcomeOfEvent(state: ConversationState, id: string): AppEventOutcome | undefined {
   return isQueued(state, id) ? undefined : (outcomeFor(state, 'dispatch', id) ?? { kind: 'not-known' });
 }
@@ -116,11 +116,11 @@ export function eventToReduce(state: ConversationState): { readonly event: AppEv
 
 function builtInChunks({ compaction, settings, contextTokens, context, appEvents }: ConversationState): BuiltInChunk[] {
   const { base, baseTokens, task } = compaction;
-  const own = appEvents?.chunks ?? [];
+  const appChunks = appEvents?.chunks ?? [];
   const fixed = settings?.fixedTokens ?? 0;
-  const slots = new Set(own.map(({ slot }) => slot));
+  const slots = new Set(appChunks.map(({ slot }) => slot));
   const ids = listSlots(context).flatMap((slot) => (slots.has(slot) ? [] : [chunkId(slot)]));
-  const flow = contextTokens - fixed - baseTokens - own.reduce((sum, { tokens }) => sum + tokens, 0);
+  const flow = contextTokens - fixed - baseTokens - appChunks.reduce((sum, { tokens }) => sum + tokens, 0);
   const goal = task && [task.goal, ...task.openTasks.map((open) => `- ${open}`)].join('\n');
   return [
     { type: 'SYSTEM', tokens: fixed },

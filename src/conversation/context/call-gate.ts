@@ -22,7 +22,7 @@ export interface CallNumbers {
   readonly compactsFrom: number | null;
   /** Of the whole conversation, sub-agents included. */
   readonly usage: Usage;
-  /** As the start or `raiseBudget` said; null: the agent's own. */
+  /** Set by the start or `raiseBudget`; null: the agent's budget. */
   readonly budget: Budget | null;
 }
 
@@ -60,7 +60,7 @@ export function usageOf({ contextTokens, shownOnce }: CallNumbers, { thresholds 
   return checkThresholds(contextTokens - shownOnce, { softThreshold: soft, hardThreshold: hard, truncationThreshold: truncation });
 }
 
-/** Why no model is asked any more; undefined while there is something left. */
+/** Why no model is called any more; undefined while there is something left. */
 export function overBudget({ inputTokens, outputTokens, costUsd }: Usage, budget: Budget): TurnError | undefined {
   const tokens = inputTokens + outputTokens;
   return usedUp({ tokens, costUsd }, budget, { who: 'The conversation has', how: 'raise it (perdura budget, or the update raiseBudget)' });

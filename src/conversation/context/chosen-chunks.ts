@@ -32,8 +32,9 @@ export function choiceRefusal(state: ConversationState, slots: readonly number[]
     const which = there.length === 0 ? 'which is empty' : `which has chunk_${there[0]} to chunk_${there[there.length - 1]}`;
     return `chunk_${missing} is not in the context, ${which}; the query checkTokenUsage names what may be chosen`;
   }
-  const own = appEvents?.chunks.find(({ slot, type }) => type !== 'WORKING_FLOW' && slots.includes(slot));
-  if (own) return `${own.id} is of type ${own.type}: only chunks of type WORKING_FLOW are truncated or compacted; a reducer removes it`;
+  const pinned = appEvents?.chunks.find(({ slot, type }) => type !== 'WORKING_FLOW' && slots.includes(slot));
+  if (pinned)
+    return `${pinned.id} is of type ${pinned.type}: only chunks of type WORKING_FLOW are truncated or compacted; a reducer removes it`;
   if (choices(state).length >= LIMITS.choices) return `${LIMITS.choices} such requests wait already: ask when they are answered`;
   return undefined;
 }
@@ -65,7 +66,7 @@ export function unspecificRequests(state: ConversationState, kind: ChosenChunks[
 export function tokenUsageOf(state: ConversationState): TokenUsageTotals {
   const { context, contextTokens, compaction, settings } = state;
   const pinned = state.appEvents?.chunks.filter(({ type }) => type !== 'WORKING_FLOW') ?? [];
-  const own = new Set(pinned.map(({ slot }) => slot));
+  const pinnedSlots = new Set(pinned.map(({ slot }) => slot));
   const pinnedTokens = pinned.reduce((sum, { tokens }) => sum + tokens, 0);
   const lines = settings?.thresholds;
   const thresholds = lines
@@ -78,7 +79,7 @@ export function tokenUsageOf(state: ConversationState): TokenUsageTotals {
     compressibleTokens: context.length === 0 ? 0 : Math.max(0, Math.min(totalTokens, contextTokens - fixed - pinnedTokens)),
     ...checkThresholds(totalTokens, thresholds),
     thresholds,
-    chunksToCompact: own.size === 0 ? context : toRanges(listSlots(context).filter((slot) => !own.has(slot))),
+    chunksToCompact: pinnedSlots.size === 0 ? context : toRanges(listSlots(context).filter((slot) => !pinnedSlots.has(slot))),
   };
 }
 

@@ -38,7 +38,7 @@ export interface CompactInput {
   readonly chosen?: Chosen;
   readonly task: Task | null;
   readonly model: string;
-  /** The models of the agent's list after it. Absent: it is asked alone. */
+  /** The models of the agent's list after it. Absent: only this model is called. */
   readonly fallback?: readonly string[];
   readonly agentHash: string;
 }
@@ -90,7 +90,7 @@ interface CitedMessages {
 
 /** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
 export interface TruncateInput extends Pick<CompactInput, 'identity' | 'epoch' | 'number' | 'agentHash' | 'context' | 'cited'> {
-  /** What stands before the messages: what is pinned there needs not be said again. Absent: nothing does. */
+  /** The text before the messages: what is pinned there need not be repeated. Absent: there is none. */
   readonly base?: string;
   /** As in the agent's settings. */
   readonly tokenizer?: string;

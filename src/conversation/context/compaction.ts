@@ -1,6 +1,6 @@
 /**
  * When older turns become memory, and what that does to the context (seed 000, section 10; design section 4). The provider's
- * own count of the last prompt drives; the estimate of what came since only guards.
+ * count of the last prompt drives; the estimate of what came since only guards.
  *
  * The growth between two compactions counts in tokens, so that long turns have several compactions and short ones few. If the context is
  * still over the threshold, the next turn tries again.
@@ -40,7 +40,7 @@ export const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 export const MAX_RECOVERIES = 2;
 /** Of the line at which a compaction is due (context/compaction-worth-it). */
 const FREES = 0.25;
-/** The same, where it goes deeper, so that it need not soon again; and where the model has said that it is full. */
+/** The same, where it goes deeper, so that it need not soon again; and where the model has reported that it is full. */
 const FREES_DEEP = 0.5;
 /**
  * By how much of the line the context grows before another is tried, after one that was done and after one that did nothing
@@ -111,7 +111,7 @@ function isCompactionRequested(state: ConversationState): boolean {
   return unspecificRequests(state, 'compact').length > 0 || nextChosen(state, 'compact') !== undefined;
 }
 
-/** Who waits for it: the one request that has named what it takes, or all who asked for one. */
+/** Who waits for it: the one request that has named what it takes, or all requests for one. */
 function requestIds(state: ConversationState, { chosen }: CompactInput): readonly string[] {
   return chosen ? [chosen.requestId] : unspecificRequests(state, 'compact');
 }

@@ -1,5 +1,5 @@
 /**
- * What of a conversation long-term memory does not have yet (seed 001): when it is asked for, and who waits for it. A message here is a
+ * What of a conversation long-term memory does not have yet (seed 001): when it is requested, and who waits for it. A message here is a
  * user message or a final answer (design section 4, Window). When messages leave the context is in trimming.ts.
  *
  * @rule context/consolidated-once: Each message of a session is in one request, and a request is pending until the memory workflow has it.
@@ -63,18 +63,18 @@ function isEnding(state: ConversationState): boolean {
   return closing === 'running-out' && queue.length === 0;
 }
 
-/** A reset in the queue still consolidates its own session: that was asked for. */
+/** A reset in the queue still consolidates its session: a client requested that. */
 function isClosingWithoutMemory({ queue, closesWithoutMemory }: ConversationState): boolean {
   return closesWithoutMemory === true && queue.length === 0;
 }
 
 /** Where its end is being waited for already, it is no longer. */
 export function closeWithoutMemory(state: ConversationState): ConversationState {
-  const asked: ConversationState = { ...state, closesWithoutMemory: true };
-  return asked.consolidation.ending !== null && isClosingWithoutMemory(asked) ? endUnremembered(asked) : asked;
+  const requested: ConversationState = { ...state, closesWithoutMemory: true };
+  return requested.consolidation.ending !== null && isClosingWithoutMemory(requested) ? endUnremembered(requested) : requested;
 }
 
-/** What of this session was not handed over yet is not asked any more, and what was is not waited for. */
+/** Requests of this session that were not sent yet are dropped, and nothing waits for those that were. */
 function endUnremembered(state: ConversationState): ConversationState {
   return withConsolidation(state, ({ pendingRequests }) => ({
     ending: { until: state.now, awaited: [] },
@@ -82,18 +82,19 @@ function endUnremembered(state: ConversationState): ConversationState {
   }));
 }
 
-/** `/new` and `close`: all that is left is asked for, and joins what is being consolidated already. */
+/** `/new` and `close`: all that is left is requested, and joins what is being consolidated already. */
 function beginEnding(state: ConversationState): ConversationState {
   const { pending, turns } = state.consolidation;
   const until = state.now + timeoutOf(state);
   const left = turns.slice(pending?.turns ?? 0);
-  const asked = left.length === 0 ? state : enqueueRequest(state, left, state.queue[0]?.kind === 'reset' ? 'reset' : 'close');
-  const request = left.length === 0 ? undefined : asked.consolidation.pendingRequests[asked.consolidation.pendingRequests.length - 1];
+  const requested = left.length === 0 ? state : enqueueRequest(state, left, state.queue[0]?.kind === 'reset' ? 'reset' : 'close');
+  const request =
+    left.length === 0 ? undefined : requested.consolidation.pendingRequests[requested.consolidation.pendingRequests.length - 1];
   const awaited: AwaitedConsolidation[] = [
     ...(pending ? [{ requestId: pending.requestId, slots: pending.slots, until, outcome: null }] : []),
     ...(request ? [{ requestId: request.requestId, slots: request.slots, until, outcome: null }] : []),
   ];
-  return withConsolidation(asked, () => ({ ending: { until, awaited } }));
+  return withConsolidation(requested, () => ({ ending: { until, awaited } }));
 }
 
 /** Strictly more than the window: all but the last `keep` messages, whole turns. */
@@ -105,11 +106,11 @@ function askForOverflow(state: ConversationState): ConversationState {
   let cutoff = turns.length;
   while (cutoff > 0 && kept < memory.keep) kept += turns[--cutoff]?.messages ?? 0;
   if (cutoff === 0) return state;
-  const asked = enqueueRequest(state, turns.slice(0, cutoff), 'window');
-  const request = asked.consolidation.pendingRequests[asked.consolidation.pendingRequests.length - 1];
+  const requested = enqueueRequest(state, turns.slice(0, cutoff), 'window');
+  const request = requested.consolidation.pendingRequests[requested.consolidation.pendingRequests.length - 1];
   if (!request) return state;
   const pending = { requestId: request.requestId, slots: request.slots, until: state.now + timeoutOf(state), turns: cutoff };
-  return withConsolidation(asked, () => ({ pending }));
+  return withConsolidation(requested, () => ({ pending }));
 }
 
 function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], why: AskMemoryInput['request']['why']): ConversationState {
@@ -141,7 +142,7 @@ export function areRequestsDelivered({ consolidation, retries }: ConversationSta
 /** The next request to the memory workflow. */
 export function askMemoryInput(state: ConversationState): AskMemoryInput | undefined {
   const [next] = state.consolidation.pendingRequests;
-  // One at a time, so that they arrive in order. The store must have what is asked about.
+  // One at a time, so that they arrive in order. The store must have the entries of the request.
   if (!next || isRunning(state, 'ask-memory') || !isStoreUpToDate(state) || isResting(state, next.requestId)) return undefined;
   return { identity: state.identity, request: next };
 }
@@ -162,7 +163,7 @@ export function acceptConsolidation(
   { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
 ): ConversationState {
   const { ending, unbilled } = state.consolidation;
-  // The conversation that asked pays, once, however late it comes.
+  // The requesting conversation pays, once, however late the result comes.
   const billed: ConversationState =
     usage && unbilled.includes(requestId)
       ? withConsolidation({ ...state, usage: addUsage(state.usage, usage) }, () => ({

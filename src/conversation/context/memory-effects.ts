@@ -37,7 +37,7 @@ export interface EvictInput {
     | ({ readonly kind: 'trim' } & TrimInput);
 }
 
-/** Which entries long-term memory was asked about; of `unfinished` ones the last messages go to HISTORY as they are. */
+/** The entries of a request to long-term memory; of `unfinished` ones the last messages go to HISTORY as they are. */
 export interface Asked {
   readonly requestId: string;
   readonly slots: readonly SlotRange[];

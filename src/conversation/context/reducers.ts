@@ -1,5 +1,5 @@
 /**
- * Reducers of the application's own events (seed 004): pure functions from an event to operations on chunks. They run inside the
+ * Reducers of application events (seed 004): pure functions from an event to operations on chunks. They run inside the
  * workflow, so they must be deterministic: no clock, no randomness, no I/O.
  */
 import { CHUNK_TYPE, type JsonValue } from '../../records/message.js';
@@ -7,7 +7,7 @@ import { CHUNK_TYPE, type JsonValue } from '../../records/message.js';
 /** A piece of context that a reducer has added; `id` is `chunk_<slot>`. */
 export interface AppChunk {
   readonly id: string;
-  /** `WORKING_FLOW`, `NOTICE`, or a type of the application's own. */
+  /** `WORKING_FLOW`, `NOTICE`, or a type of the application. */
   readonly type: string;
   readonly slot: number;
   /** About as many as it takes of the context: what its removal gives back. */
@@ -18,7 +18,7 @@ export interface AppChunk {
   readonly text?: string;
 }
 
-/** What is in the context beside chunks of the application's own. */
+/** What is in the context beside chunks of the application. */
 export interface BuiltInChunk {
   readonly type: 'SYSTEM' | 'SUMMARY' | 'TASK' | 'WORKING_FLOW';
   /** About as many as it takes. */
@@ -43,7 +43,7 @@ export type ChunkOperation =
   | { readonly kind: 'DELETE'; readonly id: string }
   | { readonly kind: 'BATCH_REPLACE'; readonly ids: readonly string[]; readonly chunks: readonly NewChunk[] };
 
-/** An event of the application's own, when it is its turn. */
+/** An application event, when it is its turn. */
 export interface AppEvent {
   readonly id: string;
   readonly type: string;

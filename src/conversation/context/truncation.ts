@@ -106,7 +106,7 @@ export function isTruncationRequested(state: ConversationState): boolean {
   return unspecificRequests(state, 'truncate').length > 0 || nextChosen(state, 'truncate') !== undefined;
 }
 
-/** Who waits for it: the one request that has named what leaves, or all who asked for one. */
+/** Who waits for it: the one request that has named what leaves, or all requests for one. */
 function requestIds(state: ConversationState, { chosen }: TruncateInput): readonly string[] {
   return chosen ? [chosen.requestId] : unspecificRequests(state, 'truncate');
 }

@@ -17,8 +17,8 @@ import { utf8Length } from '../../records/text.js';
 const REMEMBERED_REJECTIONS = 5;
 
 /** Of a message that was checked. */
-export function messageReceived({ id: _id, ...said }: ReadMessage, messageId: string, at: number): EventOf<'message-received'> {
-  return { ...said, kind: 'message-received', messageId, at };
+export function messageReceived({ id: _id, ...content }: ReadMessage, messageId: string, at: number): EventOf<'message-received'> {
+  return { ...content, kind: 'message-received', messageId, at };
 }
 
 export function receiveMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {

@@ -1,4 +1,4 @@
-/** The queue changed by hand (seed 004): one event dropped, moved, or all of them cleared. Each is an event of its own in history. */
+/** The queue changed by hand (seed 004): one event dropped, moved, or all of them cleared. Each is a separate event in history. */
 import { type QueueEdit, LIMITS } from '../protocol/contract.js';
 import { queuedId, type QueueItem, type QueuedMessage } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
@@ -62,7 +62,7 @@ function drop(state: ConversationState, item: QueueItem | undefined, at: number)
   return answer({ ...without, queue: inSession(state, without.queue) }, 'reset', resetIds(state, item.number), 'withdrawn');
 }
 
-/** A message belongs to the session that it stands in; what is recorded already is there with its own. */
+/** A message belongs to the session that it stands in; a recorded message keeps its recorded session. */
 function inSession(state: ConversationState, queue: readonly QueueItem[]): readonly QueueItem[] {
   let session = state.session;
   return queue.map((item) => {

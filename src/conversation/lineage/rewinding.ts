@@ -59,7 +59,7 @@ export function acceptRewound(state: ConversationState, { input, output: result 
   const epoch = state.epoch + 1;
   const session = Math.max(state.session, result.session);
   const inContext = new Set(listSlots(result.context));
-  // What long-term memory does not have yet, and was not asked for: of what was cut it never will.
+  // What long-term memory does not have yet, and has no request for: it never gets what was cut.
   const { turns, pending, covered } = state.consolidation;
   const left = turns.slice(pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
   // A summary that also has turns that were cut stands for none of them.

@@ -1,4 +1,4 @@
-/** What a consolidation has come to: for the conversation that asked, and for the memory. */
+/** The outcome of a consolidation: for the conversation that requested it, and for the memory. */
 import type { Consolidated, RememberInput } from '../context/memory-effects.js';
 import type { Consolidation } from '../protocol/contract.js';
 import type { Usage } from '../../records/message.js';

@@ -55,7 +55,7 @@ export function addRequest(queue: MemoryQueue, request: AskedConsolidation): Mem
   return known ? queue : { ...queue, requests: [...queue.requests, { request, running: false, retry: null }] };
 }
 
-/** True while one more request would not fit; who asked for it waits in vain, and its last messages go to HISTORY as they are. */
+/** True while one more request would not fit; its conversation waits in vain, and its last messages go to HISTORY as they are. */
 export function isQueueFull({ requests }: MemoryQueue): boolean {
   return requests.reduce((sum, one) => sum + sizeOf(one), 0) > MAX_QUEUED;
 }
@@ -157,7 +157,7 @@ export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { ve
   return { ...queue, written: { version, summary: queue.written?.summary === true || history?.kind === 'summary' } };
 }
 
-/** What was asked of a model for the scope itself. */
+/** Usage of the model calls for the scope itself. */
 export function withUsage(queue: MemoryQueue, usage: Usage | undefined): MemoryQueue {
   return usage ? { ...queue, usage: addUsage(queue.usage, usage) } : queue;
 }

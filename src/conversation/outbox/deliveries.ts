@@ -1,5 +1,5 @@
 /**
- * Events that webhooks are to get: noted when they happen, handed to deliveries of their own (workflows/webhook.ts), which try for hours
+ * Events that webhooks are to get: noted when they happen, handed to separate deliveries (workflows/webhook.ts), which try for hours
  * while the conversation goes on.
  *
  * @rule outbox/event-noted-once: An event is noted once, at its change of state, and only if the turn's settings ask for it. (test:
@@ -39,15 +39,19 @@ export function noteTurnEnd(state: ConversationState, ended: EndedTurn, wanted =
 }
 
 /** A call has begun to wait for a person; the client that runs a tool waits for it by itself. */
-export function noteWait(state: ConversationState, { id: callId, name: tool, askedIn, plan }: ToolCall, asked: Asked): ConversationState {
-  if (asked.kind === 'client-tool') return state;
+export function noteWait(
+  state: ConversationState,
+  { id: callId, name: tool, askedIn, plan }: ToolCall,
+  request: PersonRequest,
+): ConversationState {
+  if (request.kind === 'client-tool') return state;
   const turn = turnId(state.turn?.number ?? 0);
   const { fingerprint: hash = '' } = plan;
-  const wait = { kind: 'waiting', turn, callId, what: asked.kind, tool, hash, askedIn, until: asked.until } as const;
+  const wait = { kind: 'waiting', turn, callId, what: request.kind, tool, hash, askedIn, until: request.until } as const;
   return note(state, wait, state.settings?.webhooks);
 }
 
-type Asked = NonNullable<ToolCall['asked']>;
+type PersonRequest = NonNullable<ToolCall['asked']>;
 
 /** (outbox/event-noted-once) */
 function note(state: ConversationState, news: News, wanted: readonly WebhookEventType[] = []): ConversationState {

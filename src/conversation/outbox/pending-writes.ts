@@ -8,7 +8,7 @@
  * @rule outbox/no-write-twice-at-once: No two running steps carry the same write. (test: test/conversation/outbox/pending-writes.test.ts)
  * @rule outbox/earlier-message-wins: If the store remembers a message that the state has forgotten, the earlier one counts: the new slot
  *   stays empty, and the sender gets the earlier turn. (test: test/conversation/turn/turns.test.ts)
- * @rule outbox/large-message-in-parts: A message that is too large for one activity input is stored in parts, each by its own step. (test:
+ * @rule outbox/large-message-in-parts: A message that is too large for one activity input is stored in parts, one step for each. (test:
  *   test/conversation/outbox/pending-writes.test.ts)
  */
 import { rejectInput } from '../inbox/arrivals.js';
@@ -162,7 +162,7 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
   return steeringBecomesNext({ ...withoutRetry(left, call), turn: null });
 }
 
-/** What the store has lost is healed once and read again; what is lost still is left out, and said. */
+/** Messages that the store has lost are healed once and read again; those still lost are left out, and reported. */
 function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[], at: number): ConversationState {
   const lost = back.filter((message) => message.lost).map(({ slot }) => slot);
   if (lost.length > 0 && !state.heal?.tried) return { ...state, heal: { slots: lost, tried: false } };

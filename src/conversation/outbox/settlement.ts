@@ -22,7 +22,7 @@ export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall
   return { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message };
 }
 
-/** What Perdura says in a person's place: an entry of its own in the running turn, so that the prompt stays as it is once it was said. */
+/** A text of Perdura in a person's place: a separate entry in the running turn, so that the prompt does not change later. */
 export function addNotice(state: ConversationState, turn: Turn, name: string, text: string): ConversationState {
   const { session, now } = state;
   const slot = state.counters.slot + 1;

@@ -9,7 +9,7 @@ export function turnEndsIn(feed: Writes['feed']): TurnEnd[] {
     const { error } = event.result;
     const stopReason = UNFINISHED.find((reason) => reason === event.result.stopReason);
     if (stopReason === undefined) return [];
-    const said = error && { error: { type: truncate(error.type, 200), message: truncate(error.message, MAX_ERROR) } };
-    return [{ v: 1, turn: event.turn, stopReason, ...said }];
+    const reported = error && { error: { type: truncate(error.type, 200), message: truncate(error.message, MAX_ERROR) } };
+    return [{ v: 1, turn: event.turn, stopReason, ...reported }];
   });
 }

@@ -18,7 +18,7 @@ export type DueEvent = { readonly number: number; readonly at: number; readonly 
     }
 );
 
-/** `deliver`: a workflow of its own is to deliver each of these, for as long as that takes. */
+/** `deliver`: a separate workflow delivers each of these, for as long as that takes. */
 export interface DeliverInput {
   readonly identity: ConversationIdentity;
   readonly title: string | null;

@@ -54,7 +54,7 @@ export interface Written {
   readonly committed?: readonly { readonly effect: string; readonly result: JsonValue }[];
   /** Where the start's values are stored. */
   readonly startContext?: string;
-  /** Are our search attributes registered? Asked once in each run. */
+  /** Whether our search attributes are registered, looked up once in each run. */
   readonly attributes?: 'registered' | 'missing';
 }
 

@@ -10,7 +10,7 @@ import { isRecord } from '../../platform/json.js';
 
 /**
  * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/registry.ts), so that none is ever shadowed, and
- * what such a tool answers is never taken for what a trusted one said.
+ * the answer of such a tool is never taken for the answer of a trusted one.
  */
 const PREFIX = 'client__';
 

@@ -29,7 +29,7 @@ export type Waiting =
   /** `next` is what the step would do, in words. */
   | { readonly kind: 'step'; readonly next: string }
   | { readonly kind: 'breakpoint'; readonly next: string; readonly why: string }
-  /** For a person; `conversation` may be a sub-agent, `others` is how many more are asked for. */
+  /** For a person; `conversation` may be a sub-agent, `others` counts the further requests. */
   | {
       readonly kind: WaitKind;
       readonly conversation: string;
@@ -61,7 +61,7 @@ export interface Status {
   /** Why it stopped by itself, and what a step would do; null in `auto`. */
   readonly pausedBy: string | null;
   readonly nextStep: string | null;
-  /** Those at work, each before its own; absent where there are none. */
+  /** Those at work, each before its sub-agents; absent where there are none. */
   readonly subAgents?: readonly SubAgent[];
   readonly queued: number;
   readonly context: {
@@ -102,9 +102,9 @@ export interface Status {
   readonly scope: string;
   /** Absent: of none. */
   readonly tenant?: string;
-  /** That answers next; null before anything has said which. */
+  /** That answers next; null while it is not known. */
   readonly model: string | null;
-  /** Of the start, or set since; null: the agent's own answers. Absent from a worker of an older version. */
+  /** Of the start, or set since; null: the agent's model answers. Absent from a worker of an older version. */
   readonly chosenModel?: string | null;
   /** Calls that a person has allowed for good, until the session is cleared. Absent: none. */
   readonly allowedCalls?: readonly { readonly tool: string; readonly target: string; readonly callId: string }[];
@@ -112,10 +112,10 @@ export interface Status {
   readonly fallback?: Fallback & { readonly turn: string };
   readonly title: string | null;
   readonly life: string;
-  /** Where it comes from; absent for a conversation of its own. */
+  /** Where it comes from; absent for a conversation with no origin. */
   readonly origin?: Pick<Origin, 'kind' | 'conversation' | 'turn'>;
   readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
-  /** Of events of the application's own: chunks that stand in the context, events without a reducer, and those on which a reducer failed. */
+  /** Of application events: chunks that stand in the context, events without a reducer, and those on which a reducer failed. */
   readonly appEvents?: {
     readonly chunks: number;
     readonly unreduced: { readonly count: number; readonly types: readonly string[] };
@@ -176,7 +176,7 @@ export interface ContextIndex {
   readonly epoch: number;
   readonly session: number;
   readonly budget: number;
-  /** The budget that was assumed, where the model has said by refusing a prompt that it takes less; absent where it never has. */
+  /** The assumed budget, where the model has refused a prompt and so takes less; absent where it never has. */
   readonly assumedBudget?: number;
   /** Tokens from which the older turns are compacted. */
   readonly compactsAt: number;
@@ -227,7 +227,7 @@ export type Consolidation = 'model' | 'raw-fallback' | 'nothing-to-do';
 /** Payload of the update `rewind`: the last turn that stays, or the first that goes. The same `id` twice is one rewind. */
 export type RewindRequest = {
   readonly id?: string;
-  /** Said in place of what goes: it is answered first. */
+  /** Replaces the removed messages: it is answered first. */
   readonly message?: Message;
 } & ({ readonly to: string; readonly before?: undefined } | { readonly before: string; readonly to?: undefined });
 

@@ -33,7 +33,7 @@ const modelName = v.pipe(
   v.check((name) => !/\/\.{1,2}(\/|$)/.test(name), 'must have no part that is "." or ".."'),
 );
 
-/** Fields that nobody knows are let through: later versions add some, and a start cannot be asked again. */
+/** Unknown fields are ignored: later versions add some, and a start cannot be repeated. */
 const startSchema = part({
   agent: v.optional(id),
   scope: v.optional(id),
@@ -42,14 +42,14 @@ const startSchema = part({
   /** By which those know it who may not see the ids of others; it shows in the memo alone. */
   publicId: optionalOrNull(id),
   title: optionalOrNull(beginning(TITLE_LENGTH)),
-  /** False: one without a title gets none from what is said first. */
+  /** False: the first message gives no title to a conversation without one. */
   autoTitle: v.optional(bool),
   model: optionalOrNull(modelName),
   mode: v.optional(mode),
   budget: v.optional(budget),
   /** Values that tools see and the model never does. */
   context: v.optional(contextSchema),
-  /** Set by a conversation that starts another as its sub-agent; from anybody else it is refused. */
+  /** A conversation sets it when it starts a sub-agent; from any other sender it is refused. */
   delegation: v.optional(delegationSchema),
   /** What it begins with: the turns of another life, up to one of them. */
   origin: optionalOrNull(originSchema),
@@ -100,7 +100,7 @@ const title = v.pipe(
   beginning(TITLE_LENGTH),
 );
 export const readTitle = fieldReader('rename', 'title', title);
-/** Of `setModel`; null: the agent's own again. */
+/** Of `setModel`; null: the agent's model again. */
 export const readModelChoice = fieldReader('setModel', 'model', v.nullable(modelName));
 export const readTurnRequest = fieldReader('turn', 'turnId', turn);
 
@@ -124,8 +124,8 @@ export function readRewind(payload: unknown): Checked<ReadRewind> {
   const { to, before = '', message, ...named } = rewind.value;
   const place = to === undefined ? { to: before, before: true as const } : { to };
   if (message === undefined) return { ok: true, value: { ...place, ...named } };
-  const said = readMessage(message);
-  if (!said.ok) return refuse(`rewind.message: ${said.reason}`);
-  if (said.value.kind === 'reset') return refuse('rewind.message is the reset: rewind first, then reset');
-  return { ok: true, value: { ...place, ...named, message: said.value } };
+  const checked = readMessage(message);
+  if (!checked.ok) return refuse(`rewind.message: ${checked.reason}`);
+  if (checked.value.kind === 'reset') return refuse('rewind.message is the reset: rewind first, then reset');
+  return { ok: true, value: { ...place, ...named, message: checked.value } };
 }

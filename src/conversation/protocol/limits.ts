@@ -8,7 +8,7 @@ export const LIMITS = {
   values: 50_000,
   /** The highest slot, session, turn or count of messages: beyond it something else is meant. */
   number: 1e9,
-  /** Entries that one consolidation may be asked about: the longest window (10,000 messages) with 99 calls of tools after each. */
+  /** Entries in one consolidation request: the longest window (10,000 messages) with 99 calls of tools after each. */
   slots: 1_000_000,
   /** Tokens and US dollars of one report: a sum of as many as come in stays exact. */
   tokens: 1e12,
@@ -36,7 +36,7 @@ export const LIMITS = {
   mediaPerMessage: 20,
   /** UTF-16 units of an address of one, and of a reference to one. */
   mediaUrl: 8 * 1024,
-  /** Events of the application's own that may wait at once, and the UTF-8 bytes of their payloads together: these lie in the state. */
+  /** Application events that may wait at once, and the UTF-8 bytes of their payloads together: these lie in the state. */
   queuedEvents: 500,
   queuedEventBytes: 128 * 1024,
   /** Ids of such events that are remembered once they are reduced. */

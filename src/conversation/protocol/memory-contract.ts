@@ -1,4 +1,4 @@
-/** What may be said to the workflow `memory:<scope>` (design section 3), and what it says of itself. */
+/** The messages to the workflow `memory:<scope>` (design section 3), and its answers to queries. */
 import * as v from 'valibot';
 import { ID_PATTERN, LIMITS } from './limits.js';
 import {
@@ -31,7 +31,7 @@ const MAX_ID = 300;
 const MAX_TASKS = 20;
 /** Of one notice. */
 export const MAX_LIVES = 1_000;
-/** Of a run; the server has its own limit, at 51,200. */
+/** Of a run; the server's limit is 51,200. */
 const [MIN_EVENTS, MAX_EVENTS] = [20, 50_000];
 
 const startSchema = part({
@@ -61,7 +61,7 @@ const taskText = is<string>(`a text of at most ${MAX_TEXT} characters`, (value) 
 
 const requestSchema = part({
   id: requestId,
-  /** The conversation's own name for it. */
+  /** The conversation's name for it. */
   requestId,
   conversation,
   life,
@@ -70,9 +70,9 @@ const requestSchema = part({
   /** How many messages these are, for people. */
   messages: count(),
   agent: id,
-  /** The conversation's own model, for agents that name no other for this. */
+  /** The conversation's model, for agents that name no other for this. */
   model: is<string>(`a text of at most ${MAX_ID} characters`, (value) => value === '' || v.is(shortText(MAX_ID), value)),
-  /** The models of the agent's list after it. Absent: it is asked alone. */
+  /** The models of the agent's list after it. Absent: only this model is called. */
   fallback: v.optional(list(shortText(MAX_ID), MAX_MODELS)),
   why: oneOf('reset', 'window', 'close'),
   /** Of a session that ends: what was pinned in it, for its entry in HISTORY. Absent: nothing was. */
@@ -84,7 +84,7 @@ const requestSchema = part({
 /** A request as it arrives. */
 export interface AskedConsolidation extends v.InferOutput<typeof requestSchema> {}
 
-/** Our own activity sends it; others may too. */
+/** Perdura's activity sends it; other senders may too. */
 export const readConsolidationRequest = reader(requestSchema, 'consolidate');
 
 const forgetSchema = strict({
@@ -104,7 +104,7 @@ export const readForget = reader(forgetSchema, 'forget');
 
 const deletedSchema = strict({ conversation, lives: list(life, MAX_LIVES) });
 
-/** These lives of a conversation were deleted: what they have asked for is dropped. */
+/** These lives of a conversation were deleted: their requests are dropped. */
 export interface DeletedNotice extends v.InferOutput<typeof deletedSchema> {}
 
 export const readDeletedNotice = reader(deletedSchema, 'deleted');
@@ -133,7 +133,7 @@ const newsSchema = part({
   usage: v.fallback(v.nullable(usage), null),
 });
 
-/** Signal of the memory workflow to the conversation that asked. */
+/** Signal of the memory workflow to the conversation that sent the request. */
 export interface ConsolidationNews extends v.InferOutput<typeof newsSchema> {}
 
 export const readConsolidationNews = reader(newsSchema, 'consolidated');
@@ -170,7 +170,7 @@ export interface Cared {
   readonly bytesAfter: number;
   /** Facts that another one says too, by id. */
   readonly facts: readonly string[];
-  /** Absent where no model was asked. */
+  /** Absent where no model was called. */
   readonly usage?: Usage;
 }
 

@@ -1,4 +1,4 @@
-/** What somebody says to a conversation: the record as it comes in, and as it is read. */
+/** A message to a conversation: the record as it comes in, and as it is read. */
 import * as v from 'valibot';
 import { clientToolsSchema } from './client-tools.js';
 import { LIMITS } from './limits.js';
@@ -119,9 +119,9 @@ export type ParsedMessage = { readonly kind: 'reset'; readonly id?: string } | R
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const message = read(messageSchema, typeof payload === 'string' ? { text: payload } : payload, 'message');
   if (!message.ok) return message;
-  const { id, text: said, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
+  const { id, text: sentText, delivery = 'queue', payload: data, output, context, tools = [] } = message.value;
   const media = pickMedia(message.value);
-  const clean = withSchema(withPayload(said.toWellFormed(), data), output);
+  const clean = withSchema(withPayload(sentText.toWellFormed(), data), output);
   const isTextAlone = Object.keys(media).length === 0 && data === undefined;
   const named = id === undefined ? {} : { id };
   if (clean.trim() === '/new' && isTextAlone) return { ok: true, value: { kind: 'reset', ...named } };
@@ -138,26 +138,26 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
 
 const SCHEMA_WORDS = '\n\n[When you are done, answer with JSON alone, an object that fits this schema: ';
 
-/** Said with the message, where it stays: not every provider holds its model to a schema. */
-function withSchema(said: string, schema: JsonObject | undefined): string {
-  return schema === undefined ? said : `${said}${SCHEMA_WORDS}${JSON.stringify(schema).toWellFormed()}]`;
+/** Part of the message, and it stays there: not every provider holds its model to a schema. */
+function withSchema(sentText: string, schema: JsonObject | undefined): string {
+  return schema === undefined ? sentText : `${sentText}${SCHEMA_WORDS}${JSON.stringify(schema).toWellFormed()}]`;
 }
 
-/** What `withSchema` has put together, taken apart: what was said, and the schema that its answer had to fit. */
-export function partSchema(said: string): { readonly text: string; readonly output?: JsonObject } {
-  const at = said.lastIndexOf(SCHEMA_WORDS);
-  if (at < 0 || !said.endsWith(']')) return { text: said };
+/** Undoes `withSchema`: the text of the message, and the schema that its answer had to fit. */
+export function partSchema(sentText: string): { readonly text: string; readonly output?: JsonObject } {
+  const at = sentText.lastIndexOf(SCHEMA_WORDS);
+  if (at < 0 || !sentText.endsWith(']')) return { text: sentText };
   try {
-    const schema = read(outputSchema, JSON.parse(said.slice(at + SCHEMA_WORDS.length, -1)), 'message.output');
-    return schema.ok ? { text: said.slice(0, at), output: schema.value } : { text: said };
+    const schema = read(outputSchema, JSON.parse(sentText.slice(at + SCHEMA_WORDS.length, -1)), 'message.output');
+    return schema.ok ? { text: sentText.slice(0, at), output: schema.value } : { text: sentText };
   } catch {
-    return { text: said };
+    return { text: sentText };
   }
 }
 
 /** Seed 003, Payload: what the model is shown of it. */
-function withPayload(said: string, payload: unknown): string {
-  if (payload === undefined) return said;
+function withPayload(sentText: string, payload: unknown): string {
+  if (payload === undefined) return sentText;
   const data = `Payload:\n\`\`\`json\n${JSON.stringify(payload, null, 2).toWellFormed()}\n\`\`\``;
-  return said.trim() === '' ? data : `${said}\n\n${data}`;
+  return sentText.trim() === '' ? data : `${sentText}\n\n${data}`;
 }

@@ -79,7 +79,7 @@ function findExcess(value: unknown, levels: number, values: number): string | un
   return undefined;
 }
 
-/** Somebody may send a field of that name: only a text is ours. */
+/** A sender may use a field of that name: only a text comes from Perdura. */
 function isUnreadable(payload: unknown): payload is { [UNREADABLE]: string } {
   return isRecord(payload) && typeof payload[UNREADABLE] === 'string';
 }

@@ -1,6 +1,5 @@
 /**
- * Seed 004's step engine: what is said to it, how a tree of sub-agents is stepped, as parent and sub-agent send it to each other, and what it
- * answers.
+ * Seed 004's step engine: its requests and answers, and the messages by which a parent and a sub-agent step a tree of sub-agents.
  */
 import * as v from 'valibot';
 import { LIMITS } from './limits.js';
@@ -52,7 +51,7 @@ const dollars = amount('dollars', LIMITS.usd);
 
 const breakpointsSchema = strict({ tools: names, events: names, onError: v.optional(bool), costUsd: v.optional(dollars) });
 
-/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, an application's own), on an error, at a cost. */
+/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, others), on an error, at a cost. */
 export interface Breakpoints extends v.InferOutput<typeof breakpointsSchema> {}
 
 /** Every field may be left out; `{}` takes all breakpoints away. */
@@ -171,11 +170,11 @@ export const childControlSchema = part({
   number: count(),
   /** Of the last order that it has heard. */
   changes: count(),
-  /** The conversation below it where the breakpoint is; absent: it is its own. */
+  /** The conversation below it that has the breakpoint; absent: this conversation has it. */
   pausedIn: v.optional(conversation),
   /** A breakpoint at a cost was reached: it counts once for the whole tree. */
   reachedCost: flag,
-  /** The last step that its parent has asked for. */
+  /** The last step that its parent requested. */
   step: v.optional(part({ stepId: messageId, ...stepOfChildSchema.entries })),
   /** What is more than a parent carries is left out. */
   subAgents: firstOf(subAgentSchema, MAX_REPORTED),
@@ -239,7 +238,7 @@ export interface ControlView extends ControlStatus {
   } | null;
   /** Entries that were left out of the prompt and wait for the next compaction. */
   readonly leftOut: number;
-  /** Sub-agents at work, each before its own; absent where there are none. */
+  /** Sub-agents at work, each before its sub-agents; absent where there are none. */
   readonly subAgents?: readonly SubAgent[];
 }
 

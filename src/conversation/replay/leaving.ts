@@ -31,7 +31,7 @@ export interface Leaving {
   /** That began with it, or was going on. */
   readonly epoch: number;
   readonly session: number;
-  /** Of those that were asked about, which left or returned. */
+  /** Of the requested slots, which left or returned. */
   readonly slots: readonly number[];
   /** All that left with them. */
   readonly allSlots: readonly number[];
@@ -43,15 +43,15 @@ export interface Leaving {
     readonly episode: string;
     readonly method: string;
     readonly turns: readonly string[];
-    /** Absent: nothing was asked for it, a consolidation had been there. */
+    /** Absent: no model was called for it, a consolidation had been there. */
     readonly model?: string;
     readonly inputsHash?: string;
   };
-  /** Of the consolidations that long-term memory was asked for. */
+  /** Ids of the consolidation requests to long-term memory. */
   readonly consolidation?: string;
 }
 
-export function leavingsOf(runs: readonly Run[], asked: ReadonlySet<number>): Leaving[] {
+export function leavingsOf(runs: readonly Run[], requested: ReadonlySet<number>): Leaving[] {
   const found: Leaving[] = [];
   for (const { opened, events } of runs) {
     let state = opened;
@@ -62,9 +62,9 @@ export function leavingsOf(runs: readonly Run[], asked: ReadonlySet<number>): Le
       const [was, is] = [listSlots(before.context), listSlots(state.context)];
       const [had, has] = [new Set(was), new Set(is)];
       const gone = was.filter((slot) => !has.has(slot));
-      if (gone.some((slot) => asked.has(slot))) found.push(leavingOf(before, state, event, gone, asked));
+      if (gone.some((slot) => requested.has(slot))) found.push(leavingOf(before, state, event, gone, requested));
       const back = isCompleted(event, 'uncompact') ? is.filter((slot) => !had.has(slot)) : [];
-      if (back.some((slot) => asked.has(slot))) found.push({ ...leavingOf(before, state, event, back, asked), kind: 'returned' });
+      if (back.some((slot) => requested.has(slot))) found.push({ ...leavingOf(before, state, event, back, requested), kind: 'returned' });
     }
   }
   return found;
@@ -75,7 +75,7 @@ function leavingOf(
   after: ConversationState,
   event: ConversationEvent,
   slots: readonly number[],
-  asked: ReadonlySet<number>,
+  requested: ReadonlySet<number>,
 ): Leaving {
   const kind = kindOf(before, after, event);
   const { covered, ending } = before.consolidation;
@@ -86,7 +86,7 @@ function leavingOf(
     at: event.at,
     epoch: after.epoch,
     session: before.session,
-    slots: slots.filter((slot) => asked.has(slot)),
+    slots: slots.filter((slot) => requested.has(slot)),
     allSlots: slots,
     tokens: { before: before.contextTokens, after: after.contextTokens },
     model: before.settings?.model ?? null,

@@ -17,7 +17,7 @@ export function leftOf({ maxCostUsd, maxTokens }: Budget, usage: Usage): Budget 
   };
 }
 
-/** Budgets that hold for a sub-agent of this conversation: its own, and those that hold for itself. */
+/** Budgets that hold for a sub-agent of this conversation: its budget, and the budgets that limit it. */
 export function budgetsForChildren(state: ConversationState): readonly SharedBudget[] {
   const above = state.parent?.budgets ?? [];
   const limit = budgetOf(state);
@@ -26,7 +26,7 @@ export function budgetsForChildren(state: ConversationState): readonly SharedBud
   return [...above, { conversation, life: identity.life, limit, at: now, own: ownAmount(state), all: toAmount(usage) }];
 }
 
-/** Undefined where no budget is shared with others: then this conversation's own numbers say it all, and the store is not asked. */
+/** Undefined where no budget is shared with others: then this conversation's numbers are enough, and the store is not read. */
 export function sharesOf(state: ConversationState): Shares | undefined {
   const budgets = hasSubAgents(state) ? budgetsForChildren(state) : (state.parent?.budgets ?? []);
   const { settings } = state;
@@ -54,7 +54,7 @@ function ownAmount({ usage, ofSubAgents }: ConversationState): Shares['own'] {
 
 const MAX_ABANDONED = 64;
 
-/** They are not waited for any more; what they cost comes with their fence, or with their own late result. */
+/** The conversation no longer waits for them; their cost comes with their fence, or with their late result. */
 export function abandon(state: ConversationState, ids: readonly string[]): ConversationState {
   return { ...state, abandoned: [...state.abandoned, ...ids].slice(-MAX_ABANDONED) };
 }

@@ -1,6 +1,6 @@
 /**
- * What a run is handed by the one before it, looked at before it is used: anybody's workflow may continue as a conversation with a state of
- * its own making. The outline is read, and each list of slots, so that no such state holds up the worker of others; what is wrong further in
+ * The state that a run gets from the one before it, checked before it is used: any workflow may continue as a conversation with a state
+ * of its making. The outline is read, and each list of slots, so that no such state holds up the worker of others; what is wrong further in
  * ends that conversation alone, in words (opening.ts). With a key, a worker takes only a state that one of ours has signed (state-seal.ts).
  */
 import * as v from 'valibot';

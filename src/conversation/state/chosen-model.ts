@@ -1,5 +1,5 @@
 /**
- * Which model answers: the one that the conversation was started with or was given since, otherwise the agent's own.
+ * Which model answers: the one that the conversation was started with or was given since, otherwise the agent's model.
  *
  * The next step that calls a model reads the settings again, with the limits of that model. A call in flight goes on with the old one.
  */
@@ -33,6 +33,6 @@ export function ownModel(settings: ConversationState['settings']): string | null
 }
 
 /** The step that ends now has read the settings for the model that is wanted still. */
-export function isAsWanted(state: ConversationState, asked: Pick<ConfigureRequest, 'model' | 'fallback'>): boolean {
-  return asked.model === state.modelOverride && asked.fallback === fallbackModel(state);
+export function isAsWanted(state: ConversationState, request: Pick<ConfigureRequest, 'model' | 'fallback'>): boolean {
+  return request.model === state.modelOverride && request.fallback === fallbackModel(state);
 }

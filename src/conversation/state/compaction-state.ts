@@ -9,7 +9,7 @@ export interface CompactionState {
   /** Reference to the text that stands before this epoch's messages: what is left of the earlier ones, and the facts. */
   readonly base: string | null;
   readonly baseTokens: number;
-  /** null until the agent has said it, or the first compaction has taken it from the session's first message. */
+  /** null until the agent has set it, or the first compaction has taken it from the session's first message. */
   readonly task: Task | null;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
@@ -25,9 +25,9 @@ export interface CompactionState {
   readonly leftOut?: readonly SlotRange[];
   /** The epoch in which the model has read that its context fills. */
   readonly hintedIn?: number;
-  /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
+  /** Begun in this life, those that failed or found nothing included: each is a separate effect. */
   readonly attempts: number;
-  /** The model has said that it was given too much: what the turn ends with when nothing helps. */
+  /** The model has reported that it was given too much: what the turn ends with when nothing helps. */
   readonly forced: TurnError | null;
   /** After one that was done, failed or found nothing: tokens that the context must keep before the next is tried; `turn`: in this one. */
   readonly rest?: { readonly tokens: number; readonly turn?: number } | null;

@@ -30,7 +30,7 @@ export type QueueItem =
       readonly parts?: readonly string[];
       /** Its content is gone once it is recorded. */
     } & Partial<MessageContent>)
-  /** An event of the application's own; `payload` stays in the queue until its reducer has seen it. */
+  /** An application event; `payload` stays in the queue until its reducer has seen it. */
   | {
       readonly kind: 'app';
       readonly number: number;

@@ -8,10 +8,10 @@ const MAX_MS = 60_000;
 /** A provider may ask for more; beyond a day an error serves the person better than a wait. */
 const MAX_ASKED_MS = 24 * 3_600_000;
 
-/** `attempts` counts this failure too. What the other side asked for wins over our own doubling. */
+/** `attempts` counts this failure too. A delay that the other side requests replaces the doubled one. */
 export function retryAfter(failure: StepFailure, attempts: number, at: number): Retry {
-  const own = Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(attempts - 1, 10));
-  const delay = failure.retryAfterMs === undefined ? own : Math.min(failure.retryAfterMs, MAX_ASKED_MS);
+  const backoff = Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(attempts - 1, 10));
+  const delay = failure.retryAfterMs === undefined ? backoff : Math.min(failure.retryAfterMs, MAX_ASKED_MS);
   return { until: at + delay, attempts, failure };
 }
 

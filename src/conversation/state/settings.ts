@@ -40,7 +40,7 @@ export interface FallbackSettings {
   readonly first: string;
   /** Those after this one, in their order. */
   readonly next: readonly string[];
-  /** How often each of them is asked before the next is. */
+  /** How often each of them is called before the next is. */
   readonly tries: number;
 }
 
@@ -52,7 +52,7 @@ export interface MemorySettings {
   readonly keep: number;
   /** When consolidated messages leave the context: at once, or once it has passed the soft threshold. */
   readonly trim: 'when-needed' | 'at-window';
-  /** Milliseconds that anybody waits for a consolidation. */
+  /** Milliseconds that a conversation waits for a consolidation. */
   readonly timeoutMs: number;
   readonly version: string;
   /** How many things the scope is to forget: 0 spares the look at which. */
@@ -96,7 +96,7 @@ type SizedSettings = Pick<AgentSettings, 'model' | 'contextBudget' | 'thresholds
 export interface ConfigureRequest {
   /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
   readonly model: string | null;
-  /** Of the agent's list: the one that is asked in place of the first, which has failed. */
+  /** Of the agent's list: the one that is called in place of the first, which has failed. */
   readonly fallback?: string;
   readonly knownHash: string | null;
   /** Version of MEMORY.md at the turn before; absent where there was none. */

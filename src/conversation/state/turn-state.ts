@@ -21,12 +21,12 @@ export interface Turn {
   /** Traces of this turn so far (seed 000's `seq` of the last one). */
   readonly seq: number;
   readonly rounds: number;
-  /** How often the model has said in this turn that its context is full, and the context was made smaller. */
+  /** How often the model has reported in this turn that its context is full, and the context was made smaller. */
   readonly overflowRecoveries: number;
   readonly modelCalls: number;
   readonly toolCalls: number;
   readonly usage: Usage;
-  /** Slot of the last thing the assistant said. */
+  /** Slot of the assistant's last text. */
   readonly answerSlot: number | null;
   /** `riding`: quick calls whose results this model call is to see; they run in its step, and are in the context already. */
   readonly phase:
@@ -47,11 +47,11 @@ export interface Turn {
 }
 
 export interface TurnFallback extends Omit<Fallback, 'model'> {
-  /** Is asked now; null: the first again, after all of them had failed. */
+  /** Is called now; null: the first again, after all of them had failed. */
   readonly model: string | null;
   /** How often all of them have failed. */
   readonly rounds: number;
-  /** Epoch milliseconds: the earliest time at which one of those that failed in this round may be asked again. Absent: none has. */
+  /** Epoch milliseconds: the earliest time at which one of those that failed in this round may be called again. Absent: none has. */
   readonly until?: number;
 }
 
@@ -87,7 +87,7 @@ export interface ToolCall {
   readonly person?: ApprovedWith;
 }
 
-/** `key`: what the order said, without its number. */
+/** `key`: the content of the order, without its number. */
 export interface SentOrder {
   readonly number: number;
   readonly key: string;
@@ -121,6 +121,6 @@ export interface EndedTurn {
   readonly answerSlot: number | null;
   readonly fallback?: Fallback;
   readonly error?: TurnError;
-  /** True: the answer is data that fits what was asked for. */
+  /** True: the answer is data that fits the requested schema. */
   readonly fits?: boolean;
 }

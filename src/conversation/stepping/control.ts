@@ -1,5 +1,5 @@
 /**
- * Stepping (seed 004): in that mode each thing that the conversation does by itself is done when somebody asks for it, one at a time.
+ * Stepping (seed 004): in that mode the conversation does by itself only one thing at a time, each when a client requests it.
  *
  * A step does what auto would do next: the same `nextStep`, held back where a step begins. While a turn runs the conversation takes no
  * further message, but events of the application (context/events-between-effects); then comes truncation, then compaction, then the model or
@@ -61,17 +61,17 @@ export function setBreakpoints(state: ConversationState, { breakpoints }: EventO
   return { ...state, control: { ...control, breakpoints, passed: null } };
 }
 
-/** Somebody asks for the next thing. With nothing to do the answer is there at once. */
+/** A client requests the next step. With nothing to do the answer is there at once. */
 export function startStep(state: ConversationState, { id, scope }: EventOf<'step-requested'>): ConversationState {
   const { pausedIn: _, ...control } = state.control ?? AUTO;
   if (control.lock?.id === id || isKnown(state, 'step', id) || stepRefusal(state, id) !== undefined) return state;
-  const own = (scope === 'into' ? plannedInChild(state) : undefined) ?? planned(state);
-  if (!own) {
-    const words = nothingInWords(state);
+  const plannedStep = (scope === 'into' ? plannedInChild(state) : undefined) ?? planned(state);
+  if (!plannedStep) {
+    const words = describeNothingToDo(state);
     return withResult(state, { ...emptyResult(state, id), did: 'nothing', words });
   }
-  const isOver = scope === 'over' && (own.did === 'sub-agent' || isDelegating(state, own));
-  const next = isOver ? { ...own, words: `${own.words}, and on until it has reported` } : own;
+  const isOver = scope === 'over' && (plannedStep.did === 'sub-agent' || isDelegating(state, plannedStep));
+  const next = isOver ? { ...plannedStep, words: `${plannedStep.words}, and on until it has reported` } : plannedStep;
   const before = { slots: listSlots(state.context), count: countOf(state, next), contextTokens: state.contextTokens };
   const changes = (control.changes ?? 0) + (isOver ? 1 : 0);
   const lock: StepLock = { id, ...next, before, ...(isOver && { over: true }) };
@@ -86,7 +86,7 @@ function isDelegating({ turn }: ConversationState, { did, target }: Planned): bo
   return turn.phase.calls.some(({ id, plan }) => id === target && plan.workflowAction?.kind === 'delegate');
 }
 
-/** Why a step cannot be asked for now; undefined when it can, or when its answer is known. */
+/** Why a step cannot be requested now; undefined when it can, or when its answer is known. */
 export function stepRefusal(state: ConversationState, id: string): string | undefined {
   const { control } = state;
   if (isKnown(state, 'step', id)) return undefined;
@@ -151,7 +151,7 @@ export function planned(state: ConversationState): Planned | undefined {
     return {
       did: 'model-call',
       target: call.id,
-      words: `${ridingInWords(riding)}call ${modelOf(state) ?? 'the model'} (${call.id})`,
+      words: `${describeRiding(riding)}call ${modelOf(state) ?? 'the model'} (${call.id})`,
     };
   }
   const waiting = turn.phase.calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id));
@@ -165,8 +165,8 @@ function plannedInChild(state: ConversationState): Planned | undefined {
   return child && { did: 'sub-agent', target: child.callId, words: child.words };
 }
 
-/** Quick tools that were bound for this step before somebody wanted to see each one. */
-function ridingInWords(riding: readonly ToolCall[]): string {
+/** Quick tools that were bound for this step before a client wanted to see each one. */
+function describeRiding(riding: readonly ToolCall[]): string {
   return riding.length === 0 ? '' : `run ${riding.map(({ name }) => name).join(', ')} and `;
 }
 
@@ -247,7 +247,7 @@ function endStep(state: ConversationState, lock: StepLock): ConversationState {
     ...emptyResult(released, stepId),
     ...(child && { child }),
     did,
-    words: `${words}${endingInWords(state, lock)}`,
+    words: `${words}${describeEnding(state, lock)}`,
     eventProcessed: did === 'event',
     compactionPerformed: did === 'compaction',
     truncationPerformed: did === 'truncation',
@@ -287,7 +287,7 @@ function endingOfChildren(state: ConversationState, lock: StepLock): string {
   return delegatedCalls(state).some(({ id }) => id === lock.target) ? '' : '; it has reported';
 }
 
-function endingInWords(state: ConversationState, lock: StepLock): string {
+function describeEnding(state: ConversationState, lock: StepLock): string {
   const { did, target } = lock;
   if (did === 'sub-agent' || lock.over) return endingOfChildren(state, lock);
   if (did !== 'model-call' && did !== 'tool-run') return '';
@@ -326,7 +326,7 @@ function withResult(state: ConversationState, result: StepResult): ConversationS
   return { ...answered, control: { ...control, order, ordered } };
 }
 
-function nothingInWords({ turn }: ConversationState): string {
+function describeNothingToDo({ turn }: ConversationState): string {
   if (!turn) return 'there is nothing to do: the queue is empty';
   return 'there is nothing to start: what was begun is still on its way, or waits for a person, a time or a sub-agent';
 }

@@ -50,7 +50,7 @@ export function orderFor({ control, usage }: ConversationState, callId: string, 
   };
 }
 
-/** What the parent has spent meanwhile is no order of its own. */
+/** A change of only the parent's usage makes no new order. */
 export function keyOf({ changes, mode, breakpoints, step }: ControlOrder): string {
   return JSON.stringify([changes, mode, breakpoints, step ?? null]);
 }
@@ -118,12 +118,12 @@ export function isOverDone(state: ConversationState, callId?: string): boolean {
   return pausedChild(state, callId) !== undefined || calls.every(({ child }) => child.asks.length > 0);
 }
 
-/** It has said for the first time how it stands, which it does when it holds. */
+/** It has reported its status for the first time, which it does when it holds. */
 export function hasBegun(state: ConversationState, callId: string): boolean {
   return delegatedCalls(state).some(({ id, child }) => id === callId && child.control !== undefined);
 }
 
-/** Each with those below it. One that has said nothing goes on by itself, or has not begun. */
+/** Each with those below it. One without a report goes on by itself, or has not begun. */
 export function subAgentsOf(state: ConversationState): SubAgent[] {
   return delegatedCalls(state).flatMap(({ id, child }): SubAgent[] => {
     const { mode, next, pausedBy, pausedIn, subAgents } = child.control ?? {

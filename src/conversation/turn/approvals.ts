@@ -57,7 +57,7 @@ export function isCircling({ turn }: ConversationState): boolean {
   return turn?.repeats?.some(([, rounds]) => rounds > MAX_REPEATS + 1) === true;
 }
 
-/** A person has decided. What does not wait for it any more is said by the caller. */
+/** A person has decided. The caller reports what no longer waits for a decision. */
 export function decide(state: ConversationState, { decision, at }: EventOf<'decided'>): ConversationState {
   const call = askingCall(state, decision);
   if (!call?.asked) return forwarded(state, decision);
@@ -296,10 +296,10 @@ function ask(
   const { id: callId, name, target, askedIn } = call;
   const isLast = together.at(-1) === callId;
   const calls = isLast && { calls: { ids: together, askedIn, usage: state.turn?.usage ?? NO_USAGE } };
-  const asked = { kind, at: state.now, until } as const;
-  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked }));
+  const wait = { kind, at: state.now, until } as const;
+  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked: wait }));
   const turn = turnId(state.turn?.number ?? 0);
-  return announce(noteWait(asking, call, asked), { kind: 'asked', turn, callId, name, what: kind, target, until, ...calls });
+  return announce(noteWait(asking, call, wait), { kind: 'asked', turn, callId, name, what: kind, target, until, ...calls });
 }
 
 function askingCall(state: ConversationState, { callId, conversation }: Decision): ToolCall | undefined {
@@ -311,11 +311,11 @@ function askingCall(state: ConversationState, { callId, conversation }: Decision
 
 /** A sub-agent's call: the decision goes to the sub-agent, which reports what became of it. */
 function forwarded(state: ConversationState, decision: Decision): ConversationState {
-  const { conversation: child, ...own } = decision;
+  const { conversation: child, ...direct } = decision;
   if (child === undefined) return state;
   const via = childOnTheWay(state, child);
   if (via === undefined) return state;
-  return { ...state, childDecisions: [...(state.childDecisions ?? []), { child: via, decision: via === child ? own : decision }] };
+  return { ...state, childDecisions: [...(state.childDecisions ?? []), { child: via, decision: via === child ? direct : decision }] };
 }
 
 /** The sub-agent itself, or the direct sub-agent that it belongs to. */

@@ -1,5 +1,5 @@
 /**
- * Sub-agents: conversations of their own, started by a call of this one (design section 3, Children).
+ * Sub-agents: separate conversations, started by a call of this one (design section 3, Children).
  *
  * @rule turn/report-once: A sub-agent's end is reported once, to the call that waits for it; a later report is dropped. (test:
  *   test/conversation/turn/approvals.test.ts)
@@ -86,8 +86,8 @@ export function sharedWith(
 }
 
 /** As a sub-agent can read it: in the store of the conversation that wrote it. */
-function seenFromElsewhere({ changes, ...base }: AppContextRef, own: NonNullable<AppContextRef['origin']>): AppContextRef {
-  return { origin: own, ...base, ...(changes && { changes: changes.map((change) => ({ origin: own, ...change })) }) };
+function seenFromElsewhere({ changes, ...base }: AppContextRef, origin: NonNullable<AppContextRef['origin']>): AppContextRef {
+  return { origin, ...base, ...(changes && { changes: changes.map((change) => ({ origin, ...change })) }) };
 }
 
 export function startChild(state: ConversationState, { input: { callId, child, options } }: Started<'start-child'>): ConversationState {
@@ -209,7 +209,7 @@ function textOf({ text, stopReason, error }: ChildReport): string {
 
 /**
  * Sub-agents after a hand-over. The run that started one learns from Temporal when it ends; later runs know its report alone, and one
- * that was terminated reports nothing. So it is asked after, less and less often.
+ * that was terminated reports nothing. So the run asks Temporal about it, less and less often.
  *
  * @rule turn/ended-sub-agent-noticed: No call waits for ever for a sub-agent that has ended. (test:
  *   test/conversation/turn/approvals.test.ts)
@@ -253,7 +253,7 @@ export function acceptLook(state: ConversationState, { id: callId, output: statu
   return lookLater(state, callId, at);
 }
 
-/** Temporal could not say: it is asked again later. */
+/** Temporal could not say: the run asks again later. */
 export function failLook(state: ConversationState, { id, at }: Failed<'look-after'>): ConversationState {
   return lookLater(state, id, at);
 }

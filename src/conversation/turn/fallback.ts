@@ -1,12 +1,12 @@
 /**
- * An agent's list of models: where one of them cannot answer, the next is asked. Which one is asked is state, so it holds whichever worker
- * takes the next step; that a model is known to be away, and is not asked at all, is a worker's own knowledge (circuit-breaker.ts) and only
- * hastens.
+ * An agent's list of models: where one of them cannot answer, the next is called. The state says which one, so it holds whichever worker
+ * takes the next step. Only a single worker knows that a model is away, and then does not call it at all (circuit-breaker.ts): this saves
+ * time and changes nothing else.
  *
  * A failure that another model would meet too (a refused request, a key, a prompt that is too long) changes no model. Within a turn the
  * model that answered stays; the next turn begins with the first of the list again.
  *
- * @rule turn/fallback-fences-first: The next model's call is an effect of its own: the call before it is fenced, and its streamed text is
+ * @rule turn/fallback-fences-first: The next model's call is a separate effect: the call before it is fenced, and its streamed text is
  *   taken back. (test: test/conversation/turn/fallback.test.ts)
  * @rule turn/all-models-failed: Once all models have failed, the conversation waits, as it does with one model, until the first of them may
  *   be called again, and begins the list anew; after as many rounds the turn fails. (test: test/conversation/turn/fallback.test.ts)
@@ -40,8 +40,8 @@ export function askNextModel(
   // Settings that are not this turn's any more: a person has chosen a model meanwhile (turn/chosen-model-alone).
   if (!turn?.isConfigured || !list || !isModelAway(failure.type)) return undefined;
   const rounds = turn.fallback?.rounds ?? 0;
-  const own = retryAfter(failure, rounds + 1, now);
-  const until = Math.min(turn.fallback?.until ?? own.until, own.until);
+  const modelRetry = retryAfter(failure, rounds + 1, now);
+  const until = Math.min(turn.fallback?.until ?? modelRetry.until, modelRetry.until);
   const reason = failure.type;
   const [next] = list.next;
   if (next !== undefined) {
@@ -56,11 +56,11 @@ export function askNextModel(
   // (turn/all-models-failed)
   if (rounds + 1 >= maxRounds) return endWithOpenCalls(state, 'failed', { type: reason, message: failure.message });
   const again = { model: null, insteadOf: list.first, reason, rounds: rounds + 1 };
-  const asked = ask(state, call, again, { kind: 'reset', ...placeOf(turn, call), attempt: `${call.id}/left` });
-  const { id } = currentModelCall(asked) ?? {};
-  // The first may be asked again already: the others took as long as it wanted to rest.
-  if (id === undefined || until <= now) return asked;
-  const announced = announce(asked, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
+  const requested = ask(state, call, again, { kind: 'reset', ...placeOf(turn, call), attempt: `${call.id}/left` });
+  const { id } = currentModelCall(requested) ?? {};
+  // The first may be called again already: the calls of the others took as long as its rest.
+  if (id === undefined || until <= now) return requested;
+  const announced = announce(requested, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
   return withRetry(announced, id, { until, attempts: rounds + 1, failure });
 }
 

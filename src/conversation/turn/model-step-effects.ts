@@ -11,7 +11,7 @@ import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '
 
 /**
  * `model-step`: writes what must be written, runs the quick tools whose results the model needs, and calls the model; each part under
- * the ledger by its own id, so that a second attempt repeats nothing that was committed.
+ * the ledger by its id, so that a second attempt repeats nothing that was committed.
  */
 export interface ModelStepInput {
   readonly identity: ConversationIdentity;
@@ -81,7 +81,7 @@ export type DeferReason =
   | 'compaction'
   /** By the agent or the worker it goes on step by step, and this would be the first. */
   | 'stepping'
-  /** Something that was said earlier fits the turn: it is to stand in the context before the model is asked. */
+  /** An earlier message fits the turn: it is to stand in the context before the model is called. */
   | 'recall'
   /** A person stopped the turn before the call began. */
   | 'stopped';
@@ -134,7 +134,7 @@ export interface TitleInput {
   readonly question: number;
   readonly answer: number;
   readonly model: string;
-  /** The models of the agent's list after it. Absent: it is asked alone. */
+  /** The models of the agent's list after it. Absent: only this model is called. */
   readonly fallback?: readonly string[];
   readonly agentHash: string;
 }

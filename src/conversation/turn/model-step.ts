@@ -144,7 +144,7 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
   if (!state.turn || call?.id !== input.call.id) return state; // (turn/result-of-flight-counts)
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
   if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure, 'Temporal');
-  // The message is safe in history, and the model was not asked: there is no end to trying.
+  // The message is safe in history, and the model was not called: the retries have no limit.
   const retry = storeRetryAfter(failure, (state.retries[call.id]?.attempts ?? 0) + 1, at);
   return withRetry(withRetry(state, call.id, retry), 'store', retry);
 }
@@ -175,7 +175,7 @@ function acceptFound(
   const ruled = configured?.kind === 'settings' ? takeMode(based, configured.mode) : based;
   return withTurn(ruled, ({ fallback, ...turn }) => ({
     ...turn,
-    // One that the agent's list has no longer was not asked.
+    // A model that has left the agent's list was not called.
     ...(fallback && (!isRead || fallback.model === null || based.settings?.model === fallback.model) && { fallback }),
     isConfigured: isRead,
   }));
@@ -218,7 +218,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   if (answer.fenced) return endTurn(spend(state, answer.usage), 'interrupted');
 
   const calls = answer.blocks.filter((block) => block.kind === 'tool-call');
-  const said = hasText(answer.blocks);
+  const hasAnswer = hasText(answer.blocks);
   const entry = assistantEntry(answer, call.seq);
   const { inputTokens, outputTokens } = answer.usage;
   const seen = entry ? withoutShown(state) : state;
@@ -232,8 +232,8 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   };
   const spoken = withTurn(answered, (now) => ({
     ...now,
-    seq: now.seq + (said ? 1 : 0) + calls.length,
-    answerSlot: said ? answer.slot : now.answerSlot,
+    seq: now.seq + (hasAnswer ? 1 : 0) + calls.length,
+    answerSlot: hasAnswer ? answer.slot : now.answerSlot,
     toolCalls: now.toolCalls + calls.length,
     deferred: [],
   }));
@@ -245,7 +245,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
       return turn.stopping ? endTurn(spoken, 'interrupted') : countRound(spoken, nextModelCall);
     case 'end':
       if (answer.schemaViolation !== undefined && !turn.stopping) return repair(spoken, answer.schemaViolation);
-      return turn.stopping ? endTurn(spoken, 'interrupted') : endTurn(spoken, 'end', answer.promptCut && cutInWords(answer, state));
+      return turn.stopping ? endTurn(spoken, 'interrupted') : endTurn(spoken, 'end', answer.promptCut && describeCut(answer, state));
     case 'interrupted':
       return endTurn(spoken, 'interrupted');
     case 'max-tokens':
@@ -263,7 +263,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   }
 }
 
-function cutInWords(
+function describeCut(
   { promptCut, model }: ModelAnswer,
   { identity }: ConversationState,
 ): { readonly type: string; readonly message: string } {
@@ -308,7 +308,7 @@ function countFailure(state: ConversationState, { id, failures }: ModelCall): Co
   return withModelCall(state, id, (call) => ({ ...call, failures: failures + 1 }));
 }
 
-/** The answer should have been data of a certain shape. The model reads once what is wrong with it, in an entry of its own. */
+/** The answer should have been data of a certain shape. The model reads once what is wrong with it, in a separate entry. */
 function repair(state: ConversationState, schemaViolation: string): ConversationState {
   const { turn } = state;
   if (!turn) return state;
@@ -320,7 +320,7 @@ function repair(state: ConversationState, schemaViolation: string): Conversation
   return nextModelCall(withTurn(addNotice(state, turn, 'repair', text), (now) => ({ ...now, schemaViolation })));
 }
 
-/** The model was given too much: older turns become memory, and it is asked again. With `error` the turn ends when that is no help. */
+/** The model was given too much: older turns become memory, and it is called again. With `error` the turn ends when that is no help. */
 function recoverFromOverflow(state: ConversationState, error: TurnError): ConversationState {
   const { turn } = state;
   if (!turn || turn.stopping) return endWithOpenCalls(state, 'interrupted');

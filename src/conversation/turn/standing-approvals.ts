@@ -3,7 +3,7 @@
  * are, by `plan.approval.same`).
  *
  * An approval for good covers the call that the person saw: a call that differs in any argument, or whose path leads elsewhere, needs
- * its own approval.
+ * a new approval.
  *
  * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot be allowed for good.
  *   (test: test/conversation/turn/standing-approvals.test.ts)
@@ -13,7 +13,7 @@
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
 
-/** As many as are remembered: beyond it the oldest is asked about again. */
+/** As many as are remembered: beyond it the oldest needs a new approval. */
 const MAX_ALLOWED = 100;
 
 /** (turn/denied-stays-denied) */

@@ -1,6 +1,6 @@
 /**
- * Titles that no person has given: made of what is said first, once in a life. A worker makes them (activities/model-step/title-of.ts), after
- * input processors and without secrets. A person's own title stays, whenever it comes.
+ * Titles that no person has given: made of the first message, once per life. A worker makes them (activities/model-step/title-of.ts), after
+ * input processors and without secrets. A title from a person stays, whenever it comes.
  *
  * Where the agent says `"titles": "model"`, a model makes a better one of the first exchange, once and beside everything else: what it finds
  * takes the place of the first words, and when it finds nothing they stay.
@@ -25,7 +25,7 @@ export function acceptTitle(state: ConversationState, title: string | undefined)
   return { ...state, title, autoTitle: 'due', ...(wantsBetter && { betterTitle: { slot: turn.firstSlot } }) };
 }
 
-/** A person's own. A rename reaches lists too. */
+/** A title from a person. A rename reaches lists too. */
 export function rename({ autoTitle: _, betterTitle: __, ...state }: ConversationState, { title }: EventOf<'renamed'>): ConversationState {
   return { ...state, title };
 }

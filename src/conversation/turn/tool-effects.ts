@@ -5,7 +5,7 @@ import type { Body, ItemRef, JsonObject, JsonValue, ToolOutcome, ToolResultMessa
 
 /** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
 export interface ToolPlan {
-  /** True: quick, repeatable, and allowed without anybody being asked: it may ride on the model step that needs its result. */
+  /** True: quick, repeatable, and allowed without a request to a person: it may ride on the model step that needs its result. */
   readonly rides: boolean;
   readonly repeatable: boolean;
   readonly timeoutMs: number;
@@ -15,13 +15,13 @@ export interface ToolPlan {
   readonly verifiable?: boolean;
   /** SHA-256 of name and arguments (memory/call-fingerprint.ts): other arguments than these are not run. */
   readonly fingerprint?: string;
-  /** Absent: it runs without anybody being asked. */
+  /** Absent: it runs without a request to a person. */
   readonly approval?:
     | {
         readonly policy: 'ask';
         readonly expiresMs: number;
         readonly why?: string;
-        /** Of this call and those that are the same (tools/call-identity.ts). Absent: a person is asked each time. */
+        /** Of this call and those that are the same (tools/call-identity.ts). Absent: each call needs an approval. */
         readonly same?: string;
       }
     | { readonly policy: 'deny'; readonly why: string };
@@ -62,7 +62,7 @@ export type WorkflowAction =
 export interface ApprovedWith {
   readonly note?: string;
   readonly input?: JsonValue;
-  /** It was allowed for good before, and no person was asked this time. */
+  /** It was allowed for good before, and needed no approval this time. */
   readonly standing?: true;
 }
 
@@ -91,7 +91,7 @@ export interface RunToolInput {
   /** The entry that asks for it: arguments are read there and travel once. */
   readonly askedIn: number;
   readonly plan: ToolPlan;
-  /** What the person who allowed it has said. */
+  /** What the person added when they allowed it. */
   readonly person?: ApprovedWith;
   readonly appContext?: AppContextRef;
   /** The models of the agent's list after the one that asks for it. Absent: what the tool asks a model for, that one alone answers. */
@@ -102,9 +102,9 @@ export interface RunToolInput {
 
 /** How one call of a tool ended. */
 export interface ToolFinished {
-  /** Said by a tool that sets it. */
+  /** From a tool that sets it. */
   readonly task?: Task;
-  /** Said by a tool that works on them. */
+  /** From a tool that works on them. */
   readonly files?: ToolResultMessage['files'];
   readonly life: string;
   readonly session: number;
@@ -123,7 +123,7 @@ export interface ToolFinished {
   readonly contextChange?: { readonly ref: string; readonly on: AppContextRef | null; readonly values?: JsonObject };
   /** Absent for what is short, and where the agent has no memory channel. */
   readonly item?: ItemRef;
-  /** What a model took that the tool has asked. */
+  /** Usage of a model that the tool has called. */
   readonly usage?: Usage;
   readonly persisted: boolean;
   readonly fenced?: boolean;

@@ -27,7 +27,7 @@ import { rejectInput } from '../inbox/arrivals.js';
 import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
 import { isRecord } from '../../platform/json.js';
 
-/** Calls that ride on one step; the others of a larger round have activities of their own. */
+/** Calls that ride on one step; each further call of a larger round has a separate activity. */
 const MAX_RIDING = 16;
 
 export function startRound(
@@ -53,17 +53,17 @@ export function startRound(
     counters: { ...state.counters, slot: state.counters.slot + calls.length },
     lastTool: lastOf(calls) ?? state.lastTool,
   };
-  const asked = withTurn(numbered, (now) => ({
+  const requested = withTurn(numbered, (now) => ({
     ...now,
     seq: now.seq + calls.length,
     phase: { kind: 'tools', calls },
   }));
-  if (calls.length === 0) return endTurn(asked, 'end');
-  if (turn.stopping) return endStopped(asked);
+  if (calls.length === 0) return endTurn(requested, 'end');
+  if (turn.stopping) return endStopped(requested);
   const limit = state.settings?.maxToolRounds ?? Infinity;
   if (turn.rounds >= limit) {
     const rejected = settle(
-      asked,
+      requested,
       calls.map((call) => ({
         effect: call.id,
         entry: resultEntry(state, turn, call, 'rejected', `Not run: this turn has used its ${counted(limit, 'round')} of tools.`),
@@ -74,7 +74,7 @@ export function startRound(
       message: `Stopped after ${counted(limit, 'round')} of tools (limits.maxToolRounds of agent "${state.identity.agent}"); say "continue" to go on.`,
     });
   }
-  const admitted = admit(withTurn(asked, (now) => ({ ...now, rounds: now.rounds + 1 })));
+  const admitted = admit(withTurn(requested, (now) => ({ ...now, rounds: now.rounds + 1 })));
   if (!isCircling(admitted)) return ridesWhole(admitted) ? ride(admitted) : endRoundIfDone(admitted);
   return endWithOpenCalls(admitted, 'tool-limit', {
     type: 'repeated-call',

@@ -113,7 +113,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),
   });
-  // A complete answer announces its own end (activities/model-step/call-model.ts), so that the usual turn costs no extra step.
+  // A complete answer announces its end (activities/model-step/call-model.ts), so that the usual turn costs no extra step.
   if (stopReason === 'end' && !error) return after;
   const id = turnId(turn.number);
   const { usage, toolCalls } = turn;
@@ -124,7 +124,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
   });
 }
 
-/** Numbers the next call. The results of `riding` calls are in the context from here on: the call's own step makes them. */
+/** Numbers the next call. The results of `riding` calls are in the context from here on: the call's step makes them. */
 export function nextModelCall(state: ConversationState, riding: readonly ToolCall[] = []): ConversationState {
   // What the agent's files allow may have changed since the last turn: the first step of this one looks (call-gate.ts).
   const isKnown = state.budget !== undefined || state.turn?.isConfigured === true;
@@ -193,13 +193,13 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
   );
 }
 
-/** What they cost comes with their fence or with their own result, once; also of one that has failed, and had committed all the same. */
+/** Their cost comes with their fence or with their result, once; also of one that has failed, and had committed all the same. */
 function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
   const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
   return abandon({ ...state, inFlight }, ids);
 }
 
-/** Seed 004, soft threshold: the model reads once in an epoch that its context fills; what it makes of that is its own affair. */
+/** Seed 004, soft threshold: the model reads once in an epoch that its context fills, and decides what it does about it. */
 function withHint(state: ConversationState): ConversationState {
   const { turn, settings, compaction, epoch } = state;
   if (!turn || !settings || compaction.hintedIn === epoch || !suggestsCompaction(state)) return state;
@@ -214,14 +214,14 @@ function withHint(state: ConversationState): ConversationState {
   };
 }
 
-/** An agent that compacts only when asked loses the oldest at the last line instead. */
+/** An agent that compacts only on request loses the oldest at the last line instead. */
 function whatComes(settings: AgentSettings): string {
   const { thresholds } = settings;
   if (thresholds.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
   return `from ${compactsAt(settings)} on its older turns become memory by themselves`;
 }
 
-/** What the model reads of a call without a result of its own. */
+/** What the model reads of a call without a result. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
   const hasRun = failure !== null || mayHaveRun(state, turn, call);
   const [outcome, text]: [ToolOutcome, string] =

@@ -254,7 +254,7 @@ function phaseOf(state: ConversationState): Phase {
   return state.retries[call.id] || state.retries['store'] ? 'waiting-to-retry' : 'thinking';
 }
 
-/** Of spilled messages only the bounds are known; one in between that ended is remembered as ended, or was asked for too late. */
+/** Of spilled messages only the bounds are known; a turn between them that ended is remembered as ended, or the query comes too late. */
 function isQueuedAs(item: QueueItem, turn: number): boolean {
   if (item.kind === 'spilled') return item.turns[0] <= turn && turn <= item.turns[1];
   return item.kind === 'message' && item.turn === turn;
@@ -281,9 +281,9 @@ export function detailsOf(state: ConversationState): string {
   const { agent, title, usage, context, lastError } = status;
   const { asked, answered } = state.words ?? {};
   const used = context.budget > 0 ? ` (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
-  const lastTool = state.lastTool === null ? '' : ` · **last tool** ${toolInWords(state.lastTool)}`;
+  const lastTool = state.lastTool === null ? '' : ` · **last tool** ${describeTool(state.lastTool)}`;
   return [
-    `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`} · ${asCode(status.model ?? 'model not known yet')}${fallbackInWords(status)}`,
+    `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`} · ${asCode(status.model ?? 'model not known yet')}${describeFallback(status)}`,
     `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}${lastTool}`,
     status.waitingFor === undefined ? undefined : `**waiting for** ${asCode(status.waitingFor)}`,
     asked === undefined ? undefined : `**asked** ${asCode(asked)}`,
@@ -295,11 +295,11 @@ export function detailsOf(state: ConversationState): string {
     .join('  \n');
 }
 
-function fallbackInWords({ fallback }: Status): string {
+function describeFallback({ fallback }: Status): string {
   return fallback ? ` · ${fallback.turn} by ${asCode(fallback.model)} in place of ${asCode(fallback.insteadOf)} (${fallback.reason})` : '';
 }
 
-function toolInWords({ name, target, outcome }: NonNullable<ConversationState['lastTool']>): string {
+function describeTool({ name, target, outcome }: NonNullable<ConversationState['lastTool']>): string {
   return `${asCode(target === '' ? name : `${name}: ${target}`)}${outcome === undefined ? '' : ` · ${outcome}`}`;
 }
 

@@ -17,7 +17,7 @@ export function waitingOf(state: ConversationState): Waiting | undefined {
   const call = turn?.phase.kind === 'model' ? turn.phase.call : undefined;
   const storeRetry = isStoreUpToDate(state) ? undefined : retries['store'];
   const retry = (call && retries[call.id]) ?? storeRetry;
-  // A store that failed has not come back because it is asked again; a model that is asked again may well be thinking.
+  // A repeated call does not show that a failed store is back; a model may well be thinking after a repeated call.
   if (retry && (!isRunning(state, 'model-step') || retry.failure.type === STORE_AWAY)) return retryOf(retry);
   const evictRetry = turn || isRunning(state, 'evict') ? undefined : retries['evict'];
   if (evictRetry) return retryOf(evictRetry);
@@ -73,7 +73,7 @@ function waitingForStep(state: ConversationState): Waiting | undefined {
   return why === null ? { kind: 'step', next } : { kind: 'breakpoint', next, why };
 }
 
-/** The first that was asked. */
+/** The oldest request. */
 function waitingForPerson(state: ConversationState): Waiting | undefined {
   const [first, ...others] = approvalsOf(state);
   if (!first) return undefined;
