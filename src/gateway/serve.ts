@@ -1,4 +1,4 @@
-/** The gateway in a server of its own, with the limits of one that strangers reach. */
+/** The gateway with a server, which has the limits of one that strangers reach. */
 import { type Server, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { serve, type ServerType } from '@hono/node-server';

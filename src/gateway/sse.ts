@@ -1,4 +1,4 @@
-/** Server-sent events, as long as there is somebody to read them. */
+/** Server-sent events, as long as a client reads them. */
 import type { Context } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -30,7 +30,7 @@ export interface EpisodeRecord extends EpisodicItem, EpisodeLinks {
   readonly session: number;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
-  /** How it was made; absent where an earlier version, or somebody else, has made it. */
+  /** How it was made; absent where an earlier version, or another program, made it. */
   readonly made?: CompactionRecord;
 }
 
@@ -54,7 +54,7 @@ export interface FactSource {
 }
 
 export interface FactRecord extends SemanticItem {
-  /** The batch that brought it first; null for one that somebody wrote by hand. */
+  /** The batch that brought it first; null for one that a person wrote by hand. */
   readonly batch: string | null;
   readonly source: FactSource | null;
   /** Absent: it counts. Else by which fact it was replaced (null: by none), and when. */

@@ -11,7 +11,7 @@ import type { Message, Update } from './wire.js';
 export interface FollowingTask {
   readonly name: TaskName;
   readonly signal: AbortSignal;
-  /** Ends where a person is asked: for those who sent a message, and send the answer next. */
+  /** Ends where the task waits for a person: for clients that sent a message, and send the answer next. */
   readonly untilAsked: boolean;
 }
 
@@ -19,12 +19,12 @@ export interface FollowingTask {
 export async function* followSubmitted(
   core: Conversations,
   submitted: Submitted,
-  said: Message,
+  sent: Message,
   wanted: FollowingTask,
 ): AsyncGenerator<Update, void> {
   const { name } = wanted;
   const status = { state: 'TASK_STATE_SUBMITTED' } as const;
-  yield { task: { id: name.task, contextId: name.context, status, artifacts: [], history: [{ ...said, taskId: name.task }] } };
+  yield { task: { id: name.task, contextId: name.context, status, artifacts: [], history: [{ ...sent, taskId: name.task }] } };
   const left = new AbortController();
   try {
     const live = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
@@ -96,8 +96,8 @@ async function* toUpdates(
       yield* events.take(change);
     }
     if (delta.changes.every(({ kind }) => kind !== 'asked')) continue;
-    const asked = await asks();
-    yield* asked;
-    if (asked.length > 0 && untilAsked) return;
+    const updates = await asks();
+    yield* updates;
+    if (updates.length > 0 && untilAsked) return;
   }
 }

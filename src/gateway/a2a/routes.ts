@@ -125,7 +125,7 @@ interface Answering {
   readonly wording: (error: unknown) => object;
 }
 
-/** One request's own: what it may see and when it ends are the request's. */
+/** A handler for one request: the request decides what it may see and when it ends. */
 function handle(
   context: GatewayContext,
   { sdk, card, isLegacy, rpc }: Answering,

@@ -1,4 +1,4 @@
-/** The protocol's own library, loaded at the first request of it. */
+/** The protocol's official library, loaded at its first request. */
 import { A2A_PACKAGE, loadOptional } from '../../platform/optional-package.js';
 import { toProblem } from '../core/errors.js';
 

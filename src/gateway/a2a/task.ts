@@ -85,10 +85,10 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
   return ts === undefined ? undefined : ts * 1000;
 }
 
-/** Each text that the model has said is one, as it said it; an answer that had to be of a schema is data. */
+/** Each text of the model is one artifact, unchanged; an answer that had to match a schema is data. */
 export function renderArtifacts({ name, entries, end }: TaskFacts): readonly Artifact[] {
-  const said = textsIn(entries.filter(({ turn }) => turn === name.turn));
-  const texts = said.length === 0 && end !== undefined && end.text !== '' ? [end.text] : said;
+  const recorded = textsIn(entries.filter(({ turn }) => turn === name.turn));
+  const texts = recorded.length === 0 && end !== undefined && end.text !== '' ? [end.text] : recorded;
   const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
   return texts.map((text, at) => {
     const data = wanted && end?.stopReason === 'end' && at === texts.length - 1 ? objectIn(text) : undefined;
@@ -139,7 +139,7 @@ function questionIn(input: JsonValue | undefined): string | undefined {
 
 const QUESTION_TOOL = 'ask_user';
 
-/** What was said to the agent, and what it has asked; what it has made are artifacts. */
+/** The messages to the agent, and its questions; its answers are artifacts. */
 function renderHistory({ name, entries }: TaskFacts): readonly Message[] {
   const byUser = (messageId: string, text: string): Message => ({
     ...{ messageId, contextId: name.context, taskId: name.task, role: 'ROLE_USER', parts: [{ text }] },

@@ -50,7 +50,7 @@ const tokenRow = z.strictObject({
 const jwt = z.strictObject({
   issuer: address,
   audience: z.union([z.string().min(1).max(500), z.array(z.string().min(1).max(500)).min(1).max(20)]),
-  /** Default: what the issuer's own description says. */
+  /** Default: the address in the description of the issuer. */
   jwksUri: address.optional(),
   algorithms: z
     .array(z.enum(JWT_ALGORITHMS, `one of ${JWT_ALGORITHMS.join(', ')}`))
@@ -139,7 +139,7 @@ export function parseAuthFile(text: string, path: string): AuthFile {
   }
   const read = authFile.safeParse(value);
   if (read.success) return read.data;
-  const words = read.error.issues.slice(0, 5).map(({ path: field, message }) => `${inWords(field)}${message}`);
+  const words = read.error.issues.slice(0, 5).map(({ path: field, message }) => `${describePath(field)}${message}`);
   throw new Error(`${path}, which PERDURA_AUTH names, cannot be used: ${words.join('; ')}`);
 }
 
@@ -193,7 +193,7 @@ export function isExpired({ expires }: Pick<TokenRow, 'expires'>, now = Date.now
   return expires !== undefined && Date.parse(expires) <= now;
 }
 
-function inWords(path: readonly PropertyKey[]): string {
+function describePath(path: readonly PropertyKey[]): string {
   const field = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return field === '' ? '' : `${field.replace(/^\./, '')}: `;
 }

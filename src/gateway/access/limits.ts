@@ -36,7 +36,7 @@ export function createLimits(shared?: SharedCounts): CreateLimiter {
             keyPrefix: `${shared.prefix}:${name}`,
             points,
             duration,
-            // Whoever is beyond the limit costs Redis nothing.
+            // A client beyond the limit costs Redis nothing.
             inMemoryBlockOnConsumed: points,
             rejectIfRedisNotReady: true,
             insuranceLimiter: memory,

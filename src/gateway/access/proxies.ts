@@ -1,6 +1,6 @@
 /**
- * Where a request comes from. What `X-Forwarded-*` says counts where a proxy that is trusted has sent it, else it is anybody's claim.
- * Of a chain the last address that no trusted proxy has is the client's: those before it are what the client itself has written.
+ * Where a request comes from. `X-Forwarded-*` counts where a trusted proxy has sent it; any other sender could have made it up.
+ * In a chain the last address that no trusted proxy has is the client's: the client itself may have written those before it.
  */
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
@@ -29,7 +29,7 @@ const MAX_HOPS = 32;
 /** `10.0.0.0/8`, or one address. Throws in words. */
 export function parseProxy(text: string): AddressRange {
   try {
-    // Node's own look: the library also takes `10.0.0` and `0x7f.1`.
+    // The check of Node: the library also takes `10.0.0` and `0x7f.1`.
     if (isIP(text.replace(/\/\d+$/, '')) === 0) throw new Error('no address');
     if (text.includes('/')) return ipaddr.parseCIDR(text);
     const one = ipaddr.process(text);
@@ -46,13 +46,13 @@ export function createProxies(trusted: readonly string[]): (arriving: Arriving) 
     return parsed !== undefined && ranges.some(([range, bits]) => range.kind() === parsed.kind() && matches(parsed, range, bits));
   };
   return ({ peer, url, header }) => {
-    const own = { ...(peer !== undefined && { address: peer }), host: header('host'), isSecure: url.startsWith('https:') };
-    if (!isTrusted(peer)) return own;
+    const direct = { ...(peer !== undefined && { address: peer }), host: header('host'), isSecure: url.startsWith('https:') };
+    if (!isTrusted(peer)) return direct;
     const protocol = takeLast(header('x-forwarded-proto'));
     return {
       address: findClient(header('x-forwarded-for'), isTrusted) ?? peer,
-      host: takeLast(header('x-forwarded-host')) ?? own.host,
-      isSecure: protocol === undefined ? own.isSecure : protocol.toLowerCase() === 'https',
+      host: takeLast(header('x-forwarded-host')) ?? direct.host,
+      isSecure: protocol === undefined ? direct.isSecure : protocol.toLowerCase() === 'https',
     };
   };
 }
@@ -85,7 +85,7 @@ function withoutPort(hop: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
 }
 
-/** The nearest proxy's own word stands last. */
+/** The nearest proxy appends its value, so the last one counts. */
 function takeLast(value: string | undefined): string | undefined {
   return value?.split(',').at(-1)?.trim() || undefined;
 }

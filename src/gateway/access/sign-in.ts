@@ -81,9 +81,9 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
       if (!opened.success) throw notBegun();
       const { state, nonce, verifier, callback, to } = opened.data;
       const client = await loadOpenidClient();
-      const asked = await provider();
+      const configuration = await provider();
       try {
-        const answer = await client.authorizationCodeGrant(asked, new URL(`${callback}${query}`), {
+        const answer = await client.authorizationCodeGrant(configuration, new URL(`${callback}${query}`), {
           pkceCodeVerifier: verifier,
           expectedState: state,
           expectedNonce: nonce,

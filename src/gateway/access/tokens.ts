@@ -1,6 +1,6 @@
 /**
- * Tokens that open the gateway. One is enough for a person's own machine: made at the first start and kept in a file that only its owner
- * reads. Compared by hash, in constant time.
+ * Tokens that open the gateway. One is enough for the machine of one person: the first start makes it and keeps it in a file that only its
+ * owner reads. Compared by hash, in constant time.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -34,16 +34,16 @@ export async function keptToken(path: string): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   const token = `pk_${randomBytes(24).toString('base64url')}`;
   // Written whole before it has its name: another start never reads half of it.
-  const own = `${path}.${randomBytes(6).toString('hex')}`;
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    await writeFile(own, `${token}\n`, { mode: 0o600, flag: 'wx' });
-    await link(own, path);
+    await writeFile(temporary, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    await link(temporary, path);
     return token;
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;
     return await read();
   } finally {
-    await rm(own, { force: true });
+    await rm(temporary, { force: true });
   }
 }
 

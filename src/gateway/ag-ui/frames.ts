@@ -8,7 +8,7 @@
  *   snapshot of the messages removes it: a client ends with the messages that stand. (test: test/gateway/ag-ui/frames.test.ts)
  * @rule ag-ui/waiting-ends-the-run: A run ends when it waits only for a person, with an interrupt for each call; the run that answers them
  *   goes on from there. (test: test/gateway/ag-ui/frames.test.ts)
- * @rule ag-ui/client-runs-allowed-calls: A run ends when it waits for the client's own tools, with a success that names their calls. The
+ * @rule ag-ui/client-runs-allowed-calls: A run ends when it waits for tools of the client, with a success that names their calls. The
  *   client gets a call only once it may run it, since it would run a call that a person must allow first. (test:
  *   test/gateway/ag-ui/client-tools.slow.test.ts)
  */
@@ -162,7 +162,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   };
 
   const result = ({ callId, outcome, preview }: Extract<Change, { readonly kind: 'tool-finished' }>): Frame[] => {
-    // The next call is of another model call, or begins a message of its own.
+    // The next call is of another model call, or begins a new message.
     const before = release(callId);
     parent = undefined;
     if (knownResults.has(callId)) return before;
@@ -253,7 +253,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
       const persons = waiting.filter(({ what }) => what !== 'client-tool');
       const outcome: Outcome =
         persons.length > 0
-          ? { type: 'interrupt', interrupts: persons.map((asked) => toInterrupt(asked, unreleased.get(asked.callId)?.input)) }
+          ? { type: 'interrupt', interrupts: persons.map((call) => toInterrupt(call, unreleased.get(call.callId)?.input)) }
           : { type: 'success', pendingToolCallIds: waiting.map(({ callId }) => callId) };
       return [...stateFrames({ phase: 'waiting' }), { type: 'RUN_FINISHED', threadId, runId, outcome }];
     },

@@ -42,7 +42,7 @@ export const runRequest = z.looseObject({
   tools: optional(z.array(tool)),
   context: optional(z.array(context).max(MAX_CONTEXT)),
   state: z.unknown().optional(),
-  /** Any JSON: an application's own; `perdura` in it is what a conversation begins with. */
+  /** Any JSON of the application; `perdura` in it has the settings with which a conversation begins. */
   forwardedProps: z.unknown().optional(),
   resume: optional(z.array(resumeEntry).max(MAX_ANSWERS)),
 });
@@ -52,7 +52,7 @@ type Submitted = Message & { readonly id: string };
 
 export type Wish =
   | { readonly kind: 'submit'; readonly message: Submitted }
-  /** `message`: said beside what tools have answered. */
+  /** `message`: sent beside the answers of tools. */
   | { readonly kind: 'answer'; readonly answers: readonly CallAnswer[]; readonly message?: Submitted };
 
 /** Throws a refusal. */
@@ -180,18 +180,18 @@ function readAnswer(
   if (status === 'cancelled') return { callId, decision: 'deny', note: 'the question was dismissed without an answer' };
   const read = payload.safeParse(given).data;
   const chosen: Choice = typeof read === 'object' ? read : typeof read === 'string' ? { answer: read } : { approved: read };
-  const own = { callId, ...shownCall(callId, messages) };
+  const call = { callId, ...shownCall(callId, messages) };
   if (chosen.approved !== undefined) {
     const { approved, reason, editedArgs } = chosen;
     return {
-      ...own,
+      ...call,
       to: 'approval',
       decision: approved ? 'approve' : 'deny',
       ...(reason !== undefined && { note: reason }),
       ...(approved && editedArgs !== undefined && { input: editedArgs as JsonValue }),
     };
   }
-  if (chosen.answer !== undefined) return { ...own, to: 'question', decision: 'approve', note: chosen.answer };
+  if (chosen.answer !== undefined) return { ...call, to: 'question', decision: 'approve', note: chosen.answer };
   throw invalid('the payload of an approval is { approved }, and that of a question { answer }', `${where}.payload`);
 }
 

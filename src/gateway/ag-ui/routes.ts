@@ -28,7 +28,7 @@ export function addAguiRoutes(app: GatewayApp): void {
   });
 }
 
-/** As RUN_ERROR words it: the protocol has no shape of its own for a refused request. */
+/** As RUN_ERROR words it: the protocol has no separate shape for a refused request. */
 export function answerAguiProblem(context: Context, { status, type, message }: Problem): Response {
   return context.json({ message, code: type }, status);
 }
@@ -65,7 +65,7 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
   yield* streamTurn(core, request, await openSubmitted(core, taken), { gone, known: [] });
 }
 
-/** Whoever answers for the first time has the turn up to there. Who says it again has lost a stream, and gets the turn from its beginning. */
+/** A client that answers first has the turn up to there. One that repeats an answer has lost a stream, and gets the whole turn. */
 function afterAnswers(answers: readonly CallAnswer[], { decided }: DecidedCalls): Pick<Reader, 'answered' | 'known'> {
   const answered = decided.map(({ callId, kind }) => ({ callId, isApproval: kind === 'approval' }));
   const isFirst = decided.length === answers.length;

@@ -5,10 +5,10 @@
  * person.
  *
  * @rule ai-sdk/void-text-marked: Clients can only append. A text ends once its model call has committed; a void text ends with
- *   `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own. (test:
+ *   `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a new text. (test:
  *   test/gateway/ai-sdk/chunks.test.ts)
- * @rule ai-sdk/tools-run-here: Tools run here (`providerExecuted`): a client never runs one, and never reports its end as news. Questions
- *   and the page's own tools are the client's to answer, until it has answered. (test: test/gateway/ai-sdk/chunks.test.ts)
+ * @rule ai-sdk/tools-run-here: Tools run here (`providerExecuted`): a client never runs one, and never reports its end as news. The
+ *   client answers questions and calls of the page's tools, until it has answered. (test: test/gateway/ai-sdk/chunks.test.ts)
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';

@@ -102,8 +102,8 @@ function spokenIn(role: 'user' | 'assistant', given: Content, where: string): re
     );
     return [{ role, text, ...(calls.length > 0 && { calls }) }];
   }
-  const answers = blocks.flatMap(({ type, tool_use_id: id = '', content: said = '', is_error: isError }): ToolAnswer[] =>
-    type === 'tool_result' ? [{ id, output: readText(said, where), isError: isError === true }] : [],
+  const answers = blocks.flatMap(({ type, tool_use_id: id = '', content: result = '', is_error: isError }): ToolAnswer[] =>
+    type === 'tool_result' ? [{ id, output: readText(result, where), isError: isError === true }] : [],
   );
   if (answers.length === 0) return [{ role, text }];
   return [{ role: 'tool', answers }, ...(text === '' ? [] : [{ role, text }])];

@@ -1,6 +1,6 @@
 /**
- * What a client answers to calls that wait in a turn: what a person has decided, and what tools of its own have answered. The same answers
- * once more are the same request, with the same response.
+ * A client's answers to calls that wait in a turn: decisions of a person, and results of the client's tools. The same answers once more are
+ * the same request, with the same response.
  *
  * @rule core/answered-together: Calls that began to wait together are answered together, or none is. (test:
  *   test/gateway/client-tools.slow.test.ts)
@@ -189,7 +189,7 @@ export async function answerClientCalls(
       if (await bringAll(core, conversation, open, byCall)) break;
     } else if (Date.now() > until) return 'gone';
   }
-  // The turn has gone on without these words: they are a message of their own.
+  // The turn has gone on without these words: they become a separate message.
   if (words && isRepeated) return fromSubmitted(await core.submit(conversation, words, { signal }));
   const after = [...byCall.keys()].reduce((last, callId) => (callNumber(callId) > callNumber(last) ? callId : last));
   return {

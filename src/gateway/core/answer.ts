@@ -79,7 +79,7 @@ export async function* answerSnapshots(
   }
 }
 
-/** Of a segment that has ended. `hasMore`: the text of the result may not be all that the model said in it. */
+/** Of a segment that has ended. `hasMore`: the text of the result may not be all of the model's text in it. */
 export async function finalAnswer(core: Core, segment: Segment, result: TurnResult, hasMore = result.toolCalls > 0): Promise<FinalAnswer> {
   const alone = result.text === '' ? [] : [result.text];
   if (!hasMore || result.turnId === null) return { kind: 'final', result, texts: alone, calls: [] };

@@ -38,7 +38,7 @@ export function attachmentNamed(text: string, param: string): MediaSource {
   );
 }
 
-/** A file whose name the client has said. */
+/** A file whose name the client has given. */
 export type NamedSource = MediaSource & { readonly name?: string | undefined };
 
 type Client = Pick<PerduraClient, 'uploaded' | 'uploadedBytes' | 'attachUploaded' | 'attach'>;

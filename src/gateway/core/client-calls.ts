@@ -65,7 +65,7 @@ export function isSameAnswer(result: Result, { output, isError }: ToolAnswer): b
   return result.outcome === (isError ? 'error' : 'ok') && shownText(result.text) === resultText(output);
 }
 
-/** Calls that the client was asked to run: what was refused at once, and what never began, it has not seen. */
+/** Calls that the client received: it has not seen those that were refused at once or never began. */
 export function callsForClient(entry: Entry, results: ReadonlyMap<string, Result>): readonly ClientCall[] {
   return callsIn(entry).filter(({ callId }) => {
     const outcome = results.get(callId)?.outcome;
@@ -73,9 +73,9 @@ export function callsForClient(entry: Entry, results: ReadonlyMap<string, Result
   });
 }
 
-/** Where an answer ends, because what comes next is the client's. */
+/** Where an answer ends, because the client has to act next. */
 export interface Pause {
-  /** Slot of what the model said then. */
+  /** Slot of the message with these calls. */
   readonly slot: number;
   readonly ids: readonly string[];
 }

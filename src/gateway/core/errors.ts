@@ -1,4 +1,4 @@
-/** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
+/** Errors in the terms of HTTP. Each protocol has another shape for them. */
 import { HTTPException } from 'hono/http-exception';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { MissingPackage } from '../../platform/optional-package.js';
@@ -42,7 +42,7 @@ const RETRY_AFTER_S: Partial<Record<ClientErrorKind, number>> = { 'queue-full': 
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof GatewayError) return error.problem;
-  // The framework's own: JSON that cannot be parsed, above all.
+  // An error of the framework: JSON that cannot be parsed, above all.
   if (error instanceof HTTPException) return { status: error.status === 413 ? 413 : 400, type: 'invalid', message: error.message };
   if (error instanceof ClientError) {
     const retryAfter = RETRY_AFTER_S[error.kind];

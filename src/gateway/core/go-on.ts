@@ -43,9 +43,9 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
       if (taken) return fromSubmitted(taken);
     }
   }
-  const own = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
-  const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([own]) : id, text: firstMessage(supplied) };
-  return fromSubmitted(await core.submit(own, message, { start, signal }));
+  const conversation = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
+  const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([conversation]) : id, text: firstMessage(supplied) };
+  return fromSubmitted(await core.submit(conversation, message, { start, signal }));
 }
 
 /** The ids of the calls say which conversation it would be, its family whether it is of this client (core/calls-are-history). */
@@ -59,8 +59,8 @@ async function answerWaiting(
   if (!named || !named.conversation.startsWith(`${family}-`)) return undefined;
   const { conversation, turn } = named;
   const entries = await core.client.history(conversation).catch(() => []);
-  const asked = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
-  if (!asked || !goesOnWith(entries, supplied, asked.slot)) return undefined;
+  const calling = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
+  if (!calling || !goesOnWith(entries, supplied, calling.slot)) return undefined;
   refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
   const source = await answerClientCalls(core, { conversation, turn, answers, words, signal });

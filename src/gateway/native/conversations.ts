@@ -222,7 +222,7 @@ export function addConversations(app: GatewayApp): void {
   });
 }
 
-/** The id that `Idempotency-Key` gives a message which has none of its own. */
+/** The id of a message: `Idempotency-Key` gives one to a message without an id. */
 export function messageIdOf(given: string | undefined, header: string | undefined): string {
   if (given !== undefined && header !== undefined && given !== header) {
     throw new GatewayError({ status: 400, type: 'invalid', message: 'Idempotency-Key and the id of the message differ: send one of them' });

@@ -9,7 +9,7 @@ import { problem } from './schemas.js';
 
 type Nothing = z.ZodObject<Record<never, never>>;
 
-/** What is asked for goes on. */
+/** The requested work goes on. */
 const ACCEPTED: number = 202;
 
 /** What is as a schema says once it is JSON: times may be `Date` until then. */
@@ -108,7 +108,7 @@ export function add<
     if (answered instanceof Response) return answered;
     return status === 204 ? context.body(null, 204) : context.json(answered as object, status);
   };
-  // That it answers as the route says, the type of `act` has seen to; the library's own type has no word for a route of any schema.
+  // The type of `act` ensures that it answers as the route states; the library has no type for a route of any schema.
   app.openapi(route, answerRequest as never);
 }
 

@@ -181,14 +181,14 @@ async function submitFrom(
 
 function toMessages(input: Request['input']): readonly Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
-  return input.map(({ type = 'message', role, content: said, call_id: callId, name = '', arguments: given = '', output }, at) => {
+  return input.map(({ type = 'message', role, content: given, call_id: callId, name = '', arguments: args = '', output }, at) => {
     if (type === 'function_call' && callId !== undefined) {
-      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(given) }] };
+      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(args) }] };
     }
     if (type === 'function_call_output' && callId !== undefined) return { role: 'tool', content: output ?? '', callId };
     if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
-    if (role === undefined || said === undefined) throw invalid('a message needs a role and content', `input.${at}`);
-    return { role, content: said };
+    if (role === undefined || given === undefined) throw invalid('a message needs a role and content', `input.${at}`);
+    return { role, content: given };
   });
 }
 

@@ -21,10 +21,10 @@ export interface TenantOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Of those that asked last: readers of one tenant share what they wait for (core/follow-turn.ts). */
+/** The most tenants that are kept, by their last request: readers of one tenant share what they wait for (core/follow-turn.ts). */
 const MAX_TENANTS = 1_000;
 
-/** After it is known who asks. */
+/** Runs once the principal is known. */
 export function ofTenant({ client, tenantKey, agents, describeAgent, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
   const known = new Map<string, Conversations>();
   const openConversations = (tenant: string): Conversations => {
@@ -32,11 +32,11 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
       const message = 'this gateway serves no tenants: it was started without a tenant key';
       throw new GatewayError({ status: 501, type: 'no-tenants', message });
     }
-    const own = known.get(tenant) ?? createConversations(createTenantClient(client, tenant, tenantKey), log);
+    const conversations = known.get(tenant) ?? createConversations(createTenantClient(client, tenant, tenantKey), log);
     known.delete(tenant);
-    known.set(tenant, own);
+    known.set(tenant, conversations);
     if (known.size > MAX_TENANTS) known.delete(known.keys().next().value ?? '');
-    return own;
+    return conversations;
   };
   const ofNone = createConversations(createClientOfNoTenant(client), log);
   const ofAll = createConversations(withReachableForks(client), log);
@@ -56,7 +56,7 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
   };
 }
 
-/** A fork of a tenant's conversation, begun by somebody outside of it, would have no id there. */
+/** A fork of a tenant's conversation that a principal outside the tenant begins would have no id in the tenant. */
 function withReachableForks(client: PerduraClient): PerduraClient {
   return {
     ...client,

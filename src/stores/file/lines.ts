@@ -3,8 +3,8 @@
  *
  * A line counts once its newline is there. Bytes after the last newline are a line being written, or torn by a crash.
  *
- * @rule file/torn-line-ended-first: A writer that appends after a torn line ends it first; it then is one unreadable line, and ours begins
- *   on its own. (test: test/stores/file/file.test.ts)
+ * @rule file/torn-line-ended-first: A writer that appends after a torn line ends that line first; it then is one unreadable line, and the
+ *   new text begins a line. (test: test/stores/file/file.test.ts)
  * @rule file/replaced-file-read-again: A file that was replaced or cut is read again from its start. (test: test/stores/file/file.test.ts)
  */
 import { randomUUID } from 'node:crypto';

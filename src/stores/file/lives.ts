@@ -180,7 +180,7 @@ async function livesIn(dir: string, key: ScopeKey): Promise<MarkedLife[]> {
   return found;
 }
 
-/** A long name ends in a hash, which no id can be read from; others are somebody else's. */
+/** A long name ends in a hash, from which no id can be read; other names are of files that Perdura did not make. */
 function isReadable(name: string): boolean {
   return !name.includes('~') && !/%(?![\dA-F]{2})/.test(name);
 }

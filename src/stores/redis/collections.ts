@@ -10,7 +10,7 @@ const MAX_ATTEMPTS = 50;
 const REMEMBERED: readonly Place['name'][] = ['budget'];
 const MAX_REMEMBERED = 256;
 
-/** As bytes: what somebody else wrote there is compared, and may be no UTF-8. */
+/** As bytes: a text that another program wrote there is compared, and may be no UTF-8. */
 type Texts = ReadonlyMap<string, Buffer>;
 
 export function createRedisCollections(link: RedisLink): OpenCollection {
