@@ -243,12 +243,12 @@ interface Incoming {
   readonly socket?: { readonly remoteAddress?: string };
 }
 
-/** Of more than it counts Node leaves the rest out without a word: what is missing may be the one that matters. */
+/** Node silently drops headers beyond its limit: the missing one may matter. */
 function tooManyHeaders(): GatewayError {
   return new GatewayError({ status: 431, type: 'too-large', message: `a request may have ${MAX_HEADERS} headers` });
 }
 
-/** What is left of the body is not read, so that nothing else can come on this connection. */
+/** The rest of the body is not read, so that nothing else can come on this connection. */
 function tooLarge(bytes: number): (context: Context) => Response {
   return (context) => {
     context.header('connection', 'close');

@@ -78,7 +78,7 @@ export async function serveGateway({
       clearInterval(sweeping);
       closing.abort();
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-      // What is being answered now is idle a moment later.
+      // A connection with an answer under way is idle a moment later.
       http.closeIdleConnections();
       const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS);
       const timer = setTimeout(() => http.closeAllConnections(), DRAIN_MS);
@@ -89,7 +89,7 @@ export async function serveGateway({
   };
 }
 
-/** What Node refuses before there is a request, in the shape of all other refusals. */
+/** Answers what Node refuses before there is a request, in the shape of all other refusals. */
 
 type Refusal = Pick<Problem, 'status' | 'type' | 'message'>;
 

@@ -15,7 +15,7 @@ export interface FollowingTask {
   readonly untilAsked: boolean;
 }
 
-/** What has just been submitted, from its first sign on. */
+/** The task of a message that was just submitted, from its first event on. */
 export async function* followSubmitted(
   core: Conversations,
   submitted: Submitted,
@@ -38,7 +38,7 @@ export async function* followSubmitted(
   }
 }
 
-/** What has begun before: what it has made so far, then live. */
+/** A task that has begun before: its artifacts so far, then live. */
 export async function* followTask(core: Conversations, wanted: FollowingTask): AsyncGenerator<Update, void> {
   const { name, signal, untilAsked } = wanted;
   const left = new AbortController();

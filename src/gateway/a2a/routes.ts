@@ -181,7 +181,7 @@ async function stream(context: GatewayContext, answering: Answering): Promise<Re
   }
 }
 
-/** What the library has refused before the stream began. */
+/** The refusal of the library before the stream began. */
 class Refused extends Error {
   constructor(readonly answer: object) {
     super('refused');

@@ -16,7 +16,7 @@ export function loadSdk() {
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
-/** What went wrong as an error that the library knows; undefined for what is none of the client's doing. */
+/** The error as one that the library knows; undefined where the client did not cause it. */
 export function toRefusal({ errors }: Sdk, error: unknown): Error | undefined {
   if (error instanceof errors.A2AError) return error;
   const { status, message, type } = toProblem(error);

@@ -22,7 +22,7 @@ export interface TaskFacts {
   readonly waiting: readonly Pending[];
 }
 
-/** What ends with an answer that is not whole is no success, and the status says why. */
+/** A task whose answer is not whole is no success, and the status states why. */
 const STATES: Partial<Record<StopReason, State>> = {
   interrupted: 'TASK_STATE_CANCELED',
   withdrawn: 'TASK_STATE_CANCELED',

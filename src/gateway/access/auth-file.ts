@@ -39,7 +39,7 @@ const claim = z.union([z.string().min(1).max(200), z.array(z.string().min(1).max
 
 const tokenRow = z.strictObject({
   name: z.string().regex(TOKEN_NAME, 'letters, digits, . _ and -, at most 64'),
-  /** Of what `randomBytes` made: not to be guessed, so that a fast hash without salt is enough. */
+  /** Hash of a token from `randomBytes`: it cannot be guessed, so a fast hash without salt is enough. */
   hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits, as `perdura admin token create` writes it'),
   role,
   tenant: tenant.optional(),

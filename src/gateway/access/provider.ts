@@ -87,7 +87,7 @@ export function unreachable(issuer: string): GatewayError {
   return new GatewayError({ status: 503, type: 'unreachable', message, retryAfter: 5 });
 }
 
-/** What went wrong with a request, and not what it sent: some errors have the token in them. */
+/** The reason why a request failed, without what it sent: some errors have the token in them. */
 export function reasonOf(error: unknown): string {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } };
   return [name, code, cause?.code].filter((word) => word !== undefined).join(' ');

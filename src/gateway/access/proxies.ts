@@ -57,7 +57,7 @@ export function createProxies(trusted: readonly string[]): (arriving: Arriving) 
   };
 }
 
-/** What limits are counted by: who has one IPv6 address has 2^64 of them. */
+/** The key by which limits count: a client with one IPv6 address has 2^64 of them. */
 export function toNetwork(address: string | undefined): string {
   const parsed = parse(address);
   if (parsed === undefined) return 'unknown';

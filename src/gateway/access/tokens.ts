@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import type { Principal } from './principal.js';
 import { errorCode } from '../../platform/errors.js';
 
-/** Who a token is; undefined for one that opens nothing. */
+/** The principal of a token; undefined for one that opens nothing. */
 export type Authenticate = (presented: string) => Promise<Principal | undefined>;
 
 /** What a client can put into a header, and long enough not to be guessed. */

@@ -19,7 +19,7 @@ const MAX_CONTEXT = 100;
 
 const id = z.string().min(1).max(MAX_ID);
 const part = z.looseObject({ type: z.string().max(100) });
-/** What is not the user's goes back to the client as it came, and is not looked at otherwise. */
+/** Messages of other roles go back to the client unchanged, and are not checked otherwise. */
 const message = z.looseObject({ id: z.string().max(MAX_ID), role: z.string().max(40) });
 export type ClientMessage = z.output<typeof message>;
 
@@ -91,7 +91,7 @@ const toolMessage = z.looseObject({
   error: optional(z.string()),
 });
 
-/** What a tool of the client has answered; not what this gateway has told of tools that ran here, nor what answers a call of elsewhere. */
+/** The result of a tool of the client; not a result of a tool that ran here, nor an answer to a call of another server. */
 function readResult(given: ClientMessage, where: string): readonly CallAnswer[] {
   const read = toolMessage.safeParse(given);
   if (!read.success) throw invalid('a message of a tool has toolCallId and content, a text or a list of parts', where);
@@ -103,7 +103,7 @@ function readResult(given: ClientMessage, where: string): readonly CallAnswer[] 
   return [{ callId, to: 'client-tool', decision: 'approve', output, ...(error !== undefined && { isError: true }) }];
 }
 
-/** Of the message that tells what a call was answered. */
+/** The id of the message with the result of a call. */
 export function resultId(callId: string): string {
   return `${callId}/result`;
 }
@@ -117,7 +117,7 @@ export function readStart({ forwardedProps: props }: RunRequest): StartOptions {
 
 const MARK = "[The client's context, one entry a line:]";
 
-/** What a page knows and the model should. A message that clears the session stays what it is. */
+/** Adds the page's context for the model. A message that clears the session stays unchanged. */
 function withContext(
   one: Message & { readonly id: string },
   given: readonly z.output<typeof context>[],
@@ -171,7 +171,7 @@ const choice = z.looseObject({
 type Choice = z.output<typeof choice>;
 const payload = z.union([z.boolean(), z.string(), choice]);
 
-/** What a person chose goes by the interrupt's `responseSchema`; a bare boolean or text says the same. */
+/** The choice of a person matches the interrupt's `responseSchema`; a bare boolean or text means the same. */
 function readAnswer(
   { interruptId: callId, status, payload: given }: ResumeEntry,
   messages: readonly ClientMessage[],

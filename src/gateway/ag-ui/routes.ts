@@ -53,7 +53,7 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
       // A thread that was copied under another id: its history is no conversation here, and the words begin one.
       if (message === undefined || problem.type !== 'not-found') return yield* refused(request, problem);
     }
-    // What a turn no longer waits for is history to the words beside it.
+    // Where the turn no longer waits for any of the calls, the words beside the answers are a new message.
     if (answered && (message === undefined || answered.decided.length > 0)) {
       return yield* streamTurn(core, request, await openTurn(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
     }
@@ -86,7 +86,7 @@ function unanswered(open: readonly string[]): Problem {
   return { status: 409, type: 'interrupted', message };
 }
 
-/** What is wrong with the answer to an interrupt is an event, as the protocol has it. */
+/** The protocol reports a wrong answer to an interrupt as an event. */
 function* refused({ threadId, runId }: RunRequest, problem: Problem): Generator<Frame, void> {
   yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL };
   yield errorFrame(problem);

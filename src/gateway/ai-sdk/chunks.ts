@@ -165,7 +165,7 @@ function textsIn(parts: readonly TextPart[]): readonly TextPart[] {
   return parts.filter(({ kind }) => kind === 'text');
 }
 
-/** What a tool of the page has answered, as the page has had it: the record has JSON of what is no text. */
+/** The answer of a tool of the page, as the page gave it: the record has JSON for values other than text. */
 export function toOutput(text: string): JsonValue {
   if (!/^[[{]/.test(text)) return text;
   try {

@@ -86,7 +86,7 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
 
 interface Streamed {
   readonly gone: AbortSignal;
-  /** Of the answer; default: the turn's. */
+  /** Id of the answer's message; default: the turn's id. */
   readonly messageId?: string;
   /** Calls that the page has answered: it has all of the turn up to the requests for their answers. */
   readonly answered?: readonly AnsweredCall[];
@@ -185,7 +185,7 @@ function toolPart(
 ): ShownPart {
   const found = entries.findLast(({ message }) => message.role === 'tool' && message.callId === callId)?.message;
   const call = { type: `tool-${withoutPrefix(name)}`, toolCallId: callId, input, providerExecuted: true } as const;
-  // What the page has brought is its to answer.
+  // The page answers the calls of the tools that it brought.
   if (found?.role !== 'tool') return { ...call, state: 'input-available', providerExecuted: !isClientTool(name) };
   const text = shownText(found.text);
   return found.outcome === 'ok'

@@ -19,7 +19,7 @@ const block = z.looseObject({
   text: z.string().optional(),
   source: source.optional(),
   title: z.string().max(500).nullish(),
-  /** Of a call, and of what it was answered. */
+  /** Id of a call, and of its answer. */
   id: z.string().max(500).optional(),
   name: z.string().max(500).optional(),
   input: z.unknown().optional(),
@@ -38,7 +38,7 @@ const tool = z.looseObject({
   input_schema: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** What `/v1/messages` and its `/count_tokens` have in common. */
+/** The fields that `/v1/messages` and its `/count_tokens` have in common. */
 export const prompt = {
   model: z.string().min(1).max(128),
   messages: z

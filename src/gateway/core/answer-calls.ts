@@ -31,7 +31,7 @@ export type CallAnswer = Pick<Decision, 'callId' | 'decision' | 'note' | 'input'
   readonly to?: 'approval' | 'question' | 'client-tool' | 'answer';
   /** The call as the client has shown it: an approval counts for these arguments alone. */
   readonly shown?: { readonly name: string; readonly input: JsonValue };
-  /** What a tool of the client has answered. */
+  /** The answer of a tool of the client. */
   readonly output?: JsonValue;
 };
 
@@ -108,7 +108,7 @@ async function bringOutput(
   }
 }
 
-/** What waits in the conversation itself; nothing where it cannot be read for one of these reasons. */
+/** The calls that wait in the conversation itself; none where it cannot be read for one of these reasons. */
 async function readWaiting(client: PerduraClient, id: string, none: readonly ClientErrorKind[]): Promise<readonly Pending[]> {
   const waiting = await client.approvals(id).catch((error: unknown): Pending[] => {
     if (error instanceof ClientError && none.includes(error.kind)) return [];
@@ -162,7 +162,7 @@ export interface ClientAnswers {
 const BETWEEN_LOOKS_MS = 200;
 const PATIENCE_MS = 10_000;
 
-/** What tools of a client have answered, in protocols that know calls by public ids; `gone`: the turn has gone on without them, or with others. */
+/** Hands over answers of a client's tools, in protocols with public ids of calls; `gone`: the turn has gone on without them, or with others. */
 export async function answerClientCalls(
   core: Conversations,
   { conversation, turn, answers, words, signal }: ClientAnswers,

@@ -18,7 +18,7 @@ export const UNTOLD = 'application/octet-stream';
 /** As clients come by it: the reference itself, or its address, which a page can show. */
 const NAMED = /^(?:(?:https?:\/\/[^/?#\s]+)?(?:\/[^/?#\s]+)*\/v1\/attachments\/)?(att_[0-9a-f]{32})(?:\/content)?$/;
 
-/** Of a text that is the reference or the address of an attachment. */
+/** The source that a text names by the reference or the address of an attachment. */
 export function attachmentIn(text: string): MediaSource | undefined {
   const ref = text.length <= MAX_ADDRESS ? NAMED.exec(text)?.[1] : undefined;
   return ref === undefined ? undefined : { mediaType: UNTOLD, ref };

@@ -24,7 +24,7 @@ export interface CallName {
   readonly callId: string;
 }
 
-/** What a client says that its tool has answered. */
+/** The answer of a tool, as the client states it. */
 export interface ToolAnswer {
   readonly id: string;
   readonly output: string;
@@ -111,7 +111,7 @@ export function checkTools(tools: readonly ClientTool[], mustCall?: MustCall): r
   return read.value.map((tool) => (mustCall === 'any' || mustCall?.name === tool.name ? { ...tool, mustCall: true } : tool));
 }
 
-/** What goes on is a turn that has begun: a choice for it would come too late, and be passed over in silence. */
+/** The turn has begun: a choice of a tool would come too late, and be ignored silently. */
 export function refuseLateChoice(tools: readonly ClientTool[] = []): void {
   if (tools.some(({ mustCall }) => mustCall))
     throw unsupported('a tool_choice that forces a call, beside tool outputs that a turn goes on with,', 'tool_choice');

@@ -76,7 +76,7 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && param !== '' && { param }) });
 }
 
-/** What a protocol has and Perdura does not do is refused, so that no client believes that it was done. */
+/** Refuses a feature of a protocol that Perdura does not have, so that no client believes that it took effect. */
 export function unsupported(what: string, param: string): GatewayError {
   return new GatewayError({ status: 400, type: 'unsupported', message: `${what} cannot be used here`, param });
 }

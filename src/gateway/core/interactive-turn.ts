@@ -71,7 +71,7 @@ export async function* interactiveTurn(
   }
 }
 
-/** What the turn waits for by now, as its conversation says, without what the live events have shown. */
+/** The calls that now wait in the conversation, without those that the live events have shown. */
 async function missedWaits(
   client: PerduraClient,
   { id, turn }: Pick<TurnSource, 'id' | 'turn'>,
@@ -89,7 +89,7 @@ function waitKey(callId: string, what: WaitingCall['what']): string {
   return `${callId} ${what}`;
 }
 
-/** What was submitted, from its beginning. */
+/** The turn of a submitted message, from its beginning. */
 export async function openSubmitted(core: Conversations, submitted: Submitted): Promise<TurnSource> {
   const { conversation: id, turn, acceptedAs, after } = submitted;
   const edge = acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : after;

@@ -1,4 +1,4 @@
-/** A request's body, checked as its protocol has it. What is wrong with it is named by its field. */
+/** A request's body, checked as its protocol has it. A refusal names the wrong field. */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
@@ -12,7 +12,7 @@ export async function readBody<Schema extends z.ZodType>(context: GatewayContext
   return readAs(schema, given);
 }
 
-/** Throws what names the field. */
+/** Throws a refusal that names the field. */
 export function readAs<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const read = schema.safeParse(given);
   if (read.success) return read.data;

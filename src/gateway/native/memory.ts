@@ -291,7 +291,7 @@ function addDocument(app: GatewayApp): void {
   });
 }
 
-/** What a person has just written with an editor becomes a change when the text is read: so that comes first. */
+/** An edit by a person with an editor becomes a change when the text is read: so the text is read first. */
 async function readWhole(memory: ScopeMemory): Promise<MemoryText & { readonly changes: readonly MemoryChange[] }> {
   const text = await memory.text();
   return { ...text, changes: await memory.changes() };

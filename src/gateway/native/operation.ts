@@ -12,7 +12,7 @@ type Nothing = z.ZodObject<Record<never, never>>;
 /** The requested work goes on. */
 const ACCEPTED: number = 202;
 
-/** What is as a schema says once it is JSON: times may be `Date` until then. */
+/** A value that matches a schema once it is JSON: times may be `Date` until then. */
 type Answered<T> = [JsonValue] extends [T]
   ? T
   : T extends string
@@ -41,7 +41,7 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly takesFile?: true;
   /** What it answers; without one, nothing (204). */
   readonly answer?: Answer;
-  /** What it answers with 202 where that is not there yet: `act` makes the response. */
+  /** The answer with 202 where the result is not there yet: `act` makes the response. */
   readonly pending?: z.ZodType;
   readonly status?: 200 | 201 | 202;
   /** It answers server-sent events: `act` makes the response. */

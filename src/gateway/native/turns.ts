@@ -256,7 +256,7 @@ async function* merged(
   }
 }
 
-/** What a client may send back is what an event had, or it is not looked at. */
+/** A client may only send back a value that an event had: any other is ignored. */
 function lastEventId(context: GatewayContext): string | undefined {
   const given = cursor.safeParse(context.req.header('last-event-id'));
   return given.success ? given.data : undefined;

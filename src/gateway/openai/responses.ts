@@ -25,7 +25,7 @@ const item = z.looseObject({
   type: z.string().optional(),
   role: z.string().optional(),
   content: content.optional(),
-  /** Of a call, and of what it was answered. */
+  /** Id of a call, and of its answer. */
   call_id: z.string().max(500).optional(),
   name: z.string().max(500).optional(),
   arguments: z.string().optional(),
@@ -218,7 +218,7 @@ async function look(
   try {
     const result = await waitForEnd(core, name, signal, patienceMs);
     if (result !== undefined) return endedResponse(head, await finalAnswer(core, segment, result));
-    // What goes on may wait for its client.
+    // A turn that goes on may wait for its client.
     const paused = patienceMs === undefined ? await findPause(core, segment) : undefined;
     return paused === undefined ? runningResponse(head) : endedResponse(head, paused);
   } catch (error) {

@@ -109,7 +109,7 @@ export async function decideTexts<Item, Text extends string | Buffer>(
   ];
 }
 
-/** What a newer program wrote stays. */
+/** A value that a newer program wrote stays. */
 function isNewer(text: string | Buffer | undefined): boolean {
   const value = decodeJson(text?.toString());
   return typeof value === 'object' && value !== null && 'v' in value && typeof value.v === 'number' && value.v > 1;

@@ -114,7 +114,7 @@ export interface Changes {
 
 export type Name = Pick<HistoryEntry, 'id' | 'kind'>;
 
-/** What of an entry stays in memory. */
+/** The fields of an entry that stay in memory. */
 export interface Known extends Name {
   readonly ts: number;
   readonly hash: string;

@@ -98,7 +98,7 @@ function openFolder(dir: string): DocumentFolder {
 type Redact = (line: string) => string;
 
 const NEWLINE = 0x0a;
-/** What a writer that died has left of ours; proposals and facts have other locks, so theirs may be in use. */
+/** Our temporary files that a dead writer left; proposals and facts have other locks, so theirs may be in use. */
 const LEFT_BEHIND = /^(?:MEMORY\.md|HISTORY[-\d]*\.md|memory-changes\.jsonl|history\.jsonl)\.[0-9a-f-]{36}\.tmp$/;
 
 async function redactFiles(folder: DocumentFolder, collections: OpenCollection, key: ScopeKey, redact: Redact): Promise<void> {
@@ -262,7 +262,7 @@ function named(written: readonly WrittenEntry[], byTime: ReadonlyMap<number, rea
   });
 }
 
-/** What is no UTF-8 in it shows as such; it is read here, never written back. */
+/** Bytes that are no UTF-8 show as such; the text is read here, never written back. */
 async function readEntries(path: string): Promise<WrittenEntry[]> {
   return parseHistory((await readDocument(path))?.toString('utf8') ?? '');
 }

@@ -73,7 +73,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     },
   });
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
-  // What is published beside a write is not waited for, so it looks itself.
+  // A publish beside a write is not waited for, so it looks itself.
   const beside: Feed = { ...feed, publish: guard.after((key, events) => feed.publish(key, events)) };
   const writes = createWrites(dir, open, beside);
   const alone = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir), items: createItems(collections) };

@@ -178,7 +178,7 @@ function reserve(index: JournalIndex, { id, hash, attempt }: EffectClaim & { rea
   else if (known.hash === hash && !known.attempts.includes(attempt)) known.attempts.push(attempt);
 }
 
-/** What a line of a journal says was paid; undefined where it says nothing of that. */
+/** The cost that a line of a journal records; undefined where it records none. */
 export function spentIn(text: string): Spent | undefined {
   if (!text.includes('"spent"')) return undefined;
   const line = decodeLine(text);
@@ -203,7 +203,7 @@ export function toLine(index: JournalIndex, { record = [], fence = [], append = 
   };
 }
 
-/** What a batch has come to, by the index that has its line. */
+/** The outcome of a batch, by the index that has its line. */
 export function toOutcome(index: JournalIndex, { record = [], fence = [], reserve: wanted }: WriteBatch): Applied {
   return {
     recorded: record.map((entry) => {

@@ -207,7 +207,7 @@ function bootId(): string {
   }
 }
 
-/** The name that the lock has. What is no lock has its path for a name: that is no holder, and it gets stale by its age. */
+/** The name that the lock has. A file that is no lock has its path for a name: that is no holder, and it gets stale by its age. */
 async function holderAt(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);

@@ -95,7 +95,7 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
 }
 
 interface Asking<T> {
-  /** What stands for the answer once it is given up. */
+  /** The value in place of the answer once it is given up. */
   readonly unread: T;
   readonly stop: AbortSignal;
   readonly log: (reason: string) => void;

@@ -108,7 +108,7 @@ export function spendingsPattern(namespace: string): string {
   return `perdura:{c:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*:spendings`;
 }
 
-/** Of a key that `lifeKey` has made; undefined for one that is of no life. */
+/** The life of a key that `lifeKey` has made; undefined for a key of no life. */
 export function placeInKey(name: string): { readonly conversation: string; readonly life: string } | undefined {
   const [owner = '', rest = ''] = name.split('}:');
   const [life = '', what] = rest.split(':');

@@ -1,5 +1,5 @@
 /**
- * What Redis runs in one step. Each script is one port call and one round trip.
+ * The scripts that Redis runs in one step. Each script is one port call and one round trip.
  *
  * Results and entries go through as text; `cjson` would turn `[]` into `{}`.
  *
