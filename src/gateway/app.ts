@@ -1,6 +1,6 @@
 /**
  * The gateway: every conversation over HTTP. What all protocols share stands here, in the order in which a request meets it: log and
- * metrics, host and origin, size, who asks and how often; then each protocol's routes.
+ * metrics, host and origin, size, principal and rate; then each protocol's routes.
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
@@ -56,10 +56,10 @@ export interface GatewayOptions {
   readonly temporalLink?: (workflow: string, run: string, event: number) => string | undefined;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
-  /** Hosts beside loopback by which it is reached, and origins of pages that may ask from elsewhere. */
+  /** Hosts beside loopback by which it is reached, and other origins whose pages may send requests. */
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];
-  /** What `/readyz` asks, by name; each throws where it is not ready. */
+  /** The checks of `/readyz`, by name; each throws where it is not ready. */
   readonly checks?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Requests of one token in a minute; default 1,200. */
   readonly requestsPerMinute?: number;
@@ -268,7 +268,7 @@ function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHand
         message: 'this host is not served here: `perdura serve --allow-host` adds one',
       });
     }
-    // A browser's question whether it may ask is answered to those that may.
+    // A preflight of a browser gets an answer where its origin is allowed.
     const isReading = ['GET', 'HEAD'].includes(context.req.method);
     if (!isReading && !known.isAllowedOrigin(context.req.header('origin'), host)) {
       throw new GatewayError({

@@ -159,7 +159,7 @@ export interface Scopes {
 
 /** What one text means, as an embedder answers: a vector, each of whose numbers is one byte. */
 export interface StoredVector {
-  /** `provider/model`. Vectors of another one say nothing about these. */
+  /** `provider/model`. Vectors of another one cannot be compared with these. */
   readonly model: string;
   /** Hash of the text, as the index of a scope has it. */
   readonly text: number;

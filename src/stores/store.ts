@@ -267,7 +267,7 @@ export interface ToolPin {
   readonly text: string;
 }
 
-/** What an agent's servers may say about their tools without another question to a person. */
+/** The tools of an agent's servers as a person has accepted them; unchanged ones need no other question. */
 export interface Pins {
   list(key: AgentKey): Promise<ToolPin[]>;
   /** Once per server and tool: what is pinned stays. */
@@ -309,7 +309,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must see to it: the message says which and how. Trying again does not help. */
+/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must repair it: the message states which and how. Trying again does not help. */
 export class DocumentRefused extends Error {
   override readonly name = 'DocumentRefused';
 }

@@ -67,7 +67,7 @@ async function* after(first: TurnDelta, rest: Deltas): Deltas {
   yield* rest;
 }
 
-/** The feed of a conversation does not say what its sub-agents ask: where it is silent, that is looked for, less and less often. */
+/** The feed of a conversation has no questions of its sub-agents: where it is silent, they are looked for, less and less often. */
 const FIRST_LOOK_MS = 1_000;
 
 async function* toUpdates(
@@ -79,7 +79,7 @@ async function* toUpdates(
   const told = new Set<string>();
   const asks = async (): Promise<readonly Update[]> => {
     const waiting = await waitingIn(core, name.conversation, signal);
-    // One that is told again would look like another question.
+    // A repeated update would look like another question.
     const isNews = waiting.some(({ conversation, callId }) => !told.has(`${conversation} ${callId}`));
     for (const { conversation, callId } of waiting) told.add(`${conversation} ${callId}`);
     return isNews ? events.ask({ name, entries: [], waiting }) : [];

@@ -89,7 +89,7 @@ async function readTasks(core: Conversations, context: string): Promise<readonly
   });
 }
 
-/** Undefined where it has ended; null where no worker says what it does. */
+/** Undefined where it has ended; null where no worker answers. */
 async function runningStatus(client: PerduraClient, id: string) {
   return (await isRunning(client, id)) === true ? readStatus(client, id) : undefined;
 }

@@ -69,7 +69,7 @@ function refuse(context: Context, status: Problem['status'], code: number, messa
   return context.json({ jsonrpc: '2.0', id, error: { code, message } }, status);
 }
 
-/** As the client reaches it, by what proxies say that are trusted; the host was checked. */
+/** The address by which the client reaches it, as trusted proxies state it; the host was checked. */
 function readOrigin(context: GatewayContext): string {
   const { isSecure, host = 'localhost' } = context.get('seen');
   return `${isSecure ? 'https' : 'http'}://${host}`;

@@ -18,7 +18,7 @@ export interface TaskFacts {
   readonly end?: Pick<TurnResult, 'stopReason' | 'error' | 'text'>;
   /** Of a turn that other turns come before. */
   readonly isQueued?: boolean;
-  /** What it asks a person. */
+  /** Its questions to a person. */
   readonly waiting: readonly Pending[];
 }
 
@@ -113,7 +113,7 @@ export function byAgent({ task, context, turn }: TaskName, what: string, parts: 
   return { messageId: `${turn}-${what}`, contextId: context, taskId: task, role: 'ROLE_AGENT', parts };
 }
 
-/** In words for people, and as data for programs; the words name what an answer must say, or who else can give it. */
+/** Questions in words for people, and as data for programs; the words name the form of an answer, or who else can give it. */
 export function askingParts(waiting: readonly Pending[]): readonly Part[] {
   if (waiting.length === 0) return [];
   const persons = waiting.filter(({ kind }) => kind !== 'client-tool');

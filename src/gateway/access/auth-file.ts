@@ -21,7 +21,7 @@ export const JWT_ALGORITHMS = [
   'Ed25519',
 ] as const;
 
-/** No colon: that is how a name of a user of the provider is told from one of a token. */
+/** No colon: a colon marks the name of a user of the provider, so names of tokens have none. */
 export const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const role = z.enum(ROLES, `one of ${ROLES.join(', ')}`);
@@ -70,7 +70,7 @@ const oidc = z.strictObject({
   clientId: z.string().min(1).max(500),
   /** The environment variable that has it; absent: a public client. */
   clientSecretEnv: variable.optional(),
-  /** Default: `/auth/callback` under the name by which the browser asks. */
+  /** Default: `/auth/callback` under the host name in the browser's request. */
   redirectUri: address.optional(),
   scope: z.string().min(1).max(500).default('openid'),
 });
@@ -104,7 +104,7 @@ const authFile = z
     }
   });
 
-/** What an auth file says: tokens by their hashes, JWT and OpenID Connect. */
+/** The content of an auth file: tokens by their hashes, JWT and OpenID Connect. */
 export type AuthFile = z.output<typeof authFile>;
 export type TokenRow = z.output<typeof tokenRow>;
 export type JwtSettings = z.output<typeof jwt>;
@@ -143,7 +143,7 @@ export function parseAuthFile(text: string, path: string): AuthFile {
   throw new Error(`${path}, which PERDURA_AUTH names, cannot be used: ${words.join('; ')}`);
 }
 
-/** An auth file that is read again when it changes. `log` is told what cannot be used, once. */
+/** An auth file that is read again when it changes. `log` gets each problem of the file once. */
 export function watchAuthFile(path: string, log: (line: string) => void, now: () => number = Date.now): AuthSource {
   let known: AuthFile | undefined;
   let seen = '';

@@ -1,4 +1,4 @@
-/** Who asks, and what that person or program may do. */
+/** The person or program that sends a request, and its rights. */
 export const ROLES = ['user', 'operator', 'admin'] as const;
 /** `user`: talks. `operator`: also decides on what others see, steps and repairs. `admin`: also deletes and hands out tokens. */
 export type Role = (typeof ROLES)[number];

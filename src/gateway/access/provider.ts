@@ -139,7 +139,7 @@ function isRefusal({ errors }: typeof Jose, error: unknown): boolean {
   );
 }
 
-/** Runs what asks the provider; for a while after a failure it fails without asking. */
+/** Runs a request to the provider; for a while after a failure it fails without a request. */
 function resting(): <T>(ask: () => Promise<T>) => Promise<T> {
   let until = 0;
   let last: unknown;

@@ -6,9 +6,9 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 
 export interface Seen {
-  /** Of the client; undefined where the server does not say. */
+  /** Address of the client; undefined where the server does not provide it. */
   readonly address?: string;
-  /** By which name it asks. */
+  /** The host name in its request. */
   readonly host?: string;
   /** Whether it came by https. */
   readonly isSecure: boolean;

@@ -1,4 +1,4 @@
-/** What an AG-UI client asks for, and what it means here. Pure. */
+/** The request of an AG-UI client, and its meaning here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';

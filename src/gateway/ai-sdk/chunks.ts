@@ -20,7 +20,7 @@ import type { TextPart } from '../../records/turn-view.js';
 export interface Metadata {
   readonly turn: string | null;
   readonly stopReason?: StopReason;
-  /** The turn goes on once a person has answered, or the page alone with what its tools say. */
+  /** The turn goes on once a person has answered, or the page alone with the results of its tools. */
   readonly waitingFor?: 'person' | 'client';
   readonly usage?: Usage;
   readonly error?: { readonly type: string; readonly message: string };

@@ -1,4 +1,4 @@
-/** What clients of Anthropic's API say: texts, and pictures and documents in the newest message. */
+/** The content of requests of Anthropic's clients: texts, and pictures and documents in the newest message. */
 import { z } from 'zod';
 import { invalid, unsupported } from '../core/errors.js';
 import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';

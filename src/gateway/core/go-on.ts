@@ -48,7 +48,7 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
   return fromSubmitted(await core.submit(conversation, message, { start, signal }));
 }
 
-/** The ids of the calls say which conversation it would be, its family whether it is of this client (core/calls-are-history). */
+/** The ids of the calls name the conversation; its family shows whether it belongs to this client (core/calls-are-history). */
 async function answerWaiting(
   core: Conversations,
   family: string,
@@ -67,7 +67,7 @@ async function answerWaiting(
   return source === 'gone' ? undefined : source;
 }
 
-/** The request says which conversation it is for, and the rest of its history is not looked at. Throws where that does not wait for it. */
+/** The request names its conversation, and the rest of its history is ignored. Throws where that does not wait for the answers. */
 export async function answerNamed(
   core: Conversations,
   conversation: string,

@@ -108,7 +108,7 @@ export interface WaitingCalls {
   all(): readonly WaitingCall[];
 }
 
-/** `answered`: calls that the client has just answered. They are waited for no longer, whatever the live events still say. */
+/** `answered`: calls that the client has just answered. They no longer wait, even if the live events still show them. */
 export function createWaitingCalls(answered: readonly AnsweredCall[] = []): WaitingCalls {
   const justAnswered = new Set(answered.map(answerKey));
   const running = new Set<string>();

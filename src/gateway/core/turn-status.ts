@@ -14,7 +14,7 @@ export async function readStatus(client: Pick<PerduraClient, 'status'>, id: stri
   return (await orUndefinedAfter(STATUS_PATIENCE_MS, answer)) ?? null;
 }
 
-/** As Temporal says, with a worker or without; undefined where there is no such conversation. */
+/** From Temporal, with a worker or without; undefined where there is no such conversation. */
 export async function isRunning(client: Pick<PerduraClient, 'describe'>, id: string): Promise<boolean | undefined> {
   const description = await describeIfAny(client, id);
   return description && description.state === 'running';
@@ -62,7 +62,7 @@ export interface SubmittedMessage {
   readonly answered: Promise<string>;
 }
 
-/** The turn that a message becomes, known as soon as anything says it: the live events, or the answer. */
+/** The turn that a message becomes, as soon as the live events or the answer name it. */
 export async function findTurn(client: Pick<PerduraClient, 'watch'>, id: string, message: SubmittedMessage): Promise<string> {
   const { messageId, after, signal, answered } = message;
   const stop = new AbortController();
@@ -105,7 +105,7 @@ export async function waitForEnd(
     return await core.ended(conversation, turn, AbortSignal.any([signal, patience]));
   } catch (error) {
     if (!patience.aborted || signal.aborted) throw error;
-    // A worker under load may be too late to say so itself.
+    // A worker under load may be too late to report that itself.
     if (status !== null && isBeyond(turn, status)) throw new ClientError('not-found', `conversation ${conversation} has no turn ${turn}`);
     return undefined;
   }

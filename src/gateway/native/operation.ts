@@ -32,7 +32,7 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly tag: string;
   /** Who may; default: everybody with a token. */
   readonly role?: Role;
-  /** What else must hold of who asks. */
+  /** A further condition on the principal of the request. */
   readonly guard?: MiddlewareHandler<GatewayVariables>;
   readonly params?: Path;
   readonly query?: Query;

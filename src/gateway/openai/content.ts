@@ -1,4 +1,4 @@
-/** What clients of OpenAI's API say: texts, and pictures and files in the newest message. */
+/** The content of requests of OpenAI's clients: texts, and pictures and files in the newest message. */
 import { z } from 'zod';
 import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
 import { attachmentIn, attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';

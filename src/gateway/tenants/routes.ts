@@ -1,5 +1,5 @@
 /**
- * Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others, and a user of none those of none.
+ * The principal decides which conversations there are: that of a tenant reaches those of the tenant, and a user of none those of none.
  * Operators of none have all, and those of a tenant, as the tenant has them, with `?tenant=NAME`.
  */
 import type { MiddlewareHandler } from 'hono';
@@ -15,7 +15,7 @@ export interface TenantOptions {
   readonly client: PerduraClient;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
-  /** Names of agents that a tenant, or one of no tenant, may ask for. */
+  /** Names of agents that a tenant, or a client of no tenant, may use. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
   readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
   readonly log?: (line: string) => void;

@@ -65,7 +65,7 @@ export function createLocks(dir: string, calls: FileCalls): Locks {
     }
     return false;
   };
-  /** Whether there is all that a link needs; what is wrong with the path says a symbolic link. */
+  /** Makes all that a link needs. False where that failed: the symbolic link reports what is wrong with the path. */
   const prepare = async (path: string): Promise<boolean> => {
     try {
       await calls.makeFolder(dirname(path));

@@ -56,7 +56,7 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
             seen = undefined;
             const changes = await decideTexts(codec, before, decide);
             if (changes.length === 0 && isFresh) return;
-            // There is nothing to do by what was seen last: only the store itself says so.
+            // The content seen last needs no change, but only the store itself can confirm that.
             if (changes.length === 0) continue;
             if ((await link.ask(attempt, (redis) => replace(redis, changes.flat()))) === 1) {
               const after = withChanges(before, changes);

@@ -101,7 +101,7 @@ interface Asking<T> {
   readonly log: (reason: string) => void;
 }
 
-/** A reader outlives an outage: it asks until there is an answer, or `stop` aborts. */
+/** A reader outlives an outage: it repeats its request until there is an answer, or `stop` aborts. */
 async function untilAnswered<T>(command: () => Promise<T>, { unread, stop, log }: Asking<T>): Promise<T> {
   let leave!: () => void;
   const stopped = new Promise<T>((resolve) => (leave = () => resolve(unread)));
@@ -172,7 +172,7 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
     link.redis
       .xadd(wakeKey, 'MAXLEN', 1, '*', 'woken', '1')
       .then(() => link.redis.expire(wakeKey, WAKE_SECONDS))
-      // A Redis that takes no writes now: a new connection asks for all feeds too.
+      // A Redis that takes no writes now: a new connection requests all feeds too.
       .catch(() => {
         isLeft = true;
         waiting?.disconnect();
