@@ -42,7 +42,7 @@ import { addPage, OWN_PAGE } from './page/routes.js';
 /** What `createGateway` is given. */
 export interface GatewayOptions {
   readonly client: PerduraClient;
-  /** Who holds a token. */
+  /** Finds the principal of a token. */
   readonly authenticate: Authenticate;
   /** Lets browsers in by a cookie; absent: tokens alone open. */
   readonly browsers?: Browsers;

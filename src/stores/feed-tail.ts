@@ -24,7 +24,7 @@ export interface FeedTail {
   /** Its readers throw this. */
   fail(error: unknown): void;
   readonly readers: Set<() => void>;
-  /** What changed since, for readers that wait; throws what the tail failed with. */
+  /** Numbers that change with the feed, for readers that wait; throws the error with which the tail failed. */
   state(): { readonly version: number; readonly looks: number; readonly newest: string | undefined };
 }
 

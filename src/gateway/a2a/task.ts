@@ -12,11 +12,11 @@ import { isRecord } from '../../platform/json.js';
 
 export interface TaskFacts {
   readonly name: TaskName;
-  /** Of its turn. */
+  /** The entries of its turn. */
   readonly entries: readonly Entry[];
   /** Absent while it goes on. */
   readonly end?: Pick<TurnResult, 'stopReason' | 'error' | 'text'>;
-  /** Of a turn that other turns come before. */
+  /** Other turns come before this one. */
   readonly isQueued?: boolean;
   /** Its questions to a person. */
   readonly waiting: readonly Pending[];

@@ -15,7 +15,7 @@ export interface Seen {
 }
 
 export interface Arriving {
-  /** Of the socket. */
+  /** Address of the socket's other end. */
   readonly peer?: string;
   readonly url: string;
   readonly header: (name: string) => string | undefined;

@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Seal {
-  /** Of visible characters that a cookie and a URL can carry. */
+  /** Makes a text of visible characters, which a cookie and a URL can carry. */
   close(content: object, seconds: number): string;
   /** Undefined where it was not made here, or has ended. */
   open(sealed: string): unknown;

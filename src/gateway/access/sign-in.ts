@@ -13,7 +13,7 @@ import type { Seal } from './seal.js';
 export interface SignIn {
   /** Where the browser goes, and what it carries meanwhile. `callback`: where it comes back to; `to`: where it ends. */
   begin(callback: string, to: string): Promise<{ readonly location: string; readonly carried: string }>;
-  /** Of the answer's query, and what was carried. Throws in the terms of HTTP. */
+  /** Ends the sign-in with the query of the provider's answer and the carried state. Throws in the terms of HTTP. */
   finish(query: string, carried: string): Promise<{ readonly principal: Principal; readonly to: string }>;
 }
 

@@ -11,10 +11,10 @@ import { errorCode } from '../../platform/errors.js';
 /** The principal of a token; undefined for one that opens nothing. */
 export type Authenticate = (presented: string) => Promise<Principal | undefined>;
 
-/** What a client can put into a header, and long enough not to be guessed. */
+/** A text that a client can put into a header, long enough not to be guessed. */
 export const TOKEN_PATTERN = /^[\x21-\x7e]{24,512}$/;
 
-/** Who holds the one token of a gateway may do all. */
+/** The holder of a gateway's one token may do everything. */
 export const OWNER: Principal = { name: 'the token of this gateway', role: 'admin' };
 
 /** Lets in who has this token, with all rights. */

@@ -180,7 +180,7 @@ function toMessage(blocks: readonly ContentBlock[], text: string): Message & { r
   return { id: randomUUID(), text, ...toMedia(files) };
 }
 
-/** What of the editor's files stands in the prompt itself. */
+/** A file of the editor whose content stands in the prompt itself. */
 function readResource(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
   const base64 = 'blob' in resource ? resource.blob : Buffer.from(resource.text, 'utf8').toString('base64');
   return { mediaType: '', url: `data:;base64,${base64}`, name: resource.uri.slice(0, MAX_NAME) };

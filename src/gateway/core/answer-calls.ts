@@ -22,7 +22,7 @@ import { GatewayError, invalid } from './errors.js';
 import type { TurnEventAt } from './follow-turn.js';
 import { readStatus } from './turn-status.js';
 
-/** Of calls that a client knows by their ids here (AG-UI, AI SDK). */
+/** An answer to a call that a client knows by its id here (AG-UI, AI SDK). */
 export type CallAnswer = Pick<Decision, 'callId' | 'decision' | 'note' | 'input' | 'isError'> & {
   /**
    * What the client took it for: words that answer a question must not allow a call. `answer`: of a question, or of a tool that it runs.
@@ -153,7 +153,7 @@ export interface ClientAnswers {
   readonly conversation: string;
   readonly turn: string;
   readonly answers: readonly ToolAnswer[];
-  /** Of the user, beside them: joins the turn. */
+  /** Message of the user beside them: joins the turn. */
   readonly words?: (Message & { readonly id: string }) | undefined;
   readonly signal: AbortSignal;
 }

@@ -41,7 +41,7 @@ export interface Segment {
 
 type Core = Pick<Conversations, 'client'>;
 
-/** The texts at the end come from the result and the store, whatever the live events had. `events`: the turn's from its beginning. */
+/** The texts at the end come from the result and the store, even if the live events had others. `events`: the turn's from its beginning. */
 export async function* answerSnapshots(
   core: Core,
   segment: Segment,

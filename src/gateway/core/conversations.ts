@@ -43,7 +43,7 @@ export interface Conversations {
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
 }
 
-/** What answers a message that clears the session. */
+/** The answer to a message that clears the session. */
 export const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
 
 export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {

@@ -15,7 +15,7 @@ const MAX_FAMILY = 32;
 
 export interface Stateless extends Asking {
   readonly supplied: Supplied;
-  /** Of `Idempotency-Key`: the same one is one message. */
+  /** The value of `Idempotency-Key`: the same one is one message. */
   readonly key: string | undefined;
   readonly beside: Beside;
   readonly signal: AbortSignal;

@@ -47,7 +47,7 @@ export async function readAgent(context: GatewayContext, model: string): Promise
   });
 }
 
-/** Of an id that a protocol lets its client choose freely: a valid one stays as it is, for any other string a hash stands, the same each time. */
+/** For an id that the client may choose freely: a valid one stays unchanged, and a hash, always the same, replaces any other string. */
 export function toConversationId(publicId: string): string {
   return ID_PATTERN.test(publicId) ? publicId : `x-${createHash('sha256').update(publicId).digest('base64url')}`;
 }

@@ -30,7 +30,7 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  /** Who may; default: everybody with a token. */
+  /** The role that it needs; default: any with a token. */
   readonly role?: Role;
   /** A further condition on the principal of the request. */
   readonly guard?: MiddlewareHandler<GatewayVariables>;
@@ -39,7 +39,7 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly body?: Body;
   /** The body is a file: `act` reads it. */
   readonly takesFile?: true;
-  /** What it answers; without one, nothing (204). */
+  /** Schema of the answer; without one, the answer is empty (204). */
   readonly answer?: Answer;
   /** The answer with 202 where the result is not there yet: `act` makes the response. */
   readonly pending?: z.ZodType;

@@ -89,7 +89,7 @@ export function parseTexts<Item>(
   return { items, taken };
 }
 
-/** What `decide` makes of a collection of texts: of each record that changes, the text before and after, '' for none. */
+/** The changes that `decide` makes to a collection of texts: the text before and after of each changed record, '' for none. */
 export async function decideTexts<Item, Text extends string | Buffer>(
   codec: RecordCodec<Item>,
   texts: ReadonlyMap<string, Text>,

@@ -61,7 +61,7 @@ async function findMissing(file: FileHandle, size: number, block: string): Promi
   return there.includes(block) ? '' : (await separatorAt(file, there.length)) + block;
 }
 
-/** What ends the text before `at` so that an empty line follows it. */
+/** The newlines after the text before `at`, so that an empty line follows it. */
 async function separatorAt(file: FileHandle, at: number): Promise<string> {
   const tail = Buffer.alloc(Math.min(2, at));
   await file.read(tail, 0, tail.length, at - tail.length);

@@ -1,5 +1,5 @@
 /**
- * What a scope remembers in words, in `<dir>/agents/<scope>/`:
+ * The memory of a scope in words, in `<dir>/agents/<scope>/`:
  *
  *   MEMORY.md              the text itself, for people to read and to edit
  *   memory-changes.jsonl   who changed it when, and which lines are new by that (memory-text.ts)
@@ -105,7 +105,7 @@ async function redactFiles(folder: DocumentFolder, collections: OpenCollection, 
   const names = await namesIn(folder.dir);
   if (names.length === 0) return;
   await folder.locked(async () => {
-    // What is begun would bring its words later, and what a person has just written is to be known before it is redacted.
+    // An unfinished change would bring its words later, and an edit by a person must be recorded before it is redacted.
     await completeHistory(folder);
     const present = await seeHand(folder);
     for (const name of names.filter((each) => LEFT_BEHIND.test(each))) await unlink(join(folder.dir, name)).catch(() => undefined);

@@ -33,7 +33,7 @@ interface Moved {
   readonly move: number;
 }
 
-/** Of a collection that changes with calls of models: all of it counts, or nothing where a record was another by then. */
+/** Changes of a collection together with calls of models: all of them count, or none if a record was different by then. */
 export interface RecordsLine {
   readonly v: 1;
   readonly kind: 'records';
@@ -55,7 +55,7 @@ export type JournalLine =
       readonly items?: readonly ItemRecord[];
     }
   | RecordsLine
-  /** Of a fenced effect, or of what has no result. */
+  /** The cost of a fenced effect, or of work without a result. */
   | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending };
 
 export interface JournalIndex {

@@ -140,7 +140,7 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
   };
 }
 
-/** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, whatever the umask. */
+/** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, with any umask. */
 export async function replaceFile(path: string, content: string | Buffer, mode?: number): Promise<void> {
   const beside = `${path}.${randomUUID()}.tmp`;
   try {
@@ -174,7 +174,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Runs what it is given one after another, whatever becomes of each. */
+/** Runs its works one after another, even if one of them fails. */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function createTurns(): Turns {

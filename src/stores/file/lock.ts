@@ -28,9 +28,9 @@ const PATIENCE_MS = 5000;
 interface Holder {
   readonly pid: number;
   readonly host: string;
-  /** Of the machine: after a reboot process ids mean others. */
+  /** Boot id of the machine: after a reboot process ids mean others. */
   readonly boot: string;
-  /** Of the process: in a container the next one has the same id. */
+  /** Start of the process: in a container the next one has the same id. */
   readonly started: number;
 }
 
@@ -192,7 +192,7 @@ function isGone(holder: Holder | undefined): boolean {
 const self = once((): Holder => ({ pid: process.pid, host: hostname(), boot: bootId(), started: Math.round(performance.timeOrigin) }));
 const selfText = once(() => JSON.stringify(self()));
 
-/** What never changes while a process lives. */
+/** Keeps a value that never changes while a process lives. */
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;

@@ -132,7 +132,7 @@ export function toEventArguments(events: readonly LiveEvent[]): string[] {
 }
 
 const BLOCK_MS = 5000;
-/** Of all feeds together. */
+/** Most events of one read, of all feeds together. */
 const EVENTS_AT_ONCE = 4096;
 /** For each feed that it waits for Redis does some work: with many of them it lets events gather, for as long as no person notices. */
 const PAUSE_MS_PER_FEED = 0.02;

@@ -290,7 +290,7 @@ export const SCRIPTS = {
   ...DOCUMENT_SCRIPTS,
 } as const;
 
-/** What they answer. */
+/** The answers of the scripts. */
 export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraWrite: readonly [
     recorded: readonly string[],
