@@ -74,7 +74,7 @@ export function addOnce<Item extends object>(
   );
 }
 
-/** A collection as the text of each record by id: the records, and the ids of what is none of ours. */
+/** A collection as the text of each record by id: the records, and the ids of texts that Perdura did not write. */
 export function parseTexts<Item>(
   { identify, decode }: Pick<RecordCodec<Item>, 'identify' | 'decode'>,
   texts: Iterable<readonly [id: string, text: string | Buffer]>,

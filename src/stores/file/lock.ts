@@ -99,7 +99,7 @@ function removeIfLeft(card: string): void {
   try {
     if (isGone(parseHolder(readFileSync(card, 'utf8')))) unlinkSync(card);
   } catch {
-    // Another process was first, or it is none of ours.
+    // Another process was first, or Perdura did not make the file.
   }
 }
 
