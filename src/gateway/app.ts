@@ -1,6 +1,6 @@
 /**
  * The gateway: every conversation over HTTP. What all protocols share stands here, in the order in which a request meets it: log and
- * metrics, host and origin, size, who asks and how often; then each protocol's routes.
+ * metrics, host and origin, size, principal and rate; then each protocol's routes.
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
@@ -42,11 +42,11 @@ import { addPage, OWN_PAGE } from './page/routes.js';
 /** What `createGateway` is given. */
 export interface GatewayOptions {
   readonly client: PerduraClient;
-  /** Who holds a token. */
+  /** Finds the principal of a token. */
   readonly authenticate: Authenticate;
   /** Lets browsers in by a cookie; absent: tokens alone open. */
   readonly browsers?: Browsers;
-  /** Names of agents that may be asked for, by a tenant or by those of none; default: none is listed. */
+  /** Names of agents that clients may use, for a tenant or for clients of no tenant; default: none is listed. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
   /** What an agent is made of, by its name; for a tenant only what it may use. Default: nothing is known of any. */
   readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
@@ -56,10 +56,10 @@ export interface GatewayOptions {
   readonly temporalLink?: (workflow: string, run: string, event: number) => string | undefined;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
-  /** Hosts beside loopback by which it is reached, and origins of pages that may ask from elsewhere. */
+  /** Hosts beside loopback by which it is reached, and other origins whose pages may send requests. */
   readonly hosts?: readonly string[];
   readonly origins?: readonly string[];
-  /** What `/readyz` asks, by name; each throws where it is not ready. */
+  /** The checks of `/readyz`, by name; each throws where it is not ready. */
   readonly checks?: Readonly<Record<string, () => Promise<unknown>>>;
   /** Requests of one token in a minute; default 1,200. */
   readonly requestsPerMinute?: number;
@@ -79,20 +79,20 @@ export interface GatewayOptions {
   readonly version?: string;
   /** What went wrong, and where. */
   readonly log?: (line: string) => void;
-  /** A line for each request, without what was said. */
+  /** A line for each request, without its text. */
   readonly accessLog?: (line: string) => void;
   /** Ends streams, so that a server can close. */
   readonly closing?: AbortSignal;
   /** Where it stands behind a proxy, such as `/perdura`; default: at the root. */
   readonly basePath?: string;
-  /** Folder of the page for people, as it was built; default: the package's own. False: there is none. */
+  /** Folder of the page for people, as it was built; default: the one in the package. False: there is none. */
   readonly page?: string | false;
 }
 
 const ATTACHMENTS_PATH = '/v1/attachments';
 const UPLOAD_SILENCE_MS = 20_000;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Of clients that send all that was said with each message. */
+/** For clients that send the whole history with each message. */
 const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
 /** By path, where it is not MAX_BODY_BYTES. */
 const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
@@ -104,7 +104,7 @@ export const MAX_HEADERS = 100;
 const MAX_WRONG_TOKENS = 30;
 const OPEN_PATHS = new Set(['/healthz', '/readyz', '/.well-known/agent-card.json', ...BROWSER_PATHS]);
 
-/** A Hono app: `app.fetch` serves it in any server, `serveGateway` in one of its own. */
+/** A Hono app: `app.fetch` serves it in any server, `serveGateway` in one that it starts. */
 export function createGateway(options: GatewayOptions): GatewayApp {
   const { client, version = '0', log = () => undefined, closing = new AbortController().signal } = options;
   const metrics = createMetrics();
@@ -221,7 +221,7 @@ function accessLine(context: GatewayContext, ms: number): string {
   return `${context.req.method} ${context.req.path.slice(0, 200)} ${context.res.status} ${Math.round(ms)} ms ${who}`;
 }
 
-/** Protocols whose clients read errors of a shape of their own, by their paths. */
+/** Protocols whose clients read errors of a custom shape, by their paths. */
 const PROBLEM_SHAPES: readonly (readonly [RegExp, (context: Context, problem: Problem) => Response])[] = [
   [/^\/v1\/(chat|responses|models)(\/|$)/, answerOpenaiProblem],
   [/^\/v1\/messages(\/|$)/, answerAnthropicProblem],
@@ -243,12 +243,12 @@ interface Incoming {
   readonly socket?: { readonly remoteAddress?: string };
 }
 
-/** Of more than it counts Node leaves the rest out without a word: what is missing may be the one that matters. */
+/** Node silently drops headers beyond its limit: the missing one may matter. */
 function tooManyHeaders(): GatewayError {
   return new GatewayError({ status: 431, type: 'too-large', message: `a request may have ${MAX_HEADERS} headers` });
 }
 
-/** What is left of the body is not read, so that nothing else can come on this connection. */
+/** The rest of the body is not read, so that nothing else can come on this connection. */
 function tooLarge(bytes: number): (context: Context) => Response {
   return (context) => {
     context.header('connection', 'close');
@@ -268,7 +268,7 @@ function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHand
         message: 'this host is not served here: `perdura serve --allow-host` adds one',
       });
     }
-    // A browser's question whether it may ask is answered to those that may.
+    // A preflight of a browser gets an answer where its origin is allowed.
     const isReading = ['GET', 'HEAD'].includes(context.req.method);
     if (!isReading && !known.isAllowedOrigin(context.req.header('origin'), host)) {
       throw new GatewayError({

@@ -1,4 +1,4 @@
-/** What every route has at hand, and how it answers what went wrong. */
+/** The variables that every route has at hand, and how it answers errors. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Admission } from './access/admission.js';
@@ -49,9 +49,9 @@ export interface GatewayVariables {
     readonly uploads: { readonly maxBytes: number; readonly silenceMs: number; readonly keepMs?: number };
     readonly principal: Principal;
     readonly admission: Admission;
-    /** Of the request, up to where its answer begins: aborted when its token opens nothing any more. */
+    /** The signal of the request, up to where its answer begins: aborted when its token opens nothing any more. */
     readonly admitted: AbortSignal;
-    /** Where the request comes from, as far as that can be believed. */
+    /** The address that sent the request, as far as it can be trusted. */
     readonly seen: Seen;
     readonly conversations: Conversations;
     readonly metrics: GatewayMetrics;
@@ -59,7 +59,7 @@ export interface GatewayVariables {
     readonly agents: () => Promise<readonly string[]>;
     readonly describeAgent: (name: string) => Promise<AgentDescription | undefined>;
     readonly findings: () => Promise<readonly Finding[]>;
-    /** Of a conversation that the asker may see in Temporal's UI: where an event of one of its runs is shown. */
+    /** For a conversation that the client may see in Temporal's UI: the address that shows an event of one of its runs. */
     readonly temporalLink: (id: string) => Promise<((run: string, event: number) => string | null) | undefined>;
   };
 }

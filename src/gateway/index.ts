@@ -1,5 +1,5 @@
 /**
- * `import … from 'perdura/gateway'`: conversations over HTTP, in a server of your own.
+ * `import … from 'perdura/gateway'`: conversations over HTTP, in your server.
  *
  * @packageDocumentation
  */
@@ -11,7 +11,7 @@ export interface Gateway {
   readonly fetch: (request: Request, env?: unknown) => Response | Promise<Response>;
 }
 
-/** Every conversation that the client reaches, over HTTP: `/openapi.json` describes it. `serveGateway` has a server of its own. */
+/** Every conversation that the client reaches, over HTTP: `/openapi.json` describes it. `serveGateway` also starts a server. */
 export function createGateway(options: GatewayOptions): Gateway {
   const app = createApp(options);
   return { fetch: (request, env) => app.fetch(request, env as Record<string, unknown> | undefined) };

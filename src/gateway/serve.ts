@@ -1,4 +1,4 @@
-/** The gateway in a server of its own, with the limits of one that strangers reach. */
+/** The gateway with a server, which has the limits of one that strangers reach. */
 import { type Server, STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { serve, type ServerType } from '@hono/node-server';
@@ -78,7 +78,7 @@ export async function serveGateway({
       clearInterval(sweeping);
       closing.abort();
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
-      // What is being answered now is idle a moment later.
+      // A connection with an answer under way is idle a moment later.
       http.closeIdleConnections();
       const idle = setInterval(() => http.closeIdleConnections(), IDLE_MS);
       const timer = setTimeout(() => http.closeAllConnections(), DRAIN_MS);
@@ -89,7 +89,7 @@ export async function serveGateway({
   };
 }
 
-/** What Node refuses before there is a request, in the shape of all other refusals. */
+/** Answers what Node refuses before there is a request, in the shape of all other refusals. */
 
 type Refusal = Pick<Problem, 'status' | 'type' | 'message'>;
 

@@ -1,4 +1,4 @@
-/** Server-sent events, as long as there is somebody to read them. */
+/** Server-sent events, as long as a client reads them. */
 import type { Context } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -79,7 +79,7 @@ export async function sendEvents(
   });
 }
 
-/** What was written waits for a client that does not read: only without its connection does it go. */
+/** Closes the connection, else the written bytes wait for a client that does not read. */
 function drop(context: Context): void {
   const { outgoing } = (context.env ?? {}) as { outgoing?: { destroy?: () => void } };
   outgoing?.destroy?.();

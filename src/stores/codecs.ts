@@ -36,7 +36,7 @@ export function isEntry(value: unknown): value is Entry {
   );
 }
 
-/** JSON or undefined; JSON itself cannot say undefined, so the two never mix. */
+/** JSON or undefined; JSON itself cannot express undefined, so the two never mix. */
 export function decodeJson(text: string | null | undefined): unknown {
   if (text === null || text === undefined) return undefined;
   try {

@@ -16,7 +16,7 @@ interface Cursor {
 }
 
 export const RESYNC = { kind: 'resync' } as const;
-/** Where everything that a feed has begins. */
+/** The cursor before everything that a feed has. */
 export const OLDEST = '0';
 /** From now on. */
 export const NEWEST = '$';
@@ -76,7 +76,7 @@ function follows(before: string, cursor: string): boolean {
   return cursorBefore(cursor) === before;
 }
 
-/** What is no cursor of this store is beyond everything. */
+/** A text that is no cursor of this store is beyond everything. */
 export function compareCursors(a: string, b: string): number {
   const [left, right] = [parseCursor(a), parseCursor(b)];
   if (left === undefined) return 1;

@@ -4,7 +4,7 @@
  *
  * - A reader has its cursor and nothing else: a slow one costs no memory.
  * - Events come in order and once. One `resync` replaces lost or trimmed ones (feed-cursor.ts).
- * - Only the store says that a feed is gone: a reader's cursor may be newer than the shared look at the store.
+ * - Only the store can report that a feed is gone: a reader's cursor may be newer than the shared look at the store.
  */
 import type { JsonValue } from '../records/message.js';
 import { createFeedPosition, cursorBefore, OLDEST, RESYNC } from './feed-cursor.js';
@@ -15,7 +15,7 @@ export interface FeedEvent {
 }
 
 export interface FeedTail {
-  /** The cursor of the latest event that it was told of, or where it began. */
+  /** The cursor of the latest event that it received, or where it began. */
   head(): string;
   /** Something came; `latest` where the follower knows its cursor. */
   ring(latest?: string): void;
@@ -24,7 +24,7 @@ export interface FeedTail {
   /** Its readers throw this. */
   fail(error: unknown): void;
   readonly readers: Set<() => void>;
-  /** What changed since, for readers that wait; throws what the tail failed with. */
+  /** Numbers that change with the feed, for readers that wait; throws the error with which the tail failed. */
   state(): { readonly version: number; readonly looks: number; readonly newest: string | undefined };
 }
 
@@ -61,7 +61,7 @@ export function createFeedTail(at: string): FeedTail {
   };
 }
 
-/** How one reader asks the store itself. */
+/** How one reader reads the store itself. */
 export interface FeedLookUp {
   newest(): Promise<string | undefined>;
   /** Events after a cursor, at most so many. */

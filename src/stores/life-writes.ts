@@ -1,7 +1,7 @@
 /**
- * What every write to a life has around it, whatever the store.
+ * The steps around every write to a life, in any store.
  *
- * What is written to a deleted life does not stay: a worker may still be at work when a conversation is deleted.
+ * A write to a deleted life does not stay: a worker may still be at work when a conversation is deleted.
  *
  * - The tombstone is written before anything is removed, and checked after each write. So a late write is removed with the rest, or sees
  *   the tombstone and is removed here; there is no lock, and no write waits before it is made.

@@ -1,4 +1,4 @@
-/** What a store remembers beyond the entries: items, summaries, facts, MEMORY.md and HISTORY, and what a search needs. Rules: store.ts. */
+/** The memory of a store beyond the entries: items, summaries, facts, MEMORY.md and HISTORY, and what a search needs. Rules: store.ts. */
 import type { CompactionRecord, EpisodeLinks, Replacement } from '../records/episodes.js';
 import type { LifeName } from '../records/lives.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
@@ -17,9 +17,9 @@ export interface Items {
     key: ConversationKey,
     which?: { readonly session?: number },
   ): Promise<{ readonly items: readonly ItemRecord[]; readonly skipped: number }>;
-  /** What is not there is removed all the same. */
+  /** Ids that are not there are no error. */
   remove(key: ConversationKey, ids: readonly string[]): Promise<void>;
-  /** What a model has made to be shown for that item; '' for nothing of use. Once per item: the first one counts. */
+  /** Stores a model's text to show for that item; '' for nothing of use. Once per item: the first one counts. */
   cite(key: ConversationKey, id: string, citation: string): Promise<void>;
   /** In the order of `ids`; undefined where there is none. */
   citations(key: ConversationKey, ids: readonly string[]): Promise<(string | undefined)[]>;
@@ -30,7 +30,7 @@ export interface EpisodeRecord extends EpisodicItem, EpisodeLinks {
   readonly session: number;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
-  /** How it was made; absent where an earlier version, or somebody else, has made it. */
+  /** How it was made; absent where an earlier version, or another program, made it. */
   readonly made?: CompactionRecord;
 }
 
@@ -43,7 +43,7 @@ export interface Episodes {
     key: ConversationKey,
     which?: { readonly session?: number; readonly limit?: number },
   ): Promise<{ readonly episodes: EpisodeRecord[]; readonly skipped: number }>;
-  /** Of an undone compaction. What is not there is no error. */
+  /** For an undone compaction. A missing one is no error. */
   remove(key: ConversationKey, id: string): Promise<void>;
 }
 
@@ -54,14 +54,14 @@ export interface FactSource {
 }
 
 export interface FactRecord extends SemanticItem {
-  /** The batch that brought it first; null for one that somebody wrote by hand. */
+  /** The batch that brought it first; null for one that a person wrote by hand. */
   readonly batch: string | null;
   readonly source: FactSource | null;
   /** Absent: it counts. Else by which fact it was replaced (null: by none), and when. */
   readonly replaced?: { readonly by: string | null; readonly ts: number };
 }
 
-/** What a scope knows, from all its conversations. */
+/** The facts of a scope, from all its conversations. */
 export interface Facts {
   /**
    * Gives each new fact its number and answers with the items of this batch, ascending by number, each once. A batch that was added
@@ -92,7 +92,7 @@ export interface Facts {
  * MAX_MEMORY, is refused in words (DocumentRefused), never replaced.
  */
 export interface Documents {
-  /** As it is now. What a person has made of it with an editor becomes a change, cause `hand`, when it is first seen. */
+  /** The present text. An edit by a person with an editor becomes a change, cause `hand`, when it is first seen. */
   memory(key: ScopeKey): Promise<MemoryText>;
   /** The text of a version that there was once; undefined when there was none. */
   memoryText(key: ScopeKey, version: string): Promise<string | undefined>;
@@ -143,7 +143,7 @@ export interface Marks {
   readonly cursor: string;
 }
 
-/** What a scope has, seen from far: for an index for search. */
+/** The content of a scope in short, for an index for search. */
 export interface Scopes {
   /** `since`: the cursor of an earlier answer, for what has changed from then on alone. */
   marks(key: ScopeKey, since?: string): Promise<Marks>;
@@ -153,13 +153,13 @@ export interface Scopes {
   readIndex(key: ScopeKey, part: string): Promise<Uint8Array | undefined>;
   /** In the place of the one before, which a reader sees whole until then. `part`: letters, digits and dashes. */
   writeIndex(key: ScopeKey, part: string, bytes: Uint8Array): Promise<void>;
-  /** What is not there is gone. */
+  /** Missing parts are no error. */
   removeIndex(key: ScopeKey, parts: readonly string[]): Promise<void>;
 }
 
-/** What one text means, as an embedder answers: a vector, each of whose numbers is one byte. */
+/** The vector of one text, as an embedder answers: each of its numbers is one byte. */
 export interface StoredVector {
-  /** `provider/model`. Vectors of another one say nothing about these. */
+  /** `provider/model`. Vectors of another one cannot be compared with these. */
   readonly model: string;
   /** Hash of the text, as the index of a scope has it. */
   readonly text: number;

@@ -30,7 +30,7 @@ export interface DeletedLife {
   readonly at: number;
 }
 
-/** Whose files wait to be used: those of one tenant, or of none (''). */
+/** The owner of files that wait to be used: one tenant, or none (''). */
 export interface UploadOwner {
   readonly namespace: string;
   readonly tenant: string;

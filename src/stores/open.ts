@@ -1,4 +1,4 @@
-/** Which store the settings ask for: Redis where REDIS_URL is set, files otherwise; never one for the other. */
+/** Which store the settings select: Redis where REDIS_URL is set, files otherwise; never one for the other. */
 import { createFileStore } from './file/index.js';
 import type * as redis from './redis/index.js';
 import type { ConversationKey, Store } from './store.js';

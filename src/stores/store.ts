@@ -30,7 +30,7 @@ export interface Store {
   readonly kind: 'redis' | 'file';
   /** Where it is, for people: no password in it. */
   readonly where: string;
-  /** Six characters that it was given when it was first opened: the same by whatever address it is reached. */
+  /** Six characters that it was given when it was first opened: the same at every address by which it is reached. */
   id(): Promise<string>;
   readonly entries: Entries;
   readonly bodies: Bodies;
@@ -54,7 +54,7 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What became of a message; empty when its slot has it now, or had something before. */
+/** The outcome of recording a message; empty when its slot has it now, or had something before. */
 export interface Recording {
   /** The place of the first one of its id. */
   readonly duplicate?: { readonly turn: string; readonly slot: number };
@@ -105,7 +105,7 @@ export interface Lives {
   beginning(key: ConversationKey): Promise<Beginning | undefined>;
   /** Lives that share entries of this one. */
   forks(key: ConversationKey): Promise<LifeName[]>;
-  /** Once per `cut.id`: the first one counts. What is cut is read as before. */
+  /** Once per `cut.id`: the first one counts. Entries that are cut are read as before. */
   cut(key: ConversationKey, cut: Cut): Promise<void>;
   /** In the order of their branches. */
   cuts(key: ConversationKey): Promise<Cut[]>;
@@ -140,7 +140,7 @@ export interface TurnEnds {
   list(key: ConversationKey): Promise<TurnEnd[]>;
 }
 
-/** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */
+/** The claim under which an effect is done. `hash` is of its request: the same id with another hash is a conflict. */
 export interface EffectClaim {
   readonly id: string;
   readonly hash: string;
@@ -157,7 +157,7 @@ export type Commitment =
   /** `result` is what counts: ours, or that of the attempt which was first. */
   { readonly status: 'committed'; readonly result: JsonValue } | { readonly status: 'fenced' } | { readonly status: 'conflict' };
 
-/** What is written together with an effect's result. */
+/** Records that are written together with an effect's result. */
 export interface CommitExtras {
   /** Written also when fenced: it was paid for. */
   readonly spent?: Spending;
@@ -185,11 +185,11 @@ export interface Effects {
   ): Promise<Commitment>;
   /** From now on these cannot commit. One that has already is left, and its whole result returned. */
   fence(key: ConversationKey, ids: readonly string[]): Promise<readonly Fencing[]>;
-  /** Of what has no result here: an attempt that failed, a question beside the answer. Once per id: the first one counts. */
+  /** For work without a result here: an attempt that failed, a question beside the answer. Once per id: the first one counts. */
   spend(key: ConversationKey, id: string, spending: Spending): Promise<void>;
 }
 
-/** What was paid for: written with effects, gone with their life. */
+/** Costs: written with effects, gone with their life. */
 export interface Spendings {
   /** Of all conversations, in no order; one that cannot be read is left out (stores/foreign-is-skipped). */
   all(of: { readonly namespace: string }): AsyncIterable<Spent>;
@@ -204,7 +204,7 @@ export interface Budgets {
    * (records/budget-comes-back).
    */
   settle(key: ConversationKey, id: string, amount: Amount, member?: string): Promise<void>;
-  /** Of a call that was not made, or failed. What is not there is no error. */
+  /** For a call that was not made, or failed. A missing one is no error. */
   release(key: ConversationKey, id: string): Promise<void>;
   /** The latest one counts. */
   limit(key: ConversationKey, limit: Limit): Promise<void>;
@@ -259,7 +259,7 @@ export interface Feed {
   read(key: ConversationKey, after: string, signal: AbortSignal): AsyncIterable<{ readonly cursor: string; readonly event: JsonValue }>;
 }
 
-/** What has been accepted of one tool of a server: its words, and their SHA-256. */
+/** The accepted description of one tool of a server, and its SHA-256. */
 export interface ToolPin {
   readonly server: string;
   readonly tool: string;
@@ -267,7 +267,7 @@ export interface ToolPin {
   readonly text: string;
 }
 
-/** What an agent's servers may say about their tools without another question to a person. */
+/** The tools of an agent's servers as a person has accepted them; unchanged ones need no other question. */
 export interface Pins {
   list(key: AgentKey): Promise<ToolPin[]>;
   /** Once per server and tool: what is pinned stays. */
@@ -286,7 +286,7 @@ export interface UploadDraft {
 
 /**
  * Files that were sent before a message names them. The bytes of one lie here until a conversation uses it; from then on they are that
- * conversation's body, and go with it. What has expired is not there, whether or not it was removed already.
+ * conversation's body, and go with it. An expired file is not there, whether or not it was removed already.
  */
 export interface Uploads {
   begin(owner: UploadOwner): Promise<UploadDraft>;
@@ -309,7 +309,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must see to it: the message says which and how. Trying again does not help. */
+/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must repair it: the message states which and how. Trying again does not help. */
 export class DocumentRefused extends Error {
   override readonly name = 'DocumentRefused';
 }

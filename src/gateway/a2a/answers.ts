@@ -24,7 +24,7 @@ export function shortenHash({ hash }: Pick<Pending, 'hash'>): string {
 
 export interface Answering {
   readonly text: string;
-  /** Of its data parts. */
+  /** The content of its data parts. */
   readonly data: readonly JsonValue[];
 }
 
@@ -90,7 +90,7 @@ function decide({ callId, hash, conversation, via }: Pending, what: Pick<Decisio
   return { callId, hash, ...what, ...(conversation !== via && { conversation }) };
 }
 
-/** Of a turn that no longer waits: whether this very answer was taken before, so that sending it again is harmless. */
+/** For a turn that no longer waits: whether this very answer was taken before, so that sending it again is harmless. */
 export function wasTaken({ text, data }: Answering, entries: readonly Entry[]): boolean {
   const [, , code] = WORDS.exec(text) ?? [];
   const named = data.flatMap((one) => (Array.isArray(one) ? (one as readonly JsonValue[]) : [one])).filter(isDecision) as readonly Given[];

@@ -9,9 +9,9 @@ export interface CardOptions {
   /** Such as `https://agents.example/perdura`. */
   readonly base: string;
   readonly version: string;
-  /** Of a card for one agent. */
+  /** The agent of a card for one agent. */
   readonly agent?: string;
-  /** Of an extended card: those that there are. */
+  /** All agents, in an extended card. */
   readonly agents?: readonly string[];
 }
 

@@ -11,20 +11,20 @@ import type { Message, Update } from './wire.js';
 export interface FollowingTask {
   readonly name: TaskName;
   readonly signal: AbortSignal;
-  /** Ends where a person is asked: for those who sent a message, and send the answer next. */
+  /** Ends where the task waits for a person: for clients that sent a message, and send the answer next. */
   readonly untilAsked: boolean;
 }
 
-/** What has just been submitted, from its first sign on. */
+/** The task of a message that was just submitted, from its first event on. */
 export async function* followSubmitted(
   core: Conversations,
   submitted: Submitted,
-  said: Message,
+  sent: Message,
   wanted: FollowingTask,
 ): AsyncGenerator<Update, void> {
   const { name } = wanted;
   const status = { state: 'TASK_STATE_SUBMITTED' } as const;
-  yield { task: { id: name.task, contextId: name.context, status, artifacts: [], history: [{ ...said, taskId: name.task }] } };
+  yield { task: { id: name.task, contextId: name.context, status, artifacts: [], history: [{ ...sent, taskId: name.task }] } };
   const left = new AbortController();
   try {
     const live = core.answer(submitted, AbortSignal.any([wanted.signal, left.signal]));
@@ -38,7 +38,7 @@ export async function* followSubmitted(
   }
 }
 
-/** What has begun before: what it has made so far, then live. */
+/** A task that has begun before: its artifacts so far, then live. */
 export async function* followTask(core: Conversations, wanted: FollowingTask): AsyncGenerator<Update, void> {
   const { name, signal, untilAsked } = wanted;
   const left = new AbortController();
@@ -67,7 +67,7 @@ async function* after(first: TurnDelta, rest: Deltas): Deltas {
   yield* rest;
 }
 
-/** The feed of a conversation does not say what its sub-agents ask: where it is silent, that is looked for, less and less often. */
+/** The feed of a conversation has no questions of its sub-agents: where it is silent, they are looked for, less and less often. */
 const FIRST_LOOK_MS = 1_000;
 
 async function* toUpdates(
@@ -79,7 +79,7 @@ async function* toUpdates(
   const told = new Set<string>();
   const asks = async (): Promise<readonly Update[]> => {
     const waiting = await waitingIn(core, name.conversation, signal);
-    // One that is told again would look like another question.
+    // A repeated update would look like another question.
     const isNews = waiting.some(({ conversation, callId }) => !told.has(`${conversation} ${callId}`));
     for (const { conversation, callId } of waiting) told.add(`${conversation} ${callId}`);
     return isNews ? events.ask({ name, entries: [], waiting }) : [];
@@ -96,8 +96,8 @@ async function* toUpdates(
       yield* events.take(change);
     }
     if (delta.changes.every(({ kind }) => kind !== 'asked')) continue;
-    const asked = await asks();
-    yield* asked;
-    if (asked.length > 0 && untilAsked) return;
+    const updates = await asks();
+    yield* updates;
+    if (updates.length > 0 && untilAsked) return;
   }
 }

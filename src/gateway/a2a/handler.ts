@@ -85,8 +85,8 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const noPush = (): Promise<never> =>
     Promise.reject(new errors.PushNotificationNotSupportedError('there are no push notifications: subscribe to the task, or get it'));
 
-  const chooseAgent = async (said: Said): Promise<string> => {
-    const name = card.agent ?? said.agent ?? DEFAULT_AGENT;
+  const chooseAgent = async (sent: Said): Promise<string> => {
+    const name = card.agent ?? sent.agent ?? DEFAULT_AGENT;
     const known = await agents();
     if (known.length > 0 && !known.includes(name))
       throw invalid(`there is no agent ${name}: the skills of the extended card are those that there are`);
@@ -94,56 +94,56 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   };
 
   const begin = async ({ message, configuration, metadata }: SendMessageRequest, untilAsked: boolean): Promise<Begun> => {
-    const said = readSaid(message, metadata);
+    const sent = readSaid(message, metadata);
     if (configuration?.taskPushNotificationConfig !== undefined) return noPush();
     const modes = configuration?.acceptedOutputModes ?? [];
     if (modes.length > 0 && !modes.some((mode) => OUTPUT_MODES.test(mode))) {
       throw new errors.ContentTypeNotSupportedError('answers are text/plain or application/json');
     }
-    return said.task === '' ? beginTask(said, untilAsked) : goOn(named(said.task), said, untilAsked);
+    return sent.task === '' ? beginTask(sent, untilAsked) : goOn(named(sent.task), sent, untilAsked);
   };
 
   const following = (name: TaskName, untilAsked: boolean): Begun => ({ name, updates: followTask(core, { name, signal, untilAsked }) });
 
-  const submit = async (context: string, said: Said, how: Parameters<Conversations['submit']>[2], untilAsked: boolean): Promise<Begun> => {
-    const submitted = await core.submit(toConversationId(context), said.message, { ...how, signal });
+  const submit = async (context: string, sent: Said, how: Parameters<Conversations['submit']>[2], untilAsked: boolean): Promise<Begun> => {
+    const submitted = await core.submit(toConversationId(context), sent.message, { ...how, signal });
     const { turn, acceptedAs, messageId } = submitted;
     if (turn === null) {
       return { message: { messageId: `${messageId}-reset`, contextId: context, role: 'ROLE_AGENT', parts: [{ text: CLEARED.text }] } };
     }
     const name = taskName(context, turn);
     if (acceptedAs === 'duplicate') return following(name, untilAsked);
-    const own: Message = { messageId, contextId: context, role: 'ROLE_USER', parts: [{ text: said.text }] };
-    return { name, updates: followSubmitted(core, submitted, own, { name, signal, untilAsked }) };
+    const userMessage: Message = { messageId, contextId: context, role: 'ROLE_USER', parts: [{ text: sent.text }] };
+    return { name, updates: followSubmitted(core, submitted, userMessage, { name, signal, untilAsked }) };
   };
 
   /** (a2a/same-message-same-task) */
-  const beginTask = async (said: Said, untilAsked: boolean): Promise<Begun> => {
-    const agent = await chooseAgent(said);
-    const own = [principal.name, agent, said.messageId, said.text, JSON.stringify(said.data)];
-    if (said.context !== '') await refuseWhileClientRuns(core, toConversationId(said.context), said.messageId);
-    return submit(said.context === '' ? `a2a-${shortHash(own)}` : said.context, said, { start: { agent } }, untilAsked);
+  const beginTask = async (sent: Said, untilAsked: boolean): Promise<Begun> => {
+    const agent = await chooseAgent(sent);
+    const identity = [principal.name, agent, sent.messageId, sent.text, JSON.stringify(sent.data)];
+    if (sent.context !== '') await refuseWhileClientRuns(core, toConversationId(sent.context), sent.messageId);
+    return submit(sent.context === '' ? `a2a-${shortHash(identity)}` : sent.context, sent, { start: { agent } }, untilAsked);
   };
 
   /** (a2a/message-to-its-task) */
-  const goOn = async (name: TaskName, said: Said, untilAsked: boolean): Promise<Begun> => {
-    if (said.context !== '' && said.context !== name.context)
+  const goOn = async (name: TaskName, sent: Said, untilAsked: boolean): Promise<Begun> => {
+    if (sent.context !== '' && sent.context !== name.context)
       throw invalid('message.contextId is not that of the task', 'message.contextId');
     const facts = await read(name);
     const state = decideState(facts);
-    if (facts.entries.some(({ messageId }) => messageId === said.messageId)) return following(name, untilAsked);
+    if (facts.entries.some(({ messageId }) => messageId === sent.messageId)) return following(name, untilAsked);
     if (state === 'TASK_STATE_INPUT_REQUIRED') {
-      for (const decision of readDecisions(said, facts.waiting)) await client.decide(name.conversation, decision);
+      for (const decision of readDecisions(sent, facts.waiting)) await client.decide(name.conversation, decision);
       return following(name, untilAsked);
     }
-    if (wasTaken(said, facts.entries)) return following(name, untilAsked);
+    if (wasTaken(sent, facts.entries)) return following(name, untilAsked);
     if (isTerminal(facts)) {
-      const taken = (await client.history(name.conversation)).find(({ messageId }) => messageId === said.messageId);
+      const taken = (await client.history(name.conversation)).find(({ messageId }) => messageId === sent.messageId);
       if (taken) return following(taskName(name.context, taken.turn), untilAsked);
       throw unsupported('the task has ended: send the message with its contextId and without its taskId');
     }
     if (state === 'TASK_STATE_SUBMITTED') throw unsupported('the task has not begun: send the message without its taskId, or later');
-    return submit(name.context, { ...said, message: { ...said.message, delivery: 'steer' } }, {}, untilAsked);
+    return submit(name.context, { ...sent, message: { ...sent.message, delivery: 'steer' } }, {}, untilAsked);
   };
 
   const toTask = (facts: TaskFacts, historyLength?: number): Task =>

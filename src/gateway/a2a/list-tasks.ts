@@ -81,15 +81,15 @@ async function readTasks(core: Conversations, context: string): Promise<readonly
   const latest = Math.max(status?.turn ?? 0, turnNumber(turns.at(-1) ?? turnId(0)));
   const waiting = status !== undefined && status !== null && status.pendingApprovals > 0 ? await client.approvals(id).catch(() => []) : [];
   return turns.map((turn): TaskFacts => {
-    const own = { name: taskName(context, turn), entries: entries.filter((entry) => entry.turn === turn) };
+    const task = { name: taskName(context, turn), entries: entries.filter((entry) => entry.turn === turn) };
     const end = ends.findLast((one) => one.turn === turn);
     const goesOn = status !== undefined && (status === null ? turnNumber(turn) === latest && end === undefined : !isOver(turn, status));
-    if (goesOn) return { ...own, waiting: turnNumber(turn) === latest ? waiting : [] };
-    return { ...own, waiting: [], end: { stopReason: end?.stopReason ?? 'end', text: '', ...(end?.error && { error: end.error }) } };
+    if (goesOn) return { ...task, waiting: turnNumber(turn) === latest ? waiting : [] };
+    return { ...task, waiting: [], end: { stopReason: end?.stopReason ?? 'end', text: '', ...(end?.error && { error: end.error }) } };
   });
 }
 
-/** Undefined where it has ended; null where no worker says what it does. */
+/** Undefined where it has ended; null where no worker answers. */
 async function runningStatus(client: PerduraClient, id: string) {
   return (await isRunning(client, id)) === true ? readStatus(client, id) : undefined;
 }

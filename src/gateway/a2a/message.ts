@@ -1,4 +1,4 @@
-/** What a client sends: words, data, files; and what it wants to be done with it. Pure. */
+/** A client's message: words, data, files; and its settings. Pure. */
 import { z } from 'zod';
 import { type Message, ID_PATTERN, LIMITS } from '../../conversation/protocol/contract.js';
 import type { JsonObject, JsonValue, MediaKind, MediaSource } from '../../records/message.js';

@@ -1,4 +1,4 @@
-/** What is known of a task: from Temporal, where it runs, and from the store. */
+/** Reads a task: from Temporal, where it runs, and from the store. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pending } from '../../client.js';
 import type { ClientError } from '../../client/errors.js';
@@ -35,7 +35,7 @@ async function readEntries({ client }: Conversations, { conversation, turn }: Ta
   return (await client.history(conversation)).filter((entry) => entry.turn === turn);
 }
 
-/** What waits for a person; a worker that is away is waited for, since without one nothing goes on. */
+/** The calls that wait for a person. If no worker answers, it waits for one, since nothing goes on without one. */
 export async function waitingIn({ client }: Conversations, conversation: string, signal: AbortSignal): Promise<readonly Pending[]> {
   for (;;) {
     try {

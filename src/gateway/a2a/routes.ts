@@ -69,7 +69,7 @@ function refuse(context: Context, status: Problem['status'], code: number, messa
   return context.json({ jsonrpc: '2.0', id, error: { code, message } }, status);
 }
 
-/** As the client reaches it, by what proxies say that are trusted; the host was checked. */
+/** The address by which the client reaches it, as trusted proxies state it; the host was checked. */
 function readOrigin(context: GatewayContext): string {
   const { isSecure, host = 'localhost' } = context.get('seen');
   return `${isSecure ? 'https' : 'http'}://${host}`;
@@ -125,7 +125,7 @@ interface Answering {
   readonly wording: (error: unknown) => object;
 }
 
-/** One request's own: what it may see and when it ends are the request's. */
+/** A handler for one request: the request decides what it may see and when it ends. */
 function handle(
   context: GatewayContext,
   { sdk, card, isLegacy, rpc }: Answering,
@@ -181,7 +181,7 @@ async function stream(context: GatewayContext, answering: Answering): Promise<Re
   }
 }
 
-/** What the library has refused before the stream began. */
+/** The refusal of the library before the stream began. */
 class Refused extends Error {
   constructor(readonly answer: object) {
     super('refused');

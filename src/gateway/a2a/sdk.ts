@@ -1,4 +1,4 @@
-/** The protocol's own library, loaded at the first request of it. */
+/** The protocol's official library, loaded at its first request. */
 import { A2A_PACKAGE, loadOptional } from '../../platform/optional-package.js';
 import { toProblem } from '../core/errors.js';
 
@@ -16,7 +16,7 @@ export function loadSdk() {
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
-/** What went wrong as an error that the library knows; undefined for what is none of the client's doing. */
+/** The error as one that the library knows; undefined where the client did not cause it. */
 export function toRefusal({ errors }: Sdk, error: unknown): Error | undefined {
   if (error instanceof errors.A2AError) return error;
   const { status, message, type } = toProblem(error);

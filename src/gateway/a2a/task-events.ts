@@ -16,7 +16,7 @@ export interface TaskEvents {
   begin(): Update;
   /** Its texts have come so far. */
   show(view: TurnView): readonly Update[];
-  /** What else happens in it, its end and what it asks aside. */
+  /** All other events of the task, except its end and its questions. */
   take(change: Change): readonly Update[];
   /** It waits for a person. */
   ask(facts: TaskFacts): readonly Update[];

@@ -12,17 +12,17 @@ import { isRecord } from '../../platform/json.js';
 
 export interface TaskFacts {
   readonly name: TaskName;
-  /** Of its turn. */
+  /** The entries of its turn. */
   readonly entries: readonly Entry[];
   /** Absent while it goes on. */
   readonly end?: Pick<TurnResult, 'stopReason' | 'error' | 'text'>;
-  /** Of a turn that other turns come before. */
+  /** Other turns come before this one. */
   readonly isQueued?: boolean;
-  /** What it asks a person. */
+  /** Its questions to a person. */
   readonly waiting: readonly Pending[];
 }
 
-/** What ends with an answer that is not whole is no success, and the status says why. */
+/** A task whose answer is not whole is no success, and the status states why. */
 const STATES: Partial<Record<StopReason, State>> = {
   interrupted: 'TASK_STATE_CANCELED',
   withdrawn: 'TASK_STATE_CANCELED',
@@ -85,10 +85,10 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
   return ts === undefined ? undefined : ts * 1000;
 }
 
-/** Each text that the model has said is one, as it said it; an answer that had to be of a schema is data. */
+/** Each text of the model is one artifact, unchanged; an answer that had to match a schema is data. */
 export function renderArtifacts({ name, entries, end }: TaskFacts): readonly Artifact[] {
-  const said = textsIn(entries.filter(({ turn }) => turn === name.turn));
-  const texts = said.length === 0 && end !== undefined && end.text !== '' ? [end.text] : said;
+  const recorded = textsIn(entries.filter(({ turn }) => turn === name.turn));
+  const texts = recorded.length === 0 && end !== undefined && end.text !== '' ? [end.text] : recorded;
   const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
   return texts.map((text, at) => {
     const data = wanted && end?.stopReason === 'end' && at === texts.length - 1 ? objectIn(text) : undefined;
@@ -113,7 +113,7 @@ export function byAgent({ task, context, turn }: TaskName, what: string, parts: 
   return { messageId: `${turn}-${what}`, contextId: context, taskId: task, role: 'ROLE_AGENT', parts };
 }
 
-/** In words for people, and as data for programs; the words name what an answer must say, or who else can give it. */
+/** Questions in words for people, and as data for programs; the words name the form of an answer, or who else can give it. */
 export function askingParts(waiting: readonly Pending[]): readonly Part[] {
   if (waiting.length === 0) return [];
   const persons = waiting.filter(({ kind }) => kind !== 'client-tool');
@@ -139,7 +139,7 @@ function questionIn(input: JsonValue | undefined): string | undefined {
 
 const QUESTION_TOOL = 'ask_user';
 
-/** What was said to the agent, and what it has asked; what it has made are artifacts. */
+/** The messages to the agent, and its questions; its answers are artifacts. */
 function renderHistory({ name, entries }: TaskFacts): readonly Message[] {
   const byUser = (messageId: string, text: string): Message => ({
     ...{ messageId, contextId: name.context, taskId: name.task, role: 'ROLE_USER', parts: [{ text }] },

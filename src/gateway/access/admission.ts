@@ -50,7 +50,7 @@ export function createAdmission(
   };
 }
 
-/** What a stream ends with. */
+/** The error with which a stream ends. */
 export function noLonger(): GatewayError {
   return new GatewayError({
     status: 401,

@@ -21,7 +21,7 @@ export const JWT_ALGORITHMS = [
   'Ed25519',
 ] as const;
 
-/** No colon: that is how a name of a user of the provider is told from one of a token. */
+/** No colon: a colon marks the name of a user of the provider, so names of tokens have none. */
 export const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const role = z.enum(ROLES, `one of ${ROLES.join(', ')}`);
@@ -39,7 +39,7 @@ const claim = z.union([z.string().min(1).max(200), z.array(z.string().min(1).max
 
 const tokenRow = z.strictObject({
   name: z.string().regex(TOKEN_NAME, 'letters, digits, . _ and -, at most 64'),
-  /** Of what `randomBytes` made: not to be guessed, so that a fast hash without salt is enough. */
+  /** Hash of a token from `randomBytes`: it cannot be guessed, so a fast hash without salt is enough. */
   hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits, as `perdura admin token create` writes it'),
   role,
   tenant: tenant.optional(),
@@ -50,7 +50,7 @@ const tokenRow = z.strictObject({
 const jwt = z.strictObject({
   issuer: address,
   audience: z.union([z.string().min(1).max(500), z.array(z.string().min(1).max(500)).min(1).max(20)]),
-  /** Default: what the issuer's own description says. */
+  /** Default: the address in the description of the issuer. */
   jwksUri: address.optional(),
   algorithms: z
     .array(z.enum(JWT_ALGORITHMS, `one of ${JWT_ALGORITHMS.join(', ')}`))
@@ -70,7 +70,7 @@ const oidc = z.strictObject({
   clientId: z.string().min(1).max(500),
   /** The environment variable that has it; absent: a public client. */
   clientSecretEnv: variable.optional(),
-  /** Default: `/auth/callback` under the name by which the browser asks. */
+  /** Default: `/auth/callback` under the host name in the browser's request. */
   redirectUri: address.optional(),
   scope: z.string().min(1).max(500).default('openid'),
 });
@@ -104,7 +104,7 @@ const authFile = z
     }
   });
 
-/** What an auth file says: tokens by their hashes, JWT and OpenID Connect. */
+/** The content of an auth file: tokens by their hashes, JWT and OpenID Connect. */
 export type AuthFile = z.output<typeof authFile>;
 export type TokenRow = z.output<typeof tokenRow>;
 export type JwtSettings = z.output<typeof jwt>;
@@ -139,11 +139,11 @@ export function parseAuthFile(text: string, path: string): AuthFile {
   }
   const read = authFile.safeParse(value);
   if (read.success) return read.data;
-  const words = read.error.issues.slice(0, 5).map(({ path: field, message }) => `${inWords(field)}${message}`);
+  const words = read.error.issues.slice(0, 5).map(({ path: field, message }) => `${describePath(field)}${message}`);
   throw new Error(`${path}, which PERDURA_AUTH names, cannot be used: ${words.join('; ')}`);
 }
 
-/** An auth file that is read again when it changes. `log` is told what cannot be used, once. */
+/** An auth file that is read again when it changes. `log` gets each problem of the file once. */
 export function watchAuthFile(path: string, log: (line: string) => void, now: () => number = Date.now): AuthSource {
   let known: AuthFile | undefined;
   let seen = '';
@@ -193,7 +193,7 @@ export function isExpired({ expires }: Pick<TokenRow, 'expires'>, now = Date.now
   return expires !== undefined && Date.parse(expires) <= now;
 }
 
-function inWords(path: readonly PropertyKey[]): string {
+function describePath(path: readonly PropertyKey[]): string {
   const field = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return field === '' ? '' : `${field.replace(/^\./, '')}: `;
 }

@@ -75,17 +75,17 @@ async function ofBrowser(context: GatewayContext, browsers: Browsers | undefined
 }
 
 /**
- * Browsers send a cookie along whoever asks, at least among pages of one site: another port of this machine, another name of a domain. So
- * it counts only where the browser itself says that a page of this origin asks; for reading also where it says nothing.
+ * Browsers send a cookie with requests of any page, at least within one site: another port of this machine, another name of a domain. So
+ * the cookie counts only where the browser states that a page of this origin sent the request; for reading also where it states nothing.
  */
 export function refuseOtherSites(context: GatewayContext): void {
   const { host, isSecure } = context.get('seen');
   const [site, origin] = [context.req.header('sec-fetch-site'), context.req.header('origin')?.toLowerCase()];
   const isChange = !['GET', 'HEAD'].includes(context.req.method);
-  const own = `://${host?.toLowerCase()}`;
-  const isOwn = origin === `https${own}` || (!isSecure && origin === `http${own}`);
+  const authority = `://${host?.toLowerCase()}`;
+  const isSameOrigin = origin === `https${authority}` || (!isSecure && origin === `http${authority}`);
   const isAllowed =
-    (origin === undefined || isOwn) &&
+    (origin === undefined || isSameOrigin) &&
     (site === undefined ? origin !== undefined || !isChange : site === 'same-origin' || (site === 'none' && !isChange));
   if (isAllowed) return;
   const message = 'a cookie opens only for pages of this gateway itself: others send a token, in Authorization';

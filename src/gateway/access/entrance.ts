@@ -18,13 +18,13 @@ export interface Browsers {
   createCode(): string | undefined;
   /** A code opens once. Undefined: it is wrong, used or too old. */
   exchange(code: string): Promise<OpenedSession | undefined>;
-  /** Of a cookie; undefined where it opens nothing, or no longer. */
+  /** The principal of a cookie; undefined where it opens nothing, or no longer. */
   principalOf(cookie: string): Promise<Principal | undefined>;
   /** From now on that cookie opens nothing. */
   end(cookie: string): Promise<void>;
   /** Where people sign in, if there is an identity provider for that. */
   signIn(): Promise<SignIn | undefined>;
-  /** Of a user whom the identity provider has vouched for. */
+  /** The cookie for a user whom the identity provider has vouched for. */
   openSession(principal: Principal): Promise<OpenedSession>;
 }
 
@@ -86,7 +86,7 @@ export function createEntrance({ token, auth, secret, variables = {}, createLimi
   const findSignIn = remembered((all: AuthFile) => signInFrom(all, createSeal(secret, 'sign-in'), variables, log));
 
   const byHash = async (hash: string): Promise<Principal | undefined> => {
-    // What is compared are hashes: how long it takes tells nothing of a token.
+    // Hashes are compared: the duration reveals nothing of a token.
     if (hash === ownHash) return OWNER;
     const row = findRows(await file()).get(hash);
     return row === undefined || isExpired(row) ? undefined : row.principal;
@@ -172,7 +172,7 @@ function signInFrom(
   return createSignIn({ jwt, oidc, seal, log, ...(clientSecret !== undefined && { clientSecret }) });
 }
 
-/** What was made of the newest thing: a file that has not changed is the same object. */
+/** Keeps the value made from the latest object: a file that has not changed is the same object. */
 function remembered<Of extends object, Made>(make: (of: Of) => Made): (of: Of) => Made {
   let last: { readonly of: Of; readonly made: Made } | undefined;
   return (of) => {

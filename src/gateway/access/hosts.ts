@@ -1,6 +1,6 @@
 /**
- * Names by which the gateway may be reached. A page of another site that has its own name lead to this machine (DNS rebinding) sends that
- * name, and is refused; one that asks from its own address sends its origin, and is refused unless it is allowed.
+ * Names by which the gateway may be reached. A page of another site may make its name lead to this machine (DNS rebinding): it sends that
+ * name, and is refused. A page at another address sends its origin, and is refused unless the origin is allowed.
  */
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 

@@ -36,7 +36,7 @@ export function createLimits(shared?: SharedCounts): CreateLimiter {
             keyPrefix: `${shared.prefix}:${name}`,
             points,
             duration,
-            // Whoever is beyond the limit costs Redis nothing.
+            // A client beyond the limit costs Redis nothing.
             inMemoryBlockOnConsumed: points,
             rejectIfRedisNotReady: true,
             insuranceLimiter: memory,
@@ -62,7 +62,7 @@ export function createLimits(shared?: SharedCounts): CreateLimiter {
   };
 }
 
-/** Keys are names that others give: of one length, and they tell a reader of the store nothing. */
+/** Hashes of names that clients give: of one length, and they reveal nothing to a reader of the store. */
 function shortened(key: string): string {
   return createHash('sha256').update(key).digest('base64url').slice(0, 22);
 }

@@ -1,14 +1,14 @@
-/** Who asks, and what that person or program may do. */
+/** The person or program that sends a request, and its rights. */
 export const ROLES = ['user', 'operator', 'admin'] as const;
 /** `user`: talks. `operator`: also decides on what others see, steps and repairs. `admin`: also deletes and hands out tokens. */
 export type Role = (typeof ROLES)[number];
 
-/** Who has come in, and what they may do. */
+/** A client that was let in, and what it may do. */
 export interface Principal {
-  /** Of one token or one user alone: what limits are counted by, what one client's history is matched within, and who the access log names. */
+  /** Unique for one token or one user: limits count by it, histories are matched within it, and the access log names it. */
   readonly name: string;
   readonly role: Role;
-  /** Whose conversations, memory and agents these are; absent: those of no tenant, and with the role of an operator all. */
+  /** The tenant whose conversations, memory and agents it reaches; absent: those of no tenant, or all with the role of an operator. */
   readonly tenant?: string;
 }
 

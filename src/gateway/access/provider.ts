@@ -1,4 +1,4 @@
-/** An identity provider: its keys and where it signs people in, by its own description. What it signs becomes a principal here. */
+/** An identity provider: its keys and where it signs people in, as its description states. Its tokens become principals here. */
 import type * as Jose from 'jose' with { 'resolution-mode': 'import' };
 import type * as OpenidClient from 'openid-client' with { 'resolution-mode': 'import' };
 import { loadOptional, OIDC_PACKAGES } from '../../platform/optional-package.js';
@@ -18,7 +18,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 export interface JwtVerifier {
   looksLike(presented: string): boolean;
-  /** Undefined: it opens nothing. Throws 503 where the provider cannot be asked, 403 where its user has no role or tenant here. */
+  /** Undefined: it opens nothing. Throws 503 where the provider cannot be reached, 403 where its user has no role or tenant here. */
   principalOf(token: string): Promise<Principal | undefined>;
 }
 
@@ -40,7 +40,7 @@ export function createJwtVerifier(settings: JwtSettings, log: (line: string) => 
     looksLike: (presented) => presented.length <= MAX_JWT && JWT.test(presented),
     async principalOf(token) {
       const jose = await loadJose();
-      // Before any key is asked for: a stranger's token must not send the gateway to the provider.
+      // Before any key is requested: a stranger's token must not send the gateway to the provider.
       if (!isFrom(jose, token, issuer)) return undefined;
       let claims: Claims;
       try {
@@ -77,7 +77,7 @@ export function principalOfClaims(claims: Claims, { roleClaim, roles, defaultRol
   const name = `user:${sub}`;
   if (tenantClaim === undefined) return { name, role: known };
   const tenant = valueAt(claims, tenantClaim);
-  // Never "of no tenant" instead: that would be somebody else's.
+  // Never "of no tenant" instead: the account would see conversations of others.
   if (typeof tenant !== 'string' || !TENANT_PATTERN.test(tenant)) throw refused('this account belongs to no tenant here');
   return { name, role: known, tenant };
 }
@@ -87,7 +87,7 @@ export function unreachable(issuer: string): GatewayError {
   return new GatewayError({ status: 503, type: 'unreachable', message, retryAfter: 5 });
 }
 
-/** What went wrong with a request, and not what it sent: some errors have the token in them. */
+/** The reason why a request failed, without what it sent: some errors have the token in them. */
 export function reasonOf(error: unknown): string {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } };
   return [name, code, cause?.code].filter((word) => word !== undefined).join(' ');
@@ -101,7 +101,7 @@ async function findJwksUri({ jwksUri, issuer }: JwtSettings): Promise<string> {
   return found;
 }
 
-/** By the provider's own description, which must be that of this issuer. */
+/** From the description of the provider, which must be that of this issuer. */
 export function discover(
   client: typeof OpenidClient,
   issuer: string,
@@ -139,7 +139,7 @@ function isRefusal({ errors }: typeof Jose, error: unknown): boolean {
   );
 }
 
-/** Runs what asks the provider; for a while after a failure it fails without asking. */
+/** Runs a request to the provider; for a while after a failure it fails without a request. */
 function resting(): <T>(ask: () => Promise<T>) => Promise<T> {
   let until = 0;
   let last: unknown;

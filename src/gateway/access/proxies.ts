@@ -1,21 +1,21 @@
 /**
- * Where a request comes from. What `X-Forwarded-*` says counts where a proxy that is trusted has sent it, else it is anybody's claim.
- * Of a chain the last address that no trusted proxy has is the client's: those before it are what the client itself has written.
+ * Where a request comes from. `X-Forwarded-*` counts where a trusted proxy has sent it; any other sender could have made it up.
+ * In a chain the last address that no trusted proxy has is the client's: the client itself may have written those before it.
  */
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 
 export interface Seen {
-  /** Of the client; undefined where the server does not say. */
+  /** Address of the client; undefined where the server does not provide it. */
   readonly address?: string;
-  /** By which name it asks. */
+  /** The host name in its request. */
   readonly host?: string;
   /** Whether it came by https. */
   readonly isSecure: boolean;
 }
 
 export interface Arriving {
-  /** Of the socket. */
+  /** Address of the socket's other end. */
   readonly peer?: string;
   readonly url: string;
   readonly header: (name: string) => string | undefined;
@@ -29,7 +29,7 @@ const MAX_HOPS = 32;
 /** `10.0.0.0/8`, or one address. Throws in words. */
 export function parseProxy(text: string): AddressRange {
   try {
-    // Node's own look: the library also takes `10.0.0` and `0x7f.1`.
+    // The check of Node: the library also takes `10.0.0` and `0x7f.1`.
     if (isIP(text.replace(/\/\d+$/, '')) === 0) throw new Error('no address');
     if (text.includes('/')) return ipaddr.parseCIDR(text);
     const one = ipaddr.process(text);
@@ -46,18 +46,18 @@ export function createProxies(trusted: readonly string[]): (arriving: Arriving) 
     return parsed !== undefined && ranges.some(([range, bits]) => range.kind() === parsed.kind() && matches(parsed, range, bits));
   };
   return ({ peer, url, header }) => {
-    const own = { ...(peer !== undefined && { address: peer }), host: header('host'), isSecure: url.startsWith('https:') };
-    if (!isTrusted(peer)) return own;
+    const direct = { ...(peer !== undefined && { address: peer }), host: header('host'), isSecure: url.startsWith('https:') };
+    if (!isTrusted(peer)) return direct;
     const protocol = takeLast(header('x-forwarded-proto'));
     return {
       address: findClient(header('x-forwarded-for'), isTrusted) ?? peer,
-      host: takeLast(header('x-forwarded-host')) ?? own.host,
-      isSecure: protocol === undefined ? own.isSecure : protocol.toLowerCase() === 'https',
+      host: takeLast(header('x-forwarded-host')) ?? direct.host,
+      isSecure: protocol === undefined ? direct.isSecure : protocol.toLowerCase() === 'https',
     };
   };
 }
 
-/** What limits are counted by: who has one IPv6 address has 2^64 of them. */
+/** The key by which limits count: a client with one IPv6 address has 2^64 of them. */
 export function toNetwork(address: string | undefined): string {
   const parsed = parse(address);
   if (parsed === undefined) return 'unknown';
@@ -85,7 +85,7 @@ function withoutPort(hop: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
 }
 
-/** The nearest proxy's own word stands last. */
+/** The nearest proxy appends its value, so the last one counts. */
 function takeLast(value: string | undefined): string | undefined {
   return value?.split(',').at(-1)?.trim() || undefined;
 }

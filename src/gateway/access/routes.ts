@@ -73,7 +73,7 @@ async function findSignIn(browsers: Browsers): Promise<SignIn> {
   });
 }
 
-/** Where a person ends who has signed in: a path of this gateway, and nothing that a browser reads as another host. */
+/** The path to which a person goes after signing in: of this gateway, and nothing that a browser reads as another host. */
 function readPath(context: GatewayContext): string {
   const to = context.req.query('to') ?? '/';
   const isPath = to.length <= 500 && /^\/[\x21-\x5b\x5d-\x7e]*$/.test(to) && !to.startsWith('//');

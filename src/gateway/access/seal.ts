@@ -1,11 +1,11 @@
 /**
- * What a gateway gives away and gets back: sealed, so that only the gateways of one installation can have made it, and with an end. Each use
- * has a key of its own, so that what was made for one opens nothing else.
+ * Values that a gateway hands out and gets back: sealed, so that only the gateways of one installation can have made them, and with an
+ * expiry. Each use has a separate key, so that a value for one use opens nothing else.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface Seal {
-  /** Of visible characters that a cookie and a URL can carry. */
+  /** Makes a text of visible characters, which a cookie and a URL can carry. */
   close(content: object, seconds: number): string;
   /** Undefined where it was not made here, or has ended. */
   open(sealed: string): unknown;

@@ -13,7 +13,7 @@ import type { Seal } from './seal.js';
 export interface SignIn {
   /** Where the browser goes, and what it carries meanwhile. `callback`: where it comes back to; `to`: where it ends. */
   begin(callback: string, to: string): Promise<{ readonly location: string; readonly carried: string }>;
-  /** Of the answer's query, and what was carried. Throws in the terms of HTTP. */
+  /** Ends the sign-in with the query of the provider's answer and the carried state. Throws in the terms of HTTP. */
   finish(query: string, carried: string): Promise<{ readonly principal: Principal; readonly to: string }>;
 }
 
@@ -81,9 +81,9 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
       if (!opened.success) throw notBegun();
       const { state, nonce, verifier, callback, to } = opened.data;
       const client = await loadOpenidClient();
-      const asked = await provider();
+      const configuration = await provider();
       try {
-        const answer = await client.authorizationCodeGrant(asked, new URL(`${callback}${query}`), {
+        const answer = await client.authorizationCodeGrant(configuration, new URL(`${callback}${query}`), {
           pkceCodeVerifier: verifier,
           expectedState: state,
           expectedNonce: nonce,

@@ -1,6 +1,6 @@
 /**
- * Tokens that open the gateway. One is enough for a person's own machine: made at the first start and kept in a file that only its owner
- * reads. Compared by hash, in constant time.
+ * Tokens that open the gateway. One is enough for the machine of one person: the first start makes it and keeps it in a file that only its
+ * owner reads. Compared by hash, in constant time.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -8,13 +8,13 @@ import { dirname } from 'node:path';
 import type { Principal } from './principal.js';
 import { errorCode } from '../../platform/errors.js';
 
-/** Who a token is; undefined for one that opens nothing. */
+/** The principal of a token; undefined for one that opens nothing. */
 export type Authenticate = (presented: string) => Promise<Principal | undefined>;
 
-/** What a client can put into a header, and long enough not to be guessed. */
+/** A text that a client can put into a header, long enough not to be guessed. */
 export const TOKEN_PATTERN = /^[\x21-\x7e]{24,512}$/;
 
-/** Who holds the one token of a gateway may do all. */
+/** The holder of a gateway's one token may do everything. */
 export const OWNER: Principal = { name: 'the token of this gateway', role: 'admin' };
 
 /** Lets in who has this token, with all rights. */
@@ -34,16 +34,16 @@ export async function keptToken(path: string): Promise<string> {
   await mkdir(dirname(path), { recursive: true });
   const token = `pk_${randomBytes(24).toString('base64url')}`;
   // Written whole before it has its name: another start never reads half of it.
-  const own = `${path}.${randomBytes(6).toString('hex')}`;
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
   try {
-    await writeFile(own, `${token}\n`, { mode: 0o600, flag: 'wx' });
-    await link(own, path);
+    await writeFile(temporary, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    await link(temporary, path);
     return token;
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;
     return await read();
   } finally {
-    await rm(own, { force: true });
+    await rm(temporary, { force: true });
   }
 }
 

@@ -31,8 +31,8 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
   /** Sessions whose prompt was cancelled, perhaps before its turn began. */
   const cancelled = new Set<string>();
 
-  /** In the words of the protocol; unforeseen errors too. */
-  const asked = async <T>(sessionId: string, act: () => Promise<T>): Promise<T> => {
+  /** Turns errors into errors of the protocol; unforeseen ones too. */
+  const withProtocolErrors = async <T>(sessionId: string, act: () => Promise<T>): Promise<T> => {
     try {
       return await act();
     } catch (error) {
@@ -131,7 +131,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
     }
   };
 
-  /** The turn that asked goes on with what it is answered. */
+  /** The turn that waits goes on with the answer. */
   const answerTo = async (id: string, { callId, hash, conversation, turnId: turn }: Pending, note: string, signal: AbortSignal) => {
     const after = await client.newestCursor(id);
     await client.decide(id, { callId, hash, decision: 'approve', note, ...(conversation !== id && { conversation }) });
@@ -151,11 +151,11 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
       authMethods: [],
     }))
     .onRequest(methods.agent.session.new, async () => {
-      const { id } = await asked('new', () => client.start(undefined, name === undefined ? {} : { agent: name }));
+      const { id } = await withProtocolErrors('new', () => client.start(undefined, name === undefined ? {} : { agent: name }));
       return { sessionId: id };
     })
     .onRequest(methods.agent.session.load, ({ params: { sessionId }, client: peer }) =>
-      asked(sessionId, async () => {
+      withProtocolErrors(sessionId, async () => {
         for (const entry of await client.history(sessionId)) {
           for (const update of toReplay(entry)) await peer.notify(methods.client.session.update, { sessionId, update });
         }
@@ -163,7 +163,7 @@ export async function createAcpAgent({ conversations, version, agent: name, log 
       }),
     )
     .onRequest(methods.agent.session.prompt, ({ params: { sessionId, prompt: blocks }, client: peer, signal }) =>
-      asked(sessionId, () => prompt(sessionId, blocks, peer, signal)),
+      withProtocolErrors(sessionId, () => prompt(sessionId, blocks, peer, signal)),
     )
     .onNotification(methods.agent.session.cancel, async ({ params: { sessionId } }) => {
       cancelled.add(sessionId);
@@ -180,7 +180,7 @@ function toMessage(blocks: readonly ContentBlock[], text: string): Message & { r
   return { id: randomUUID(), text, ...toMedia(files) };
 }
 
-/** What of the editor's files stands in the prompt itself. */
+/** A file of the editor whose content stands in the prompt itself. */
 function readResource(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
   const base64 = 'blob' in resource ? resource.blob : Buffer.from(resource.text, 'utf8').toString('base64');
   return { mediaType: '', url: `data:;base64,${base64}`, name: resource.uri.slice(0, MAX_NAME) };

@@ -6,7 +6,7 @@ import type { Change } from '../core/turn-stream.js';
 
 const UPDATE_OF = { text: 'agent_message_chunk', thinking: 'agent_thought_chunk' } as const;
 
-/** Whose client appends only: what is void stays on its screen, in a message of its own that this one ends. */
+/** The client only appends: void text stays on its screen, in a separate message that this text ends. */
 export const BEGINS_ANEW = '\n\n[the answer begins anew]';
 
 export interface Updates {
@@ -63,7 +63,7 @@ export function createUpdates(turn: string): Updates {
   };
 }
 
-/** What was said before, for a client that loads the session. */
+/** The earlier messages, for a client that loads the session. */
 export function toReplay({ message, slot }: Entry): readonly SessionUpdate[] {
   const messageId = `entry.${slot}`;
   switch (message.role) {

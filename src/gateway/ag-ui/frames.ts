@@ -8,7 +8,7 @@
  *   snapshot of the messages removes it: a client ends with the messages that stand. (test: test/gateway/ag-ui/frames.test.ts)
  * @rule ag-ui/waiting-ends-the-run: A run ends when it waits only for a person, with an interrupt for each call; the run that answers them
  *   goes on from there. (test: test/gateway/ag-ui/frames.test.ts)
- * @rule ag-ui/client-runs-allowed-calls: A run ends when it waits for the client's own tools, with a success that names their calls. The
+ * @rule ag-ui/client-runs-allowed-calls: A run ends when it waits for tools of the client, with a success that names their calls. The
  *   client gets a call only once it may run it, since it would run a call that a person must allow first. (test:
  *   test/gateway/ag-ui/client-tools.slow.test.ts)
  */
@@ -39,7 +39,7 @@ export interface Interrupt {
   readonly toolCallId: string;
   readonly responseSchema: Json;
   readonly expiresAt: string;
-  /** Of a call that the client does not have (ag-ui/client-runs-allowed-calls). */
+  /** For a call that the client does not have (ag-ui/client-runs-allowed-calls). */
   readonly metadata?: { readonly perdura: Json };
 }
 
@@ -88,7 +88,7 @@ export interface FramesOptions extends Run {
   /** As Perdura has it. */
   readonly conversation: string;
   readonly turn: string | null;
-  /** What the client has, as it sent it. */
+  /** The messages that the client has, as it sent them. */
   readonly messages: readonly ClientMessage[];
   readonly state: unknown;
   /** The run goes on in the middle of its turn: what the client has of it stays. */
@@ -105,22 +105,22 @@ export interface Frames {
 export function createFrames({ threadId, runId, conversation, turn, messages, state, continues }: FramesOptions): Frames {
   const prefix = `${turn ?? runId}/`;
   const client = createMessages(messages, prefix, continues);
-  // What ran beside what was waited for: the client has it, though it may have come after the question.
+  // Calls that ran beside the waiting ones: the client has them, though they may have come after the question.
   const known = continues ? messages : [];
   const knownCalls = new Set(toolCallsIn(known).map(({ id }) => id));
   const knownResults = new Set(known.map(({ toolCallId }) => toolCallId));
   /** The message that carries the tool calls of the model call at hand. */
   let parent: string | undefined;
-  /** Of the client's tools, until they are the client's to run (ag-ui/client-runs-allowed-calls). */
+  /** Calls of the client's tools that the client may not run yet (ag-ui/client-runs-allowed-calls). */
   const unreleased = new Map<string, Extract<Change, { readonly kind: 'tool-called' }>>();
 
-  /** Of texts that stand, or are taken back (ag-ui/text-ends-committed). */
+  /** Ends texts that stand, or that are taken back (ag-ui/text-ends-committed). */
   const endTexts = (parts: readonly TextPart[], marked: Marked = {}): Frame[] =>
     parts.flatMap(({ kind, id }) =>
       kind === 'text' ? [{ type: 'TEXT_MESSAGE_END', messageId: `${prefix}${id}`, ...marked } as const] : [],
     );
 
-  /** What is true of the run, beside whatever state the application has. A state that is no object is left alone. */
+  /** The state of the run, beside the state of the application. A state that is no object is left alone. */
   const stateFrames = (value: Json): Frame[] => {
     const perdura = { conversation, turn, ...value };
     if (state === undefined || state === null) return [{ type: 'STATE_SNAPSHOT', snapshot: { perdura } }];
@@ -162,7 +162,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   };
 
   const result = ({ callId, outcome, preview }: Extract<Change, { readonly kind: 'tool-finished' }>): Frame[] => {
-    // The next call is of another model call, or begins a message of its own.
+    // The next call is of another model call, or begins a new message.
     const before = release(callId);
     parent = undefined;
     if (knownResults.has(callId)) return before;
@@ -253,7 +253,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
       const persons = waiting.filter(({ what }) => what !== 'client-tool');
       const outcome: Outcome =
         persons.length > 0
-          ? { type: 'interrupt', interrupts: persons.map((asked) => toInterrupt(asked, unreleased.get(asked.callId)?.input)) }
+          ? { type: 'interrupt', interrupts: persons.map((call) => toInterrupt(call, unreleased.get(call.callId)?.input)) }
           : { type: 'success', pendingToolCallIds: waiting.map(({ callId }) => callId) };
       return [...stateFrames({ phase: 'waiting' }), { type: 'RUN_FINISHED', threadId, runId, outcome }];
     },
@@ -304,7 +304,7 @@ interface Messages {
 }
 
 function createMessages(given: readonly ClientMessage[], prefix: string, continues: boolean): Messages {
-  // What the client has answered to a call of the turn is of the turn too.
+  // An answer of the client to a call of the turn belongs to the turn too.
   const isOfTurn = ({ id, role, toolCallId }: ClientMessage): boolean =>
     !continues && (id.startsWith(prefix) || (role === 'tool' && typeof toolCallId === 'string' && toolCallId.startsWith(prefix)));
   const hasLost = given.some(isOfTurn);

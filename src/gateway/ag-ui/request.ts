@@ -1,4 +1,4 @@
-/** What an AG-UI client asks for, and what it means here. Pure. */
+/** The request of an AG-UI client, and its meaning here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
@@ -19,7 +19,7 @@ const MAX_CONTEXT = 100;
 
 const id = z.string().min(1).max(MAX_ID);
 const part = z.looseObject({ type: z.string().max(100) });
-/** What is not the user's goes back to the client as it came, and is not looked at otherwise. */
+/** Messages of other roles go back to the client unchanged, and are not checked otherwise. */
 const message = z.looseObject({ id: z.string().max(MAX_ID), role: z.string().max(40) });
 export type ClientMessage = z.output<typeof message>;
 
@@ -42,7 +42,7 @@ export const runRequest = z.looseObject({
   tools: optional(z.array(tool)),
   context: optional(z.array(context).max(MAX_CONTEXT)),
   state: z.unknown().optional(),
-  /** Any JSON: an application's own; `perdura` in it is what a conversation begins with. */
+  /** Any JSON of the application; `perdura` in it has the settings with which a conversation begins. */
   forwardedProps: z.unknown().optional(),
   resume: optional(z.array(resumeEntry).max(MAX_ANSWERS)),
 });
@@ -52,7 +52,7 @@ type Submitted = Message & { readonly id: string };
 
 export type Wish =
   | { readonly kind: 'submit'; readonly message: Submitted }
-  /** `message`: said beside what tools have answered. */
+  /** `message`: sent beside the answers of tools. */
   | { readonly kind: 'answer'; readonly answers: readonly CallAnswer[]; readonly message?: Submitted };
 
 /** Throws a refusal. */
@@ -91,7 +91,7 @@ const toolMessage = z.looseObject({
   error: optional(z.string()),
 });
 
-/** What a tool of the client has answered; not what this gateway has told of tools that ran here, nor what answers a call of elsewhere. */
+/** The result of a tool of the client; not a result of a tool that ran here, nor an answer to a call of another server. */
 function readResult(given: ClientMessage, where: string): readonly CallAnswer[] {
   const read = toolMessage.safeParse(given);
   if (!read.success) throw invalid('a message of a tool has toolCallId and content, a text or a list of parts', where);
@@ -103,7 +103,7 @@ function readResult(given: ClientMessage, where: string): readonly CallAnswer[] 
   return [{ callId, to: 'client-tool', decision: 'approve', output, ...(error !== undefined && { isError: true }) }];
 }
 
-/** Of the message that tells what a call was answered. */
+/** The id of the message with the result of a call. */
 export function resultId(callId: string): string {
   return `${callId}/result`;
 }
@@ -117,7 +117,7 @@ export function readStart({ forwardedProps: props }: RunRequest): StartOptions {
 
 const MARK = "[The client's context, one entry a line:]";
 
-/** What a page knows and the model should. A message that clears the session stays what it is. */
+/** Adds the page's context for the model. A message that clears the session stays unchanged. */
 function withContext(
   one: Message & { readonly id: string },
   given: readonly z.output<typeof context>[],
@@ -171,7 +171,7 @@ const choice = z.looseObject({
 type Choice = z.output<typeof choice>;
 const payload = z.union([z.boolean(), z.string(), choice]);
 
-/** What a person chose goes by the interrupt's `responseSchema`; a bare boolean or text says the same. */
+/** The choice of a person matches the interrupt's `responseSchema`; a bare boolean or text means the same. */
 function readAnswer(
   { interruptId: callId, status, payload: given }: ResumeEntry,
   messages: readonly ClientMessage[],
@@ -180,18 +180,18 @@ function readAnswer(
   if (status === 'cancelled') return { callId, decision: 'deny', note: 'the question was dismissed without an answer' };
   const read = payload.safeParse(given).data;
   const chosen: Choice = typeof read === 'object' ? read : typeof read === 'string' ? { answer: read } : { approved: read };
-  const own = { callId, ...shownCall(callId, messages) };
+  const call = { callId, ...shownCall(callId, messages) };
   if (chosen.approved !== undefined) {
     const { approved, reason, editedArgs } = chosen;
     return {
-      ...own,
+      ...call,
       to: 'approval',
       decision: approved ? 'approve' : 'deny',
       ...(reason !== undefined && { note: reason }),
       ...(approved && editedArgs !== undefined && { input: editedArgs as JsonValue }),
     };
   }
-  if (chosen.answer !== undefined) return { ...own, to: 'question', decision: 'approve', note: chosen.answer };
+  if (chosen.answer !== undefined) return { ...call, to: 'question', decision: 'approve', note: chosen.answer };
   throw invalid('the payload of an approval is { approved }, and that of a question { answer }', `${where}.payload`);
 }
 

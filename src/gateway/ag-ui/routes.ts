@@ -28,7 +28,7 @@ export function addAguiRoutes(app: GatewayApp): void {
   });
 }
 
-/** As RUN_ERROR words it: the protocol has no shape of its own for a refused request. */
+/** As RUN_ERROR words it: the protocol has no separate shape for a refused request. */
 export function answerAguiProblem(context: Context, { status, type, message }: Problem): Response {
   return context.json({ message, code: type }, status);
 }
@@ -53,7 +53,7 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
       // A thread that was copied under another id: its history is no conversation here, and the words begin one.
       if (message === undefined || problem.type !== 'not-found') return yield* refused(request, problem);
     }
-    // What a turn no longer waits for is history to the words beside it.
+    // Where the turn no longer waits for any of the calls, the words beside the answers are a new message.
     if (answered && (message === undefined || answered.decided.length > 0)) {
       return yield* streamTurn(core, request, await openTurn(core, id, answered.turn), { gone, ...afterAnswers(wish.answers, answered) });
     }
@@ -65,7 +65,7 @@ async function* fulfil(core: Conversations, { request, wish, start, gone }: Fulf
   yield* streamTurn(core, request, await openSubmitted(core, taken), { gone, known: [] });
 }
 
-/** Whoever answers for the first time has the turn up to there. Who says it again has lost a stream, and gets the turn from its beginning. */
+/** A client that answers first has the turn up to there. One that repeats an answer has lost a stream, and gets the whole turn. */
 function afterAnswers(answers: readonly CallAnswer[], { decided }: DecidedCalls): Pick<Reader, 'answered' | 'known'> {
   const answered = decided.map(({ callId, kind }) => ({ callId, isApproval: kind === 'approval' }));
   const isFirst = decided.length === answers.length;
@@ -86,7 +86,7 @@ function unanswered(open: readonly string[]): Problem {
   return { status: 409, type: 'interrupted', message };
 }
 
-/** What is wrong with the answer to an interrupt is an event, as the protocol has it. */
+/** The protocol reports a wrong answer to an interrupt as an event. */
 function* refused({ threadId, runId }: RunRequest, problem: Problem): Generator<Frame, void> {
   yield { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL };
   yield errorFrame(problem);

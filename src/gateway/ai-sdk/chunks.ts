@@ -5,10 +5,10 @@
  * person.
  *
  * @rule ai-sdk/void-text-marked: Clients can only append. A text ends once its model call has committed; a void text ends with
- *   `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a text of its own. (test:
+ *   `providerMetadata.perdura.void`, by which a page leaves it out, and the next attempt is a new text. (test:
  *   test/gateway/ai-sdk/chunks.test.ts)
- * @rule ai-sdk/tools-run-here: Tools run here (`providerExecuted`): a client never runs one, and never reports its end as news. Questions
- *   and the page's own tools are the client's to answer, until it has answered. (test: test/gateway/ai-sdk/chunks.test.ts)
+ * @rule ai-sdk/tools-run-here: Tools run here (`providerExecuted`): a client never runs one, and never reports its end as news. The
+ *   client answers questions and calls of the page's tools, until it has answered. (test: test/gateway/ai-sdk/chunks.test.ts)
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
@@ -20,7 +20,7 @@ import type { TextPart } from '../../records/turn-view.js';
 export interface Metadata {
   readonly turn: string | null;
   readonly stopReason?: StopReason;
-  /** The turn goes on once a person has answered, or the page alone with what its tools say. */
+  /** The turn goes on once a person has answered, or the page alone with the results of its tools. */
   readonly waitingFor?: 'person' | 'client';
   readonly usage?: Usage;
   readonly error?: { readonly type: string; readonly message: string };
@@ -165,7 +165,7 @@ function textsIn(parts: readonly TextPart[]): readonly TextPart[] {
   return parts.filter(({ kind }) => kind === 'text');
 }
 
-/** What a tool of the page has answered, as the page has had it: the record has JSON of what is no text. */
+/** The answer of a tool of the page, as the page gave it: the record has JSON for values other than text. */
 export function toOutput(text: string): JsonValue {
   if (!/^[[{]/.test(text)) return text;
   try {

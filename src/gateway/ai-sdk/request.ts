@@ -1,4 +1,4 @@
-/** What `useChat` sends, and what it means here. Pure. */
+/** The requests of `useChat`, and their meaning here. Pure. */
 import { z } from '@hono/zod-openapi';
 import type { Message, StartOptions } from '../../conversation/protocol/contract.js';
 import type { ClientTool, JsonObject, JsonValue } from '../../records/message.js';
@@ -31,7 +31,7 @@ export const chatRequest = z.looseObject({
   messages: z.array(uiMessage).min(1).max(MAX_MESSAGES),
   trigger: z.enum(['submit-message', 'regenerate-message']).default('submit-message'),
   messageId: z.string().max(MAX_ID).nullish(),
-  /** That the page runs: with their names, or by them. */
+  /** Tools that the page runs: a list with their names, or an object by name. */
   tools: optional(z.union([z.array(z.looseObject({ name: z.string(), ...tool.shape })), z.record(z.string(), tool)])),
   ...start.pick({ agent: true, scope: true, title: true, model: true }).shape,
 });

@@ -86,11 +86,11 @@ async function* fulfil(core: Conversations, { id, wish, start, gone }: Fulfillin
 
 interface Streamed {
   readonly gone: AbortSignal;
-  /** Of the answer; default: the turn's. */
+  /** Id of the answer's message; default: the turn's id. */
   readonly messageId?: string;
-  /** Calls that the page has answered: it has all of the turn up to where they were asked for. */
+  /** Calls that the page has answered: it has all of the turn up to the requests for their answers. */
   readonly answered?: readonly AnsweredCall[];
-  /** Calls of which it has the result, because it has given it. */
+  /** Calls whose result the page has, because the page gave it. */
   readonly given?: ReadonlySet<string>;
 }
 
@@ -119,7 +119,7 @@ function streamed(context: GatewayContext, chunks: (gone: AbortSignal) => AsyncG
   );
 }
 
-/** What was said, as the UI messages with which a page begins. Pure. A turn is one answer, by the id that its stream has. */
+/** The history as the UI messages with which a page begins. Pure. A turn is one answer, with the id that its stream has. */
 
 type ShownPart =
   | { readonly type: 'step-start' }
@@ -145,12 +145,12 @@ interface ShownMessage {
 function toUiMessages(entries: readonly Entry[], ends: readonly TurnEnd[]): ShownMessage[] {
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
-  return [...turns].flatMap(([turn, own]) => {
+  return [...turns].flatMap(([turn, ofTurn]) => {
     const end = ends.findLast((one) => one.turn === turn);
     const metadata: Metadata = { turn, ...(end && { stopReason: end.stopReason, ...(end.error && { error: end.error }) }) };
-    const said = own.filter(({ message }) => isFromPerson(message)).map((entry) => userMessage(entry));
-    const parts = answerParts(own);
-    return parts.length === 0 && end === undefined ? said : [...said, { id: turn, role: 'assistant' as const, parts, metadata }];
+    const sent = ofTurn.filter(({ message }) => isFromPerson(message)).map((entry) => userMessage(entry));
+    const parts = answerParts(ofTurn);
+    return parts.length === 0 && end === undefined ? sent : [...sent, { id: turn, role: 'assistant' as const, parts, metadata }];
   });
 }
 
@@ -185,7 +185,7 @@ function toolPart(
 ): ShownPart {
   const found = entries.findLast(({ message }) => message.role === 'tool' && message.callId === callId)?.message;
   const call = { type: `tool-${withoutPrefix(name)}`, toolCallId: callId, input, providerExecuted: true } as const;
-  // What the page has brought is its to answer.
+  // The page answers the calls of the tools that it brought.
   if (found?.role !== 'tool') return { ...call, state: 'input-available', providerExecuted: !isClientTool(name) };
   const text = shownText(found.text);
   return found.outcome === 'ok'
@@ -194,8 +194,8 @@ function toolPart(
 }
 
 /**
- * A message answered anew, or in other words. A page goes on with the id that it gave the message, and here each time is a message of its
- * own: `<id>~again-<n>`, which the history shows by the page's id.
+ * A message that is answered anew, or sent with another text. The page keeps the id that it gave the message; here each attempt is a new
+ * message, `<id>~again-<n>`, which the history shows with the id of the page.
  */
 
 const AGAIN = /~again-(\d{1,6})$/;
@@ -210,29 +210,29 @@ interface Again {
   readonly after: string;
 }
 
-/** Undefined where the message was never taken: it is then a first one. `isEdit`: its text is another than before. */
+/** Undefined where no message of this id was taken yet. */
 async function answerAgain(
   { client }: Conversations,
   id: string,
   message: Message & { readonly id: string },
   signal: AbortSignal,
 ): Promise<Again | undefined> {
-  const said = await saidIn(client, id);
-  const known = said.findLast(({ messageId }) => toPageId(messageId ?? '') === message.id);
+  const sent = await personEntries(client, id);
+  const known = sent.findLast(({ messageId }) => toPageId(messageId ?? '') === message.id);
   if (known === undefined) return undefined;
   const times = Number(AGAIN.exec(known.messageId ?? '')?.[1] ?? 0);
   const messageId = `${message.id}~again-${times + 1}`;
   const after = await client.newestCursor(id);
   const options = { messageId, signal };
   const again =
-    known.turn === said.at(-1)?.turn && textIn(known) === message.text
+    known.turn === sent.at(-1)?.turn && textIn(known) === message.text
       ? client.retry(id, options)
       : client.edit(id, message.text, { ...options, turn: known.turn });
   const answered = again.then(({ turnId }) => turnId ?? '');
   return { turn: await findTurn(client, id, { messageId, after, signal, answered }), after };
 }
 
-async function saidIn(client: PerduraClient, id: string): Promise<readonly Entry[]> {
+async function personEntries(client: PerduraClient, id: string): Promise<readonly Entry[]> {
   const entries = await client.history(id).catch((error: unknown) => {
     if ((error as { kind?: string }).kind === 'not-found') return [];
     throw error;

@@ -1,4 +1,4 @@
-/** What clients of Anthropic's API say: texts, and pictures and documents in the newest message. */
+/** The content of requests of Anthropic's clients: texts, and pictures and documents in the newest message. */
 import { z } from 'zod';
 import { invalid, unsupported } from '../core/errors.js';
 import type { ClientTool, JsonObject, JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
@@ -19,7 +19,7 @@ const block = z.looseObject({
   text: z.string().optional(),
   source: source.optional(),
   title: z.string().max(500).nullish(),
-  /** Of a call, and of what it was answered. */
+  /** Id of a call, and of its answer. */
   id: z.string().max(500).optional(),
   name: z.string().max(500).optional(),
   input: z.unknown().optional(),
@@ -38,7 +38,7 @@ const tool = z.looseObject({
   input_schema: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** What `/v1/messages` and its `/count_tokens` have in common. */
+/** The fields that `/v1/messages` and its `/count_tokens` have in common. */
 export const prompt = {
   model: z.string().min(1).max(128),
   messages: z
@@ -102,8 +102,8 @@ function spokenIn(role: 'user' | 'assistant', given: Content, where: string): re
     );
     return [{ role, text, ...(calls.length > 0 && { calls }) }];
   }
-  const answers = blocks.flatMap(({ type, tool_use_id: id = '', content: said = '', is_error: isError }): ToolAnswer[] =>
-    type === 'tool_result' ? [{ id, output: readText(said, where), isError: isError === true }] : [],
+  const answers = blocks.flatMap(({ type, tool_use_id: id = '', content: result = '', is_error: isError }): ToolAnswer[] =>
+    type === 'tool_result' ? [{ id, output: readText(result, where), isError: isError === true }] : [],
   );
   if (answers.length === 0) return [{ role, text }];
   return [{ role: 'tool', answers }, ...(text === '' ? [] : [{ role, text }])];

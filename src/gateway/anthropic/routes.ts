@@ -17,7 +17,7 @@ import type { AnswerSource } from '../core/answer-calls.js';
 
 /**
  * Message threads (`message-threads-2026-08-12`), as far as the tool runner of Anthropic's client goes: answers of tools come without the
- * history, after the message that asked for them. For anything else the client is asked for the history, which finds the conversation.
+ * history, after the message that made the calls. Any other request needs the history, which finds the conversation.
  */
 
 const thread = z.looseObject({ type: z.string(), previous_message_id: z.string().max(500).optional() });

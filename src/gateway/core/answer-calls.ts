@@ -1,6 +1,6 @@
 /**
- * What a client answers to calls that wait in a turn: what a person has decided, and what tools of its own have answered. The same answers
- * once more are the same request, with the same response.
+ * A client's answers to calls that wait in a turn: decisions of a person, and results of the client's tools. The same answers once more are
+ * the same request, with the same response.
  *
  * @rule core/answered-together: Calls that began to wait together are answered together, or none is. (test:
  *   test/gateway/client-tools.slow.test.ts)
@@ -22,7 +22,7 @@ import { GatewayError, invalid } from './errors.js';
 import type { TurnEventAt } from './follow-turn.js';
 import { readStatus } from './turn-status.js';
 
-/** Of calls that a client knows by their ids here (AG-UI, AI SDK). */
+/** An answer to a call that a client knows by its id here (AG-UI, AI SDK). */
 export type CallAnswer = Pick<Decision, 'callId' | 'decision' | 'note' | 'input' | 'isError'> & {
   /**
    * What the client took it for: words that answer a question must not allow a call. `answer`: of a question, or of a tool that it runs.
@@ -31,7 +31,7 @@ export type CallAnswer = Pick<Decision, 'callId' | 'decision' | 'note' | 'input'
   readonly to?: 'approval' | 'question' | 'client-tool' | 'answer';
   /** The call as the client has shown it: an approval counts for these arguments alone. */
   readonly shown?: { readonly name: string; readonly input: JsonValue };
-  /** What a tool of the client has answered. */
+  /** The answer of a tool of the client. */
   readonly output?: JsonValue;
 };
 
@@ -108,7 +108,7 @@ async function bringOutput(
   }
 }
 
-/** What waits in the conversation itself; nothing where it cannot be read for one of these reasons. */
+/** The calls that wait in the conversation itself; none where it cannot be read for one of these reasons. */
 async function readWaiting(client: PerduraClient, id: string, none: readonly ClientErrorKind[]): Promise<readonly Pending[]> {
   const waiting = await client.approvals(id).catch((error: unknown): Pending[] => {
     if (error instanceof ClientError && none.includes(error.kind)) return [];
@@ -153,7 +153,7 @@ export interface ClientAnswers {
   readonly conversation: string;
   readonly turn: string;
   readonly answers: readonly ToolAnswer[];
-  /** Of the user, beside them: joins the turn. */
+  /** Message of the user beside them: joins the turn. */
   readonly words?: (Message & { readonly id: string }) | undefined;
   readonly signal: AbortSignal;
 }
@@ -162,7 +162,7 @@ export interface ClientAnswers {
 const BETWEEN_LOOKS_MS = 200;
 const PATIENCE_MS = 10_000;
 
-/** What tools of a client have answered, in protocols that know calls by public ids; `gone`: the turn has gone on without them, or with others. */
+/** Hands over answers of a client's tools, in protocols with public ids of calls; `gone`: the turn has gone on without them, or with others. */
 export async function answerClientCalls(
   core: Conversations,
   { conversation, turn, answers, words, signal }: ClientAnswers,
@@ -189,7 +189,7 @@ export async function answerClientCalls(
       if (await bringAll(core, conversation, open, byCall)) break;
     } else if (Date.now() > until) return 'gone';
   }
-  // The turn has gone on without these words: they are a message of their own.
+  // The turn has gone on without these words: they become a separate message.
   if (words && isRepeated) return fromSubmitted(await core.submit(conversation, words, { signal }));
   const after = [...byCall.keys()].reduce((last, callId) => (callNumber(callId) > callNumber(last) ? callId : last));
   return {

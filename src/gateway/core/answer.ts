@@ -41,7 +41,7 @@ export interface Segment {
 
 type Core = Pick<Conversations, 'client'>;
 
-/** The texts at the end come from the result and the store, whatever the live events had. `events`: the turn's from its beginning. */
+/** The texts at the end come from the result and the store, even if the live events had others. `events`: the turn's from its beginning. */
 export async function* answerSnapshots(
   core: Core,
   segment: Segment,
@@ -79,12 +79,12 @@ export async function* answerSnapshots(
   }
 }
 
-/** Of a segment that has ended. `hasMore`: the text of the result may not be all that the model said in it. */
+/** The answer of a segment that has ended. `hasMore`: the text of the result may not be all of the model's text in it. */
 export async function finalAnswer(core: Core, segment: Segment, result: TurnResult, hasMore = result.toolCalls > 0): Promise<FinalAnswer> {
   const alone = result.text === '' ? [] : [result.text];
   if (!hasMore || result.turnId === null) return { kind: 'final', result, texts: alone, calls: [] };
   const { entries, from } = await readSegment(core, segment);
-  // What the live events did not show, because they were lost.
+  // The texts that the live events did not show, because they were lost.
   const pause = pauseAfter(entries, [], from);
   if (pause) return answerAtPause(core, segment, pause, result.usage);
   const texts = textsIn(entries.filter(({ slot }) => slot > from));
@@ -142,7 +142,7 @@ function without(usage: Usage, used: Usage): Usage {
   };
 }
 
-/** What each snapshot adds to one text that only grows; throws if the text sent before is wrong (core/never-a-wrong-text). */
+/** The text that each snapshot adds to one text that only grows; throws if the text sent before is wrong (core/never-a-wrong-text). */
 export function createTextDeltas(): (snapshot: AnswerSnapshot) => string {
   let sent = '';
   return (snapshot) => {
@@ -152,7 +152,7 @@ export function createTextDeltas(): (snapshot: AnswerSnapshot) => string {
       sent = standing;
       return delta;
     }
-    // What was stopped half way may be recorded without its end.
+    // A text that was stopped half way may be recorded without its end.
     const isWhole = snapshot.kind === 'final' && snapshot.result.stopReason === 'end';
     if (sent.startsWith(standing) && (!isWhole || sent.slice(standing.length).trim() === '')) return '';
     throw new GatewayError({

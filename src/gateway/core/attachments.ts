@@ -13,12 +13,12 @@ import { detectBinaryType, detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile 
 import { mapMedia, MEDIA_KINDS, sourcesIn, type Media, type MediaKind, type MediaSource } from '../../records/message.js';
 import { GatewayError, invalid } from './errors.js';
 
-/** A type that stands for "see what it is": a protocol that names a file by its id alone has none to say. */
+/** A type that stands for "look at the content": a protocol that names a file only by its id states no type. */
 export const UNTOLD = 'application/octet-stream';
 /** As clients come by it: the reference itself, or its address, which a page can show. */
 const NAMED = /^(?:(?:https?:\/\/[^/?#\s]+)?(?:\/[^/?#\s]+)*\/v1\/attachments\/)?(att_[0-9a-f]{32})(?:\/content)?$/;
 
-/** Of a text that is the reference or the address of an attachment. */
+/** The source that a text names by the reference or the address of an attachment. */
 export function attachmentIn(text: string): MediaSource | undefined {
   const ref = text.length <= MAX_ADDRESS ? NAMED.exec(text)?.[1] : undefined;
   return ref === undefined ? undefined : { mediaType: UNTOLD, ref };
@@ -38,7 +38,7 @@ export function attachmentNamed(text: string, param: string): MediaSource {
   );
 }
 
-/** A file whose name the client has said. */
+/** A file whose name the client has given. */
 export type NamedSource = MediaSource & { readonly name?: string | undefined };
 
 type Client = Pick<PerduraClient, 'uploaded' | 'uploadedBytes' | 'attachUploaded' | 'attach'>;
@@ -115,7 +115,7 @@ function isUpload(source: MediaSource): source is MediaSource & { readonly ref: 
   return 'ref' in source && UPLOAD_ID.test(source.ref);
 }
 
-/** Sound, video, and what only says that it is a picture stay as they are: the conversation checks them. */
+/** Sound, video and files that only claim to be pictures stay unchanged: the conversation checks them. */
 function isLong(source: MediaSource): source is MediaSource & { readonly base64: string } {
   if (!('base64' in source) || source.base64.length <= INLINE_CHARACTERS) return false;
   return detectBinaryType(Buffer.from(source.base64.slice(0, 16), 'base64')) === source.mediaType;
@@ -125,7 +125,7 @@ function isLong(source: MediaSource): source is MediaSource & { readonly base64:
 const KIND_OF_TYPE: Readonly<Record<string, MediaKind>> = { image: 'images', audio: 'audio', video: 'video' };
 
 export interface SuppliedFile {
-  /** As the client says; empty: it does not say. */
+  /** As the client states it; empty: it states none. */
   readonly mediaType: string;
   /** An address, a data URL, or the reference of an attachment. */
   readonly url: string;
@@ -141,7 +141,7 @@ export function toMedia(files: readonly SuppliedFile[]): Partial<Record<MediaKin
   return media;
 }
 
-/** A document is whatever is no picture, sound or video by what its sender says; its content decides. */
+/** Every file that its sender does not call a picture, sound or video counts as a document; its content decides. */
 export function toFile({ mediaType, url, name }: SuppliedFile, param?: string): { readonly kind: MediaKind; readonly source: NamedSource } {
   const named = name === undefined ? {} : { name };
   const attachment = attachmentIn(url);

@@ -24,7 +24,7 @@ export interface CallName {
   readonly callId: string;
 }
 
-/** What a client says that its tool has answered. */
+/** The answer of a tool, as the client states it. */
 export interface ToolAnswer {
   readonly id: string;
   readonly output: string;
@@ -65,7 +65,7 @@ export function isSameAnswer(result: Result, { output, isError }: ToolAnswer): b
   return result.outcome === (isError ? 'error' : 'ok') && shownText(result.text) === resultText(output);
 }
 
-/** Calls that the client was asked to run: what was refused at once, and what never began, it has not seen. */
+/** Calls that the client received: it has not seen those that were refused at once or never began. */
 export function callsForClient(entry: Entry, results: ReadonlyMap<string, Result>): readonly ClientCall[] {
   return callsIn(entry).filter(({ callId }) => {
     const outcome = results.get(callId)?.outcome;
@@ -73,9 +73,9 @@ export function callsForClient(entry: Entry, results: ReadonlyMap<string, Result
   });
 }
 
-/** Where an answer ends, because what comes next is the client's. */
+/** Where an answer ends, because the client has to act next. */
 export interface Pause {
-  /** Slot of what the model said then. */
+  /** Slot of the message with these calls. */
   readonly slot: number;
   readonly ids: readonly string[];
 }
@@ -111,7 +111,7 @@ export function checkTools(tools: readonly ClientTool[], mustCall?: MustCall): r
   return read.value.map((tool) => (mustCall === 'any' || mustCall?.name === tool.name ? { ...tool, mustCall: true } : tool));
 }
 
-/** What goes on is a turn that has begun: a choice for it would come too late, and be passed over in silence. */
+/** The turn has begun: a choice of a tool would come too late, and be ignored silently. */
 export function refuseLateChoice(tools: readonly ClientTool[] = []): void {
   if (tools.some(({ mustCall }) => mustCall))
     throw unsupported('a tool_choice that forces a call, beside tool outputs that a turn goes on with,', 'tool_choice');

@@ -43,13 +43,13 @@ export interface Conversations {
   ended(id: string, turn: string, signal: AbortSignal): Promise<TurnResult>;
 }
 
-/** What answers a message that clears the session. */
+/** The answer to a message that clears the session. */
 export const CLEARED: TurnResult = { turnId: null, text: 'Session cleared.', stopReason: 'reset', usage: NO_USAGE, toolCalls: 0 };
 
 export function createConversations(client: PerduraClient, log?: (line: string) => void): Conversations {
   const ends = createTurnEnds(client);
 
-  /** Where its live events are now, once it runs. Temporal is asked once about one that does. */
+  /** The newest cursor of its live events, once it runs. A conversation that runs costs one request to Temporal. */
   const open = async (id: string, start: StartOptions | undefined): Promise<string> => {
     if (start === undefined) return client.newestCursor(id);
     const description = await describeIfAny(client, id);

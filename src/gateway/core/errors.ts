@@ -1,4 +1,4 @@
-/** What went wrong, in the terms of HTTP. Each protocol words it in its own shape. */
+/** Errors in the terms of HTTP. Each protocol has another shape for them. */
 import { HTTPException } from 'hono/http-exception';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { MissingPackage } from '../../platform/optional-package.js';
@@ -42,7 +42,7 @@ const RETRY_AFTER_S: Partial<Record<ClientErrorKind, number>> = { 'queue-full': 
 
 export function toProblem(error: unknown): Problem {
   if (error instanceof GatewayError) return error.problem;
-  // The framework's own: JSON that cannot be parsed, above all.
+  // An error of the framework: JSON that cannot be parsed, above all.
   if (error instanceof HTTPException) return { status: error.status === 413 ? 413 : 400, type: 'invalid', message: error.message };
   if (error instanceof ClientError) {
     const retryAfter = RETRY_AFTER_S[error.kind];
@@ -76,7 +76,7 @@ export function invalid(message: string, param?: string): GatewayError {
   return new GatewayError({ status: 400, type: 'invalid', message, ...(param !== undefined && param !== '' && { param }) });
 }
 
-/** What a protocol has and Perdura does not do is refused, so that no client believes that it was done. */
+/** Refuses a feature of a protocol that Perdura does not have, so that no client believes that it took effect. */
 export function unsupported(what: string, param: string): GatewayError {
   return new GatewayError({ status: 400, type: 'unsupported', message: `${what} cannot be used here`, param });
 }

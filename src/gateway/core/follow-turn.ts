@@ -151,7 +151,7 @@ const BETWEEN_TRIES_MS = 1_000;
 
 /**
  * Temporal lets ten updates of a conversation wait at once, so the readers of one turn share one. A reader may wait without a limit: it
- * waits out a missing worker, a missing Temporal and a hand-over. If Temporal no longer answers for a turn, the store says how it ended.
+ * waits out a missing worker, a missing Temporal and a hand-over. If Temporal no longer answers for a turn, the store knows how it ended.
  */
 export interface TurnEnds {
   /** Rejects with `not-found` where there is no such turn, and with the signal's reason. */

@@ -15,7 +15,7 @@ const MAX_FAMILY = 32;
 
 export interface Stateless extends Asking {
   readonly supplied: Supplied;
-  /** Of `Idempotency-Key`: the same one is one message. */
+  /** The value of `Idempotency-Key`: the same one is one message. */
   readonly key: string | undefined;
   readonly beside: Beside;
   readonly signal: AbortSignal;
@@ -43,12 +43,12 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
       if (taken) return fromSubmitted(taken);
     }
   }
-  const own = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
-  const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([own]) : id, text: firstMessage(supplied) };
-  return fromSubmitted(await core.submit(own, message, { start, signal }));
+  const conversation = `${family}-${shortHash([supplied.answers && key === undefined ? firstMessage(supplied) : id])}`;
+  const message = { ...beside, id: supplied.answers && key === undefined ? shortHash([conversation]) : id, text: firstMessage(supplied) };
+  return fromSubmitted(await core.submit(conversation, message, { start, signal }));
 }
 
-/** The ids of the calls say which conversation it would be, its family whether it is of this client (core/calls-are-history). */
+/** The ids of the calls name the conversation; its family shows whether it belongs to this client (core/calls-are-history). */
 async function answerWaiting(
   core: Conversations,
   family: string,
@@ -59,15 +59,15 @@ async function answerWaiting(
   if (!named || !named.conversation.startsWith(`${family}-`)) return undefined;
   const { conversation, turn } = named;
   const entries = await core.client.history(conversation).catch(() => []);
-  const asked = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
-  if (!asked || !goesOnWith(entries, supplied, asked.slot)) return undefined;
+  const calling = entries.find((entry) => callsIn(entry).some(({ callId }) => callId === named.callIds[0]));
+  if (!calling || !goesOnWith(entries, supplied, calling.slot)) return undefined;
   refuseLateChoice(beside.tools);
   const words = wordsBeside(conversation, { supplied, key, beside });
   const source = await answerClientCalls(core, { conversation, turn, answers, words, signal });
   return source === 'gone' ? undefined : source;
 }
 
-/** The request says which conversation it is for, and the rest of its history is not looked at. Throws where that does not wait for it. */
+/** The request names its conversation, and the rest of its history is ignored. Throws where that does not wait for the answers. */
 export async function answerNamed(
   core: Conversations,
   conversation: string,

@@ -1,6 +1,6 @@
 /**
- * A turn for protocols whose clients answer what waits with a request of their own. Those requests come once a stream has ended, so it ends
- * where nothing but a person, or the client itself, is waited for; a client that answers has the turn up to there.
+ * A turn for protocols whose clients answer waiting calls with another request. They send it once the stream has ended, so the stream ends
+ * where the turn waits only for a person or for the client itself; a client that answers has the turn up to there.
  */
 import type { PerduraClient } from '../../client.js';
 import { orSilence } from '../../platform/promises.js';
@@ -11,7 +11,7 @@ import type { TurnEventAt } from './follow-turn.js';
 import { createToolCalls } from './tool-calls.js';
 import { turnStream, withLooks, type Change } from './turn-stream.js';
 
-/** Several calls of one step are asked for one after the other: for so long a stream waits for the next of them before it ends. */
+/** Several calls of one step begin to wait one after the other: for so long a stream waits for the next of them before it ends. */
 const PAUSE_MS = 300;
 
 export interface TurnSource {
@@ -40,7 +40,7 @@ export interface Reader {
   readonly gone: AbortSignal;
   /** Calls that the client has just answered. */
   readonly answered?: readonly AnsweredCall[];
-  /** Calls up to whose asking the client has the turn; default: those that it has answered. */
+  /** The client has the turn up to where these calls began to wait; default: those that it has answered. */
   readonly known?: readonly AnsweredCall[];
 }
 
@@ -71,7 +71,7 @@ export async function* interactiveTurn(
   }
 }
 
-/** What the turn waits for by now, as its conversation says, without what the live events have shown. */
+/** The calls that now wait in the conversation, without those that the live events have shown. */
 async function missedWaits(
   client: PerduraClient,
   { id, turn }: Pick<TurnSource, 'id' | 'turn'>,
@@ -89,7 +89,7 @@ function waitKey(callId: string, what: WaitingCall['what']): string {
   return `${callId} ${what}`;
 }
 
-/** What was submitted, from its beginning. */
+/** The turn of a submitted message, from its beginning. */
 export async function openSubmitted(core: Conversations, submitted: Submitted): Promise<TurnSource> {
   const { conversation: id, turn, acceptedAs, after } = submitted;
   const edge = acceptedAs === 'duplicate' ? await core.client.newestCursor(id) : after;
@@ -108,7 +108,7 @@ export interface WaitingCalls {
   all(): readonly WaitingCall[];
 }
 
-/** `answered`: calls that the client has just answered. They are waited for no longer, whatever the live events still say. */
+/** `answered`: calls that the client has just answered. They no longer wait, even if the live events still show them. */
 export function createWaitingCalls(answered: readonly AnsweredCall[] = []): WaitingCalls {
   const justAnswered = new Set(answered.map(answerKey));
   const running = new Set<string>();
@@ -138,8 +138,8 @@ export function createWaitingCalls(answered: readonly AnsweredCall[] = []): Wait
 }
 
 /**
- * True up to where the last of these calls was asked for: a client that answers them has all that came before. Of what the feed no longer
- * has, the next sign of them ends it.
+ * True up to where the last of these calls began to wait: a client that answers them has everything before. Where the feed no longer has
+ * that event, the next event of the call ends it.
  */
 function createKnownUpTo(answered: readonly AnsweredCall[]): (change: Change) => boolean {
   const open = new Map(answered.map((one) => [answerKey(one), one.callId]));

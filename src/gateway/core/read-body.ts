@@ -1,4 +1,4 @@
-/** A request's body, checked as its protocol has it. What is wrong with it is named by its field. */
+/** A request's body, checked as its protocol has it. A refusal names the wrong field. */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
@@ -12,7 +12,7 @@ export async function readBody<Schema extends z.ZodType>(context: GatewayContext
   return readAs(schema, given);
 }
 
-/** Throws what names the field. */
+/** Throws a refusal that names the field. */
 export function readAs<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const read = schema.safeParse(given);
   if (read.success) return read.data;
@@ -47,7 +47,7 @@ export async function readAgent(context: GatewayContext, model: string): Promise
   });
 }
 
-/** Of an id that a protocol lets its client choose freely: a valid one stays as it is, for any other string a hash stands, the same each time. */
+/** For an id that the client may choose freely: a valid one stays unchanged, and a hash, always the same, replaces any other string. */
 export function toConversationId(publicId: string): string {
   return ID_PATTERN.test(publicId) ? publicId : `x-${createHash('sha256').update(publicId).digest('base64url')}`;
 }

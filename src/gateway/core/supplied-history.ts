@@ -1,6 +1,6 @@
 /**
- * Clients of stateless protocols send all that was said with each request. Which conversation such a request goes on with follows from
- * its messages alone, and so any gateway finds it.
+ * Clients of stateless protocols send the whole history with each request. The messages alone decide which conversation the request goes
+ * on with, and so any gateway finds it.
  *
  * @rule core/family-in-the-id: A conversation of a stateless request has an id that begins with its family: a hash of the token, the `user`
  *   value, the agent, the instructions and the first message. (test: test/gateway/supplied-history.test.ts)
@@ -22,7 +22,7 @@ import { joinTexts, textsIn } from './answer.js';
 export interface Said {
   readonly role: 'user' | 'assistant';
   readonly text: string;
-  /** Of a user: what was said beside answers of tools, and so joined the turn. */
+  /** Of a user: words that came beside answers of tools, and so joined the turn. */
   readonly joined?: readonly string[];
   /** Of the assistant: calls of tools that the client has run. */
   readonly calls?: readonly SuppliedCall[];
@@ -36,11 +36,11 @@ export interface SuppliedCall {
   readonly answer?: Omit<ToolAnswer, 'id'>;
 }
 
-/** What a request says, one after the other. */
+/** The messages of a request, one after the other. */
 export type Spoken = Omit<Said, 'joined'> | { readonly role: 'tool'; readonly answers: readonly ToolAnswer[] };
 
 export interface Supplied {
-  /** What the client tells the model to be; the agent has instructions of its own, which stand before it. */
+  /** Instructions of the client for the model; they stand after the agent's instructions. */
   readonly instructions?: string;
   /** In turns: user and assistant; the last one is a user's, or the assistant's whose calls the request answers. */
   readonly said: readonly Said[];
@@ -65,8 +65,8 @@ export function shortHash(words: readonly string[]): string {
 }
 
 /**
- * Puts what one side said in a row together; what it said before the first user message counts as the client's own words too. Answers of
- * tools go to their calls: throws what names one without.
+ * Joins messages in a row of one side. Messages before the first one of the user count as words of the client too. Answers of tools go to
+ * their calls: throws for an answer without a call.
  */
 export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'said' | 'answers' | 'beside'> {
   const turns: Said[] = [];
@@ -102,7 +102,7 @@ function joinLast(turns: Said[], words: readonly string[]): void {
   if (user && words.length > 0) turns[at] = { ...user, joined: [...(user.joined ?? []), ...words] };
 }
 
-/** What goes on after an earlier answer does not say again which calls that made. */
+/** Attaches an answer to its call in the last message. */
 function answerCall(turns: Said[], { id, ...answer }: ToolAnswer): void {
   const last = turns.at(-1);
   if (!last) return;
@@ -145,15 +145,17 @@ export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo =
   const began = (answers === undefined ? said.length - 1 : said.length) - 2 * turns.length;
   return turns.every((turn, i) => {
     const at = began + 2 * i;
-    const [asked, answer] = [said[at], said[at + 1]];
-    if (asked?.role !== 'user' || answer === undefined) return false;
-    const own = known.filter((entry) => entry.turn === turn);
-    const first = i === 0 ? firstMessage(instructed(supplied, said.slice(0, at + 1))) : asked.text;
-    const words = own.flatMap(({ message }) =>
+    const [question, answer] = [said[at], said[at + 1]];
+    if (question?.role !== 'user' || answer === undefined) return false;
+    const ofTurn = known.filter((entry) => entry.turn === turn);
+    const first = i === 0 ? firstMessage(instructed(supplied, said.slice(0, at + 1))) : question.text;
+    const words = ofTurn.flatMap(({ message }) =>
       message.role === 'user' && isFromPerson(message) ? [withoutTextFiles(partSchema(shownText(message.text)).text)] : [],
     );
-    const expected = joinTexts([first, ...(asked.joined ?? [])]);
-    return joinTexts(words) === expected && joinTexts(textsIn(own)).trim() === answer.text.trim() && hasCalls(own, answer.calls ?? []);
+    const expected = joinTexts([first, ...(question.joined ?? [])]);
+    return (
+      joinTexts(words) === expected && joinTexts(textsIn(ofTurn)).trim() === answer.text.trim() && hasCalls(ofTurn, answer.calls ?? [])
+    );
   });
 }
 

@@ -1,11 +1,11 @@
-/** What a conversation and its turns do now: by its worker where one is there to answer, else by Temporal and the live events. */
+/** The present state of a conversation and its turns: from its worker where one answers, else from Temporal and the live events. */
 import { ClientError, type Description, type PerduraClient } from '../../client.js';
 import type { Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import { orUndefinedAfter, timeoutSignal } from '../../platform/promises.js';
 import { OLDEST, parseCursor } from '../../stores/feed-cursor.js';
 
-/** Of a worker that is not there: what Temporal and the store know is answered without it. */
+/** Longest wait for a worker: without one, Temporal and the store answer. */
 const STATUS_PATIENCE_MS = 2_000;
 
 /** Null where nothing answers in time. */
@@ -14,7 +14,7 @@ export async function readStatus(client: Pick<PerduraClient, 'status'>, id: stri
   return (await orUndefinedAfter(STATUS_PATIENCE_MS, answer)) ?? null;
 }
 
-/** As Temporal says, with a worker or without; undefined where there is no such conversation. */
+/** From Temporal, with a worker or without; undefined where there is no such conversation. */
 export async function isRunning(client: Pick<PerduraClient, 'describe'>, id: string): Promise<boolean | undefined> {
   const description = await describeIfAny(client, id);
   return description && description.state === 'running';
@@ -62,7 +62,7 @@ export interface SubmittedMessage {
   readonly answered: Promise<string>;
 }
 
-/** The turn that a message becomes, known as soon as anything says it: the live events, or the answer. */
+/** The turn that a message becomes, as soon as the live events or the answer name it. */
 export async function findTurn(client: Pick<PerduraClient, 'watch'>, id: string, message: SubmittedMessage): Promise<string> {
   const { messageId, after, signal, answered } = message;
   const stop = new AbortController();
@@ -105,7 +105,7 @@ export async function waitForEnd(
     return await core.ended(conversation, turn, AbortSignal.any([signal, patience]));
   } catch (error) {
     if (!patience.aborted || signal.aborted) throw error;
-    // A worker under load may be too late to say so itself.
+    // A worker under load may be too late to report that itself.
     if (status !== null && isBeyond(turn, status)) throw new ClientError('not-found', `conversation ${conversation} has no turn ${turn}`);
     return undefined;
   }
@@ -122,12 +122,12 @@ function goesOn(turn: string, status: Status): boolean {
   return turnNumber(turn) === latest ? !isBetween : turnNumber(turn) > latest && !isBeyond(turn, status);
 }
 
-/** What waits in the queue has its turn already. */
+/** A message in the queue has its turn already. */
 function isBeyond(turn: string, { turn: latest, queued }: Pick<Status, 'turn' | 'queued'>): boolean {
   return turnNumber(turn) > latest + queued;
 }
 
-/** What runs is stopped, what waits is taken back, what has ended stays. */
+/** Stops a turn that runs, takes back one that waits, and leaves one that has ended. */
 export async function stopTurn(client: PerduraClient, { conversation, turn }: TurnName, reason: string): Promise<void> {
   const { phase, turn: running } = await client.status(conversation);
   if (turnNumber(turn) === running && phase !== 'idle') return client.interrupt(conversation, reason);

@@ -82,7 +82,7 @@ function newsIn(event: TurnEvent): readonly Change[] {
   }
 }
 
-/** What was taken back was never there, a text comes in one, and what was asked and answered is no longer asked. */
+/** Leaves out text that was taken back, joins each text into one change, and marks calls that have been answered since. */
 export function snapshot(changes: readonly Change[]): readonly Change[] {
   const gone = new Set(changes.flatMap((change) => (change.kind === 'void' ? change.parts.map(({ id }) => id) : [])));
   const answers = changes.flatMap((change, at) => (change.kind === 'decided' || change.kind === 'tool-finished' ? [{ change, at }] : []));
@@ -108,7 +108,7 @@ function hasReached(cursor: string | null, edge: string | undefined): boolean {
   return at === undefined || newest === undefined || at.birth !== newest.birth || at.n >= newest.n;
 }
 
-/** Live events that are silent for so long may have been lost, and with them that the turn waits; asked less and less often. */
+/** After so long a silence live events may have been lost, and with them that the turn waits; the looks become rarer. */
 const FIRST_LOOK_MS = 3_000;
 const LAST_LOOK_MS = 30_000;
 

@@ -23,8 +23,8 @@ export function addMemory(server: McpServer, client: PerduraClient, template: Re
       inputSchema: { scope, ...questionShape },
       annotations,
     },
-    async ({ scope: of, ...asked }) => {
-      const { question, ...query } = toQuery(asked, new Date());
+    async ({ scope: of, ...terms }) => {
+      const { question, ...query } = toQuery(terms, new Date());
       const notes: string[] = [];
       const hits = await client.scope(of).search(question, { ...query, onNote: (note) => notes.push(note) });
       return { content: [{ type: 'text', text: formatHits(hits, notes) }] };

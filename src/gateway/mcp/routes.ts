@@ -1,6 +1,6 @@
 /**
- * MCP over Streamable HTTP, without sessions: each request has a server of its own, so that any gateway answers it. There is nothing that
- * a server would say unasked, so there is no stream to listen to (GET answers 405, as the protocol allows).
+ * MCP over Streamable HTTP, without sessions: each request gets a new server, so that any gateway answers it. The server sends nothing that
+ * no client requested, so there is no stream to listen to (GET answers 405, as the protocol allows).
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
 import { packageVersion } from '../../platform/version.js';

@@ -33,7 +33,7 @@ const waitSeconds = z
   .default(DEFAULT_WAIT_S)
   .describe('how long to wait for the answer; the turn goes on after that too');
 
-/** What a tool's handler is given to say that it is still there. */
+/** The parts of a call by which a tool's handler reports that it is still there. */
 interface Calling {
   readonly signal: AbortSignal;
   readonly _meta?: { readonly progressToken?: string | number };
@@ -181,7 +181,7 @@ function addReading(server: McpServer, client: PerduraClient): void {
 interface Sending {
   readonly id: string;
   readonly text: string;
-  /** What each is says its content. */
+  /** The content of each one decides its type. */
   readonly documents: readonly MediaSource[];
   readonly messageId: string;
   readonly waitSeconds: number;
@@ -229,7 +229,7 @@ function reportProgress({ _meta, sendNotification }: Calling): () => void {
   return () => clearInterval(timer);
 }
 
-/** Of one tool result or argument; the conversation has the whole. */
+/** Characters of one tool result or argument; the conversation has the whole. */
 const MAX_LENGTH = 4_000;
 
 function renderTranscript(entries: readonly Entry[]): string {

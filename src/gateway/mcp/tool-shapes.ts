@@ -1,4 +1,4 @@
-/** What tools are given and answer with. */
+/** The inputs and answers of tools. */
 import { z } from 'zod';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 

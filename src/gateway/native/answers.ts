@@ -1,7 +1,7 @@
 /**
  * What the native API answers about a conversation: how it stands, what is recorded of it, what waits in it.
  *
- * @rule native/answers-as-described: An answer has the fields that `/openapi.json` says, and no others. (test: test/gateway/native-answers.test.ts)
+ * @rule native/answers-as-described: An answer has the fields that `/openapi.json` has, and no others. (test: test/gateway/native-answers.test.ts)
  */
 import { z } from '@hono/zod-openapi';
 import { STOP_REASONS } from '../../conversation/protocol/contract.js';

@@ -71,7 +71,7 @@ export function addAttachments(app: GatewayApp): void {
       const { mediaType } = await client.uploaded(ref);
       const bytes = await client.uploadedBytes(ref);
       const ending = ENDINGS[mediaType];
-      // What somebody has sent is shown as a picture or saved, and never run.
+      // Browsers show an uploaded file as a picture or save it, and never run it.
       return context.body(new Uint8Array(bytes), 200, {
         'content-type': ending === undefined ? 'application/octet-stream' : mediaType,
         'content-length': String(bytes.byteLength),

@@ -11,7 +11,7 @@ import { conversation, dispatchResult, listed, status, usage } from './answers.j
 import { budget, json, onConversation, start } from './schemas.js';
 
 const tag = 'conversations';
-/** Of the latest: what is further back is found by `before`. */
+/** Only the latest are scanned: `before` finds older ones. */
 const MAX_SCANNED = 5_000;
 const sum = z
   .object({
@@ -46,7 +46,7 @@ interface Filter {
   readonly text?: string;
 }
 
-/** Where a search attribute is not registered, what only it knows fits nothing. */
+/** Where a search attribute is not registered, a filter by it matches nothing. */
 function whereOf({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
   const sought = text?.toLowerCase();
   return (one) =>
@@ -222,7 +222,7 @@ export function addConversations(app: GatewayApp): void {
   });
 }
 
-/** The id that `Idempotency-Key` gives a message which has none of its own. */
+/** The id of a message: `Idempotency-Key` gives one to a message without an id. */
 export function messageIdOf(given: string | undefined, header: string | undefined): string {
   if (given !== undefined && header !== undefined && given !== header) {
     throw new GatewayError({ status: 400, type: 'invalid', message: 'Idempotency-Key and the id of the message differ: send one of them' });

@@ -192,7 +192,7 @@ const momentView = z
   })
   .openapi('MomentView');
 
-/** Of the conversation at the root nothing is listed. */
+/** The conversation at the root has none of the listed fields. */
 const node = z.object(
   listed
     .partial({ tenant: true, publicId: true, status: true, model: true, turns: true, costUsd: true })

@@ -138,8 +138,8 @@ export function addMemory(app: GatewayApp): void {
     role: 'operator',
     body: z.strictObject({ scope: scopeName, ...questionShape }),
     answer: z.object({ scope: z.string(), hits: z.array(recalled), notes: z.array(z.string()).optional() }),
-    act: async ({ client }, { body: { scope, ...asked } }) => {
-      const { question, ...query } = toQuery(asked, new Date());
+    act: async ({ client }, { body: { scope, ...terms } }) => {
+      const { question, ...query } = toQuery(terms, new Date());
       const notes: string[] = [];
       const hits = await client.scope(scope).search(question, { ...query, onNote: (note) => notes.push(note) });
       return { scope, hits, ...(notes.length > 0 && { notes }) };
@@ -180,7 +180,7 @@ export function addMemory(app: GatewayApp): void {
   addDocument(app);
 }
 
-/** MEMORY.md as it became what it is, and what was said before. */
+/** The changes that made MEMORY.md, and its earlier texts. */
 function addDocument(app: GatewayApp): void {
   const role = 'operator';
   add(app, {
@@ -291,7 +291,7 @@ function addDocument(app: GatewayApp): void {
   });
 }
 
-/** What a person has just written with an editor becomes a change when the text is read: so that comes first. */
+/** An edit by a person with an editor becomes a change when the text is read: so the text is read first. */
 async function readWhole(memory: ScopeMemory): Promise<MemoryText & { readonly changes: readonly MemoryChange[] }> {
   const text = await memory.text();
   return { ...text, changes: await memory.changes() };

@@ -9,10 +9,10 @@ import { problem } from './schemas.js';
 
 type Nothing = z.ZodObject<Record<never, never>>;
 
-/** What is asked for goes on. */
+/** The requested work goes on. */
 const ACCEPTED: number = 202;
 
-/** What is as a schema says once it is JSON: times may be `Date` until then. */
+/** A value that matches a schema once it is JSON: times may be `Date` until then. */
 type Answered<T> = [JsonValue] extends [T]
   ? T
   : T extends string
@@ -30,18 +30,18 @@ export interface Operation<Path extends z.ZodObject, Query extends z.ZodObject, 
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  /** Who may; default: everybody with a token. */
+  /** The role that it needs; default: any with a token. */
   readonly role?: Role;
-  /** What else must hold of who asks. */
+  /** A further condition on the principal of the request. */
   readonly guard?: MiddlewareHandler<GatewayVariables>;
   readonly params?: Path;
   readonly query?: Query;
   readonly body?: Body;
   /** The body is a file: `act` reads it. */
   readonly takesFile?: true;
-  /** What it answers; without one, nothing (204). */
+  /** Schema of the answer; without one, the answer is empty (204). */
   readonly answer?: Answer;
-  /** What it answers with 202 where that is not there yet: `act` makes the response. */
+  /** The answer with 202 where the result is not there yet: `act` makes the response. */
   readonly pending?: z.ZodType;
   readonly status?: 200 | 201 | 202;
   /** It answers server-sent events: `act` makes the response. */
@@ -108,7 +108,7 @@ export function add<
     if (answered instanceof Response) return answered;
     return status === 204 ? context.body(null, 204) : context.json(answered as object, status);
   };
-  // That it answers as the route says, the type of `act` has seen to; the library's own type has no word for a route of any schema.
+  // The type of `act` ensures that it answers as the route states; the library has no type for a route of any schema.
   app.openapi(route, answerRequest as never);
 }
 

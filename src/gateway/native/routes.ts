@@ -17,7 +17,7 @@ export function addNativeRoutes(app: GatewayApp): void {
   for (const add of [addConversations, addTurns, addAttachments, addControl, addLineage, addMemory, addInsight, addFleet, addMe]) add(app);
 }
 
-/** Who asks. */
+/** The principal of the request. */
 
 const me = z
   .object({ name: z.string(), role: z.enum(ROLES), tenant: z.string().optional().openapi({ description: 'whose conversations it sees' }) })

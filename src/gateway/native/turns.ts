@@ -35,17 +35,17 @@ export function addTurns(app: GatewayApp): void {
     body: message,
     answer: turnResult,
     pending: submitted,
-    act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...said }, signal, context }) => {
-      const own = { ...said, id: messageIdOf(said.id, context.req.header('idempotency-key')) };
+    act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...fields }, signal, context }) => {
+      const sent = { ...fields, id: messageIdOf(fields.id, context.req.header('idempotency-key')) };
       const options = { signal, ...(begin !== undefined && { start: begin }) };
       if (wantsEvents(context)) {
         return streamed(context, async function* (gone) {
-          const taken = await core.submit(id, own, { ...options, signal: gone });
+          const taken = await core.submit(id, sent, { ...options, signal: gone });
           yield { event: 'submitted', data: JSON.stringify(taken) };
           yield* eventsOf(core.answer(taken, gone));
         });
       }
-      const taken = await core.submit(id, own, options);
+      const taken = await core.submit(id, sent, options);
       context.header('location', `/v1/conversations/${encodeURIComponent(id)}/turns/${taken.turn ?? ''}`);
       if (mode === 'enqueue') return context.json(taken, 202);
       if (taken.turn === null) return CLEARED;
@@ -128,8 +128,8 @@ export function addTurns(app: GatewayApp): void {
       if (begins.length > 0 && begins.length !== ids.length) {
         throw new GatewayError({ status: 400, type: 'invalid', message: 'after: one for each conversation, in their order, or none' });
       }
-      const asked = ids.flatMap((id, at) => (begins[at] === undefined ? [] : [[id, begins[at]] as const]));
-      const positions = new Map([...asked, ...readPositions(context.req.header('last-event-id'))]);
+      const requested = ids.flatMap((id, at) => (begins[at] === undefined ? [] : [[id, begins[at]] as const]));
+      const positions = new Map([...requested, ...readPositions(context.req.header('last-event-id'))]);
       return streamed(context, (gone) => merged(core, [...new Set(ids)], positions, gone));
     },
   });
@@ -256,7 +256,7 @@ async function* merged(
   }
 }
 
-/** What a client may send back is what an event had, or it is not looked at. */
+/** A client may only send back a value that an event had: any other is ignored. */
 function lastEventId(context: GatewayContext): string | undefined {
   const given = cursor.safeParse(context.req.header('last-event-id'));
   return given.success ? given.data : undefined;

@@ -1,4 +1,4 @@
-/** What clients of OpenAI's API say: texts, and pictures and files in the newest message. */
+/** The content of requests of OpenAI's clients: texts, and pictures and files in the newest message. */
 import { z } from 'zod';
 import type { JsonValue, Media, MediaKind, MediaSource } from '../../records/message.js';
 import { attachmentIn, attachmentNamed, type NamedSource, toFile } from '../core/attachments.js';
@@ -19,7 +19,7 @@ const part = z.looseObject({
   text: z.string().optional(),
   refusal: z.string().optional(),
   image_url: optional(z.union([z.string(), imageUrl])),
-  /** Of the Responses API, and within `file` of Chat Completions. */
+  /** The fields of the Responses API; Chat Completions has them within `file`. */
   ...file,
   file: z.looseObject(file).optional(),
 });
@@ -41,14 +41,14 @@ const TYPES: Readonly<Record<string, string>> = {
 export interface Message {
   readonly role: string;
   readonly content: Content;
-  /** Of the assistant. */
+  /** Calls of the assistant. */
   readonly calls?: readonly SuppliedCall[];
-  /** Of a tool: which call it answers. */
+  /** In a message of a tool: the call that it answers. */
   readonly callId?: string;
 }
 
 export interface Conversed extends Supplied {
-  /** Of the newest message. */
+  /** Media of the newest message. */
   readonly media: Media;
 }
 

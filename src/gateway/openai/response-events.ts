@@ -2,7 +2,7 @@
  * A turn as the events of a response. Pure: the same live events give the same numbers, in any gateway, and so a client that comes back
  * goes on after the number that it has.
  *
- * The text of a failed attempt is taken back: its item ends without content, and the next attempt has an item with an id of its own. If
+ * The text of a failed attempt is taken back: its item ends without content, and the next attempt has an item with a new id. If
  * live events were lost, the stream shows nothing more until the last event.
  *
  * @rule openai/whole-response-last: The last event has the whole response, as it is recorded. (test: test/gateway/texts-of-a-turn.test.ts)
@@ -112,7 +112,7 @@ export function createResponseEvents(head: ResponseHead): ResponseEvents {
       ];
     });
 
-  /** Text that streaming missed comes as items of its own (openai/whole-response-last). */
+  /** Text that streaming missed comes as separate items (openai/whole-response-last). */
   const finish = (ended: FinalAnswer): ResponseEvent[] => {
     const { result, texts: whole } = ended;
     const shown = [...texts, ...(open ? [open.text] : [])];

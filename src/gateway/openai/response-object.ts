@@ -8,7 +8,7 @@ export interface ResponseHead {
   readonly created_at: number;
   readonly model: string;
   readonly conversation: string;
-  /** What the request had, where it is known. */
+  /** The values of the request, where they are known. */
   readonly previous?: string;
   readonly background?: boolean;
   readonly store?: boolean;

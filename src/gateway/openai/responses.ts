@@ -25,7 +25,7 @@ const item = z.looseObject({
   type: z.string().optional(),
   role: z.string().optional(),
   content: content.optional(),
-  /** Of a call, and of what it was answered. */
+  /** Id of a call, and of its answer. */
   call_id: z.string().max(500).optional(),
   name: z.string().max(500).optional(),
   arguments: z.string().optional(),
@@ -181,14 +181,14 @@ async function submitFrom(
 
 function toMessages(input: Request['input']): readonly Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }];
-  return input.map(({ type = 'message', role, content: said, call_id: callId, name = '', arguments: given = '', output }, at) => {
+  return input.map(({ type = 'message', role, content: given, call_id: callId, name = '', arguments: args = '', output }, at) => {
     if (type === 'function_call' && callId !== undefined) {
-      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(given) }] };
+      return { role: 'assistant', content: '', calls: [{ id: callId, name, arguments: parseArguments(args) }] };
     }
     if (type === 'function_call_output' && callId !== undefined) return { role: 'tool', content: output ?? '', callId };
     if (type !== 'message') throw unsupported(`an item of the type ${JSON.stringify(type.slice(0, 40))}`, `input.${at}`);
-    if (role === undefined || said === undefined) throw invalid('a message needs a role and content', `input.${at}`);
-    return { role, content: said };
+    if (role === undefined || given === undefined) throw invalid('a message needs a role and content', `input.${at}`);
+    return { role, content: given };
   });
 }
 
@@ -218,7 +218,7 @@ async function look(
   try {
     const result = await waitForEnd(core, name, signal, patienceMs);
     if (result !== undefined) return endedResponse(head, await finalAnswer(core, segment, result));
-    // What goes on may wait for its client.
+    // A turn that goes on may wait for its client.
     const paused = patienceMs === undefined ? await findPause(core, segment) : undefined;
     return paused === undefined ? runningResponse(head) : endedResponse(head, paused);
   } catch (error) {

@@ -7,7 +7,7 @@ import { unsupported } from '../core/errors.js';
 
 const described = { name: z.string(), description: optional(z.string()), parameters: optional(z.record(z.string(), z.unknown())) };
 
-/** Of Chat Completions a function stands in a field of its own, of Responses in the tool itself. */
+/** Chat Completions has the function in a separate field, Responses in the tool itself. */
 const tool = z.looseObject({
   type: z.string(),
   function: z.looseObject(described).optional(),
@@ -38,9 +38,9 @@ export function readTools({
   if (tools.length === 0 && mustCall === undefined) return [];
   if (!parallel) throw unsupported('a model that calls one tool at a time', 'parallel_tool_calls');
   return checkTools(
-    tools.map(({ type, function: nested, ...own }, at) => {
+    tools.map(({ type, function: nested, ...flat }, at) => {
       if (type !== 'function') throw unsupported(`a tool of the type ${JSON.stringify(type.slice(0, 40))}`, `tools.${at}.type`);
-      const { name = '', description, parameters } = nested ?? own;
+      const { name = '', description, parameters } = nested ?? flat;
       return { name, ...(description !== undefined && { description }), inputSchema: (parameters ?? {}) as JsonObject };
     }),
     mustCall,

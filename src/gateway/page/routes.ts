@@ -1,4 +1,4 @@
-/** The page for people, at `/` for browsers. Nothing of it needs a token: it is the same for everybody, and asks the native API for the rest. */
+/** The page for people, at `/` for browsers. Nothing of it needs a token: it is the same for every reader, and requests the rest from the native API. */
 import { join, extname, sep } from 'node:path';
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -9,8 +9,8 @@ import type { GatewayApp, GatewayContext } from '../context.js';
 export const OWN_PAGE = join(__dirname, '..', '..', 'web');
 
 /**
- * Scripts, styles and requests of this very gateway; pictures also as data. What a model says cannot run, load or send anything, even where
- * it would get past the page's own cleaning.
+ * Scripts, styles and requests of this very gateway; pictures also as data. Text of a model cannot run, load or send anything, even where it
+ * would get past the cleaning in the page.
  */
 const POLICY = [
   "default-src 'none'",
@@ -53,7 +53,7 @@ export function addPage(app: GatewayApp, { folder, basePath }: { readonly folder
   }
 }
 
-/** Its own addresses are relative, so `/perdura` without a slash at its end would lead them astray. */
+/** The addresses in the page are relative, so `/perdura` without a slash at its end would lead them astray. */
 function placed(index: PageFile, basePath: string): PageFile {
   if (basePath === '') return index;
   const html = Buffer.from(index.bytes)
@@ -73,7 +73,7 @@ function answer(context: GatewayContext, { type, bytes, gzipped, etag }: PageFil
   return context.body(gzipped, 200, { 'content-type': type, 'content-encoding': 'gzip' });
 }
 
-/** The page as it was built, in memory: it is small, and a path can then name nothing but its own files. */
+/** The page as it was built, in memory: it is small, and a path can then name nothing but files of the page. */
 
 interface PageFile {
   readonly type: string;

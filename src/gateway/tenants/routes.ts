@@ -1,5 +1,5 @@
 /**
- * Who asks decides whose conversations there are: a tenant's principal has that tenant's and no others, and a user of none those of none.
+ * The principal decides which conversations there are: that of a tenant reaches those of the tenant, and a user of none those of none.
  * Operators of none have all, and those of a tenant, as the tenant has them, with `?tenant=NAME`.
  */
 import type { MiddlewareHandler } from 'hono';
@@ -15,16 +15,16 @@ export interface TenantOptions {
   readonly client: PerduraClient;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
-  /** Names of agents that a tenant, or one of no tenant, may ask for. */
+  /** Names of agents that a tenant, or a client of no tenant, may use. */
   readonly agents?: (tenant?: string) => Promise<readonly string[]>;
   readonly describeAgent?: (name: string, tenant?: string) => Promise<AgentDescription | undefined>;
   readonly log?: (line: string) => void;
 }
 
-/** Of those that asked last: readers of one tenant share what they wait for (core/follow-turn.ts). */
+/** The most tenants that are kept, by their last request: readers of one tenant share what they wait for (core/follow-turn.ts). */
 const MAX_TENANTS = 1_000;
 
-/** After it is known who asks. */
+/** Runs once the principal is known. */
 export function ofTenant({ client, tenantKey, agents, describeAgent, log }: TenantOptions): MiddlewareHandler<GatewayVariables> {
   const known = new Map<string, Conversations>();
   const openConversations = (tenant: string): Conversations => {
@@ -32,11 +32,11 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
       const message = 'this gateway serves no tenants: it was started without a tenant key';
       throw new GatewayError({ status: 501, type: 'no-tenants', message });
     }
-    const own = known.get(tenant) ?? createConversations(createTenantClient(client, tenant, tenantKey), log);
+    const conversations = known.get(tenant) ?? createConversations(createTenantClient(client, tenant, tenantKey), log);
     known.delete(tenant);
-    known.set(tenant, own);
+    known.set(tenant, conversations);
     if (known.size > MAX_TENANTS) known.delete(known.keys().next().value ?? '');
-    return own;
+    return conversations;
   };
   const ofNone = createConversations(createClientOfNoTenant(client), log);
   const ofAll = createConversations(withReachableForks(client), log);
@@ -56,7 +56,7 @@ export function ofTenant({ client, tenantKey, agents, describeAgent, log }: Tena
   };
 }
 
-/** A fork of a tenant's conversation, begun by somebody outside of it, would have no id there. */
+/** A fork of a tenant's conversation that a principal outside the tenant begins would have no id in the tenant. */
 function withReachableForks(client: PerduraClient): PerduraClient {
   return {
     ...client,

@@ -111,7 +111,7 @@ function claimRoom(ledger: Ledger, { id, estimate, now, waits, used, atLeast, ..
   const { used: sum, limit: known } = ledger.sum();
   const room = { used: sum, limit: known?.limit ?? {} };
 
-  // Also of one that is known: it is another attempt that asks, and it has not called yet.
+  // Also for a known one: another attempt makes the request, and it has not called yet.
   if (isUsedUp(sum, room.limit)) {
     ledger.remove('open', id);
     return { status: 'used-up', ...room };

@@ -74,7 +74,7 @@ export function addOnce<Item extends object>(
   );
 }
 
-/** A collection as the text of each record by id: the records, and the ids of what is none of ours. */
+/** A collection as the text of each record by id: the records, and the ids of texts that Perdura did not write. */
 export function parseTexts<Item>(
   { identify, decode }: Pick<RecordCodec<Item>, 'identify' | 'decode'>,
   texts: Iterable<readonly [id: string, text: string | Buffer]>,
@@ -89,7 +89,7 @@ export function parseTexts<Item>(
   return { items, taken };
 }
 
-/** What `decide` makes of a collection of texts: of each record that changes, the text before and after, '' for none. */
+/** The changes that `decide` makes to a collection of texts: the text before and after of each changed record, '' for none. */
 export async function decideTexts<Item, Text extends string | Buffer>(
   codec: RecordCodec<Item>,
   texts: ReadonlyMap<string, Text>,
@@ -109,7 +109,7 @@ export async function decideTexts<Item, Text extends string | Buffer>(
   ];
 }
 
-/** What a newer program wrote stays. */
+/** A value that a newer program wrote stays. */
 function isNewer(text: string | Buffer | undefined): boolean {
   const value = decodeJson(text?.toString());
   return typeof value === 'object' && value !== null && 'v' in value && typeof value.v === 'number' && value.v > 1;

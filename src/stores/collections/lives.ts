@@ -57,7 +57,7 @@ const FORKS: RecordCodec<Fork> = {
 };
 const DELETED = recordCodec<DeletedRecord>(deletedSchema, ({ life }) => life);
 
-/** What differs from store to store. */
+/** The parts that differ from store to store. */
 export interface LifeStorage {
   readonly list: Lives['list'];
   /** Marks what a life shares of others as archived there already. */
@@ -115,7 +115,7 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
       const beginning = await lives.beginning(key);
       for (const source of beginning?.shared ?? []) {
         const forks = openForks({ ...source, namespace: key.namespace });
-        // Of a life that is gone nothing is made again.
+        // Nothing is made again for a life that is gone.
         if ((await forks.read(attempt)).items.length === 0) continue;
         await forks.change(attempt, (known) => known.filter((fork) => nameFork(fork) !== nameFork(key)));
       }
@@ -146,7 +146,7 @@ export function createTombstones(open: OpenCollection): Pick<Lives, 'markDeleted
     },
 
     async deleted(of) {
-      // What cannot be read must not pass for "not deleted".
+      // A record that cannot be read must not count as "not deleted".
       const { items } = await openTombstones(of).read(`look whether ${of.conversation} was deleted`, 'refuse');
       return items.map(({ life, at }) => ({ life, at }));
     },

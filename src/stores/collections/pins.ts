@@ -1,9 +1,9 @@
-/** What is accepted of MCP servers: of each agent's. */
+/** The accepted tools of each agent's MCP servers. */
 import { z } from 'zod';
 import { addOnce, recordCodec, type OpenCollection } from './collection.js';
 import type { AgentKey, Pins, ToolPin } from '../store.js';
 
-/** Names one tool of one server, whatever characters they have. */
+/** A unique name of one tool of one server, for names of any characters. */
 const nameTool = ({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string => JSON.stringify([server, tool]);
 const PINS = recordCodec<ToolPin>(z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string() }), nameTool);
 

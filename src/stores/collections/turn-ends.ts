@@ -4,7 +4,7 @@ import { byTurn, MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-
 import type { TurnEnds } from '../store.js';
 import { recordCodec, type OpenCollection } from './collection.js';
 
-/** Of a conversation that fails for ever the newest stay. */
+/** A conversation that fails for ever keeps only the newest. */
 const MAX_STORED = 500;
 
 const turnEndSchema = z.object({

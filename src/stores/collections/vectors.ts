@@ -1,4 +1,4 @@
-/** What texts of a life mean: vectors as JSON, each once per model, size and text. */
+/** The vectors of a life's texts as JSON, each once per model, size and text. */
 import { z } from 'zod';
 import { decodeJson } from '../codecs.js';
 import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';

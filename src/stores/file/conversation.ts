@@ -3,7 +3,7 @@
  *
  * - A reader looks at the size of the journal first and folds the lines of others; nothing new costs one `stat`.
  * - A writer holds the lock, folds, decides, appends one line, folds that line as any other process would, and waits for the disk: the
- *   answer is what the journal says, not what the writer meant.
+ *   answer is the content of the journal, not the intent of the writer.
  * - `raw_traces.jsonl` is derived: appended after the journal while that goes to the disk, not synced, and written anew whenever its size
  *   is not that of the journal's traces (a worker died in between, a line is torn, a person edited it).
  * - So is `raw_traces_archive.jsonl`, of the archived entries. It changes with an archiving or a restoring alone, and is checked only then

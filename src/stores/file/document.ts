@@ -61,7 +61,7 @@ async function findMissing(file: FileHandle, size: number, block: string): Promi
   return there.includes(block) ? '' : (await separatorAt(file, there.length)) + block;
 }
 
-/** What ends the text before `at` so that an empty line follows it. */
+/** The newlines after the text before `at`, so that an empty line follows it. */
 async function separatorAt(file: FileHandle, at: number): Promise<string> {
   const tail = Buffer.alloc(Math.min(2, at));
   await file.read(tail, 0, tail.length, at - tail.length);
@@ -114,7 +114,7 @@ export interface Changes {
 
 export type Name = Pick<HistoryEntry, 'id' | 'kind'>;
 
-/** What of an entry stays in memory. */
+/** The fields of an entry that stay in memory. */
 export interface Known extends Name {
   readonly ts: number;
   readonly hash: string;

@@ -1,5 +1,5 @@
 /**
- * What a scope remembers in words, in `<dir>/agents/<scope>/`:
+ * The memory of a scope in words, in `<dir>/agents/<scope>/`:
  *
  *   MEMORY.md              the text itself, for people to read and to edit
  *   memory-changes.jsonl   who changed it when, and which lines are new by that (memory-text.ts)
@@ -98,14 +98,14 @@ function openFolder(dir: string): DocumentFolder {
 type Redact = (line: string) => string;
 
 const NEWLINE = 0x0a;
-/** What a writer that died has left of ours; proposals and facts have other locks, so theirs may be in use. */
+/** Our temporary files that a dead writer left; proposals and facts have other locks, so theirs may be in use. */
 const LEFT_BEHIND = /^(?:MEMORY\.md|HISTORY[-\d]*\.md|memory-changes\.jsonl|history\.jsonl)\.[0-9a-f-]{36}\.tmp$/;
 
 async function redactFiles(folder: DocumentFolder, collections: OpenCollection, key: ScopeKey, redact: Redact): Promise<void> {
   const names = await namesIn(folder.dir);
   if (names.length === 0) return;
   await folder.locked(async () => {
-    // What is begun would bring its words later, and what a person has just written is to be known before it is redacted.
+    // An unfinished change would bring its words later, and an edit by a person must be recorded before it is redacted.
     await completeHistory(folder);
     const present = await seeHand(folder);
     for (const name of names.filter((each) => LEFT_BEHIND.test(each))) await unlink(join(folder.dir, name)).catch(() => undefined);
@@ -262,7 +262,7 @@ function named(written: readonly WrittenEntry[], byTime: ReadonlyMap<number, rea
   });
 }
 
-/** What is no UTF-8 in it shows as such; it is read here, never written back. */
+/** Bytes that are no UTF-8 show as such; the text is read here, never written back. */
 async function readEntries(path: string): Promise<WrittenEntry[]> {
   return parseHistory((await readDocument(path))?.toString('utf8') ?? '');
 }

@@ -63,7 +63,7 @@ export function createOpenConversations(dir: string, { traceLines, log, handles,
 export function createWrites(dir: string, open: Open, feed: Feed): Writes {
   return {
     async apply(key, batch) {
-      const index = await inWords(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
+      const index = await describeFailures(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
         open(key).write((before) => toLine(before, batch)),
       );
       publishBeside(feed, key, batch.publish);
@@ -86,12 +86,12 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
     },
 
     async read(key, slots) {
-      const { entries } = await inWords(dir, key, `read ${slots.length} entries of ${key.conversation}`, () => open(key).read());
+      const { entries } = await describeFailures(dir, key, `read ${slots.length} entries of ${key.conversation}`, () => open(key).read());
       return slots.map((slot) => entries.get(slot));
     },
 
     async page(key, after, limit) {
-      const { entries, last, skipped } = await inWords(dir, key, `read entries after slot ${after} of ${key.conversation}`, () =>
+      const { entries, last, skipped } = await describeFailures(dir, key, `read entries after slot ${after} of ${key.conversation}`, () =>
         open(key).read(),
       );
       const found: Entry[] = [];
@@ -103,7 +103,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
     },
 
     async archive(key, slots, move) {
-      await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
+      await describeFailures(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
         open(key).write((before) => {
           const changesNothing = move === before.move && listSlots(slots).every((slot) => before.archived.has(slot));
           return move < before.move || changesNothing ? undefined : { v: 1, kind: 'archived', slots, move };
@@ -112,7 +112,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
     },
 
     async restore(key, slots, move) {
-      await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
+      await describeFailures(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
         open(key).write((before) => {
           const changesNothing = move === before.move && !listSlots(slots).some((slot) => before.archived.has(slot));
           return move < before.move || changesNothing ? undefined : { v: 1, kind: 'restored', slots, move };
@@ -121,7 +121,7 @@ export function createEntries(dir: string, open: Open, writes: Writes): Entries 
     },
 
     async archived(key) {
-      const { archived } = await inWords(dir, key, `read what is archived of ${key.conversation}`, () => open(key).read());
+      const { archived } = await describeFailures(dir, key, `read what is archived of ${key.conversation}`, () => open(key).read());
       return toRanges(archived);
     },
   };
@@ -138,13 +138,13 @@ export function withJournalCollections(dir: string, open: Open, others: OpenColl
     };
     return {
       async read(attempt, _foreign, ids) {
-        const index = await inWords(dir, key, attempt, () => open(key).read());
+        const index = await describeFailures(dir, key, attempt, () => open(key).read());
         const { items, taken } = parseTexts(codec, select(index, ids));
         return { items, skipped: taken.length + index.skipped };
       },
 
       async change(attempt, decide, ids) {
-        await inWords(dir, key, attempt, () =>
+        await describeFailures(dir, key, attempt, () =>
           open(key).write(async (index) => {
             const changes = await decideTexts(codec, select(index, ids), decide);
             return changes.length === 0 ? undefined : { v: 1, kind: 'records', collection: name, changes };
@@ -164,7 +164,7 @@ export function createEffects(dir: string, open: Open, writes: Writes, feed: Fee
 
     async commit(key, claim, result, entries, { spent, items = [], publish } = {}) {
       const { id, hash } = claim;
-      const index = await inWords(dir, key, `commit effect ${id} of ${key.conversation}`, () =>
+      const index = await describeFailures(dir, key, `commit effect ${id} of ${key.conversation}`, () =>
         open(key).write((before) => {
           if (before.fenced.has(id))
             return spent === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, fenced: true, spent };
@@ -181,14 +181,14 @@ export function createEffects(dir: string, open: Open, writes: Writes, feed: Fee
     fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
 
     async spend(key, id, spending) {
-      await inWords(dir, key, `write what ${id} of ${key.conversation} has cost`, () =>
+      await describeFailures(dir, key, `write what ${id} of ${key.conversation} has cost`, () =>
         open(key).write(({ paid }) => (paid.has(id) ? undefined : { v: 1, kind: 'paid', id, spent: spending })),
       );
     },
   };
 }
 
-async function inWords<T>(dir: string, key: ConversationKey, attempt: string, work: () => Promise<T>): Promise<T> {
+async function describeFailures<T>(dir: string, key: ConversationKey, attempt: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -24,7 +24,7 @@ interface StoredEvent extends FeedEvent {
   readonly id?: string;
 }
 
-/** What a writer knows of a feed: how far it has read, and the numbers it found. */
+/** State of a feed's writer: how far it has read, and the numbers it found. */
 interface FeedEnd {
   readonly inTurn: Turns;
   reading: Reading;

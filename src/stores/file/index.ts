@@ -15,7 +15,7 @@
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, MEMORY.md and HISTORY (documents.ts), and
  * search-index.*.bin, the index for search, which is made again from the rest where it is not there.
- * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; files that wait to be used are in `<dir>/uploads/`
+ * The accepted tools of an agent's MCP servers are in `<dir>/pins/<agent>.jsonl`; files that wait to be used are in `<dir>/uploads/`
  * (uploads.ts); `<dir>/locks/` has a file for each process that writes (lock.ts), `<dir>/store-id` the name that the store gave itself.
  */
 import { constants } from 'node:fs';
@@ -73,7 +73,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     },
   });
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
-  // What is published beside a write is not waited for, so it looks itself.
+  // A publish beside a write is not waited for, so it looks itself.
   const beside: Feed = { ...feed, publish: guard.after((key, events) => feed.publish(key, events)) };
   const writes = createWrites(dir, open, beside);
   const alone = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir), items: createItems(collections) };

@@ -33,7 +33,7 @@ interface Moved {
   readonly move: number;
 }
 
-/** Of a collection that changes with calls of models: all of it counts, or nothing where a record was another by then. */
+/** Changes of a collection together with calls of models: all of them count, or none if a record was different by then. */
 export interface RecordsLine {
   readonly v: 1;
   readonly kind: 'records';
@@ -55,7 +55,7 @@ export type JournalLine =
       readonly items?: readonly ItemRecord[];
     }
   | RecordsLine
-  /** Of a fenced effect, or of what has no result. */
+  /** The cost of a fenced effect, or of work without a result. */
   | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending };
 
 export interface JournalIndex {
@@ -178,7 +178,7 @@ function reserve(index: JournalIndex, { id, hash, attempt }: EffectClaim & { rea
   else if (known.hash === hash && !known.attempts.includes(attempt)) known.attempts.push(attempt);
 }
 
-/** What a line of a journal says was paid; undefined where it says nothing of that. */
+/** The cost that a line of a journal records; undefined where it records none. */
 export function spentIn(text: string): Spent | undefined {
   if (!text.includes('"spent"')) return undefined;
   const line = decodeLine(text);
@@ -203,7 +203,7 @@ export function toLine(index: JournalIndex, { record = [], fence = [], append = 
   };
 }
 
-/** What a batch has come to, by the index that has its line. */
+/** The outcome of a batch, by the index that has its line. */
 export function toOutcome(index: JournalIndex, { record = [], fence = [], reserve: wanted }: WriteBatch): Applied {
   return {
     recorded: record.map((entry) => {

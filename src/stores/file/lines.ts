@@ -3,8 +3,8 @@
  *
  * A line counts once its newline is there. Bytes after the last newline are a line being written, or torn by a crash.
  *
- * @rule file/torn-line-ended-first: A writer that appends after a torn line ends it first; it then is one unreadable line, and ours begins
- *   on its own. (test: test/stores/file/file.test.ts)
+ * @rule file/torn-line-ended-first: A writer that appends after a torn line ends that line first; it then is one unreadable line, and the
+ *   new text begins a line. (test: test/stores/file/file.test.ts)
  * @rule file/replaced-file-read-again: A file that was replaced or cut is read again from its start. (test: test/stores/file/file.test.ts)
  */
 import { randomUUID } from 'node:crypto';
@@ -140,7 +140,7 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
   };
 }
 
-/** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, whatever the umask. */
+/** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, with any umask. */
 export async function replaceFile(path: string, content: string | Buffer, mode?: number): Promise<void> {
   const beside = `${path}.${randomUUID()}.tmp`;
   try {
@@ -174,7 +174,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Runs what it is given one after another, whatever becomes of each. */
+/** Runs its works one after another, even if one of them fails. */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
 
 export function createTurns(): Turns {

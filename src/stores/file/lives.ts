@@ -62,7 +62,7 @@ export async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** What was paid for, over all conversations: from their journals, line by line. */
+/** The costs of all conversations: from their journals, line by line. */
 export function createFileSpendings(dir: string): Spendings {
   return {
     async *all() {
@@ -180,7 +180,7 @@ async function livesIn(dir: string, key: ScopeKey): Promise<MarkedLife[]> {
   return found;
 }
 
-/** A long name ends in a hash, which no id can be read from; others are somebody else's. */
+/** A long name ends in a hash, from which no id can be read; other names are of files that Perdura did not make. */
 function isReadable(name: string): boolean {
   return !name.includes('~') && !/%(?![\dA-F]{2})/.test(name);
 }
@@ -201,7 +201,7 @@ function unlessGone<T>(look: () => T, otherwise: T): T {
 
 /**
  * Notes of which lives of a scope were written to (life-writes.ts): a file of lines, one for each write, that begins anew when it is long.
- * Who has read it up to some place reads on from there; where it is another file by now, all lives are looked at. The file is opened for each
+ * A reader that has read up to some place reads on from there; if it is another file by now, all lives are looked at. The file is opened for each
  * note, after the write, so that a reader that finds the file gone sees the write of a note in it.
  */
 const NAME = 'changes.log';

@@ -28,9 +28,9 @@ const PATIENCE_MS = 5000;
 interface Holder {
   readonly pid: number;
   readonly host: string;
-  /** Of the machine: after a reboot process ids mean others. */
+  /** Boot id of the machine: after a reboot process ids mean others. */
   readonly boot: string;
-  /** Of the process: in a container the next one has the same id. */
+  /** Start of the process: in a container the next one has the same id. */
   readonly started: number;
 }
 
@@ -65,7 +65,7 @@ export function createLocks(dir: string, calls: FileCalls): Locks {
     }
     return false;
   };
-  /** Whether there is all that a link needs; what is wrong with the path says a symbolic link. */
+  /** Makes all that a link needs. False where that failed: the symbolic link reports what is wrong with the path. */
   const prepare = async (path: string): Promise<boolean> => {
     try {
       await calls.makeFolder(dirname(path));
@@ -99,7 +99,7 @@ function removeIfLeft(card: string): void {
   try {
     if (isGone(parseHolder(readFileSync(card, 'utf8')))) unlinkSync(card);
   } catch {
-    // Another process was first, or it is none of ours.
+    // Another process was first, or Perdura did not make the file.
   }
 }
 
@@ -192,7 +192,7 @@ function isGone(holder: Holder | undefined): boolean {
 const self = once((): Holder => ({ pid: process.pid, host: hostname(), boot: bootId(), started: Math.round(performance.timeOrigin) }));
 const selfText = once(() => JSON.stringify(self()));
 
-/** What never changes while a process lives. */
+/** Keeps a value that never changes while a process lives. */
 function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
@@ -207,7 +207,7 @@ function bootId(): string {
   }
 }
 
-/** The name that the lock has. What is no lock has its path for a name: that is no holder, and it gets stale by its age. */
+/** The name that the lock has. A file that is no lock has its path for a name: that is no holder, and it gets stale by its age. */
 async function holderAt(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);

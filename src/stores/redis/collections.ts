@@ -10,7 +10,7 @@ const MAX_ATTEMPTS = 50;
 const REMEMBERED: readonly Place['name'][] = ['budget'];
 const MAX_REMEMBERED = 256;
 
-/** As bytes: what somebody else wrote there is compared, and may be no UTF-8. */
+/** As bytes: a text that another program wrote there is compared, and may be no UTF-8. */
 type Texts = ReadonlyMap<string, Buffer>;
 
 export function createRedisCollections(link: RedisLink): OpenCollection {
@@ -56,7 +56,7 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
             seen = undefined;
             const changes = await decideTexts(codec, before, decide);
             if (changes.length === 0 && isFresh) return;
-            // There is nothing to do by what was seen last: only the store itself says so.
+            // The content seen last needs no change, but only the store itself can confirm that.
             if (changes.length === 0) continue;
             if ((await link.ask(attempt, (redis) => replace(redis, changes.flat()))) === 1) {
               const after = withChanges(before, changes);

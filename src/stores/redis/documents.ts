@@ -157,7 +157,7 @@ async function redactChanges(link: RedisLink, key: ScopeKey, redact: Redact): Pr
   return others;
 }
 
-/** Each time somebody else was quicker. */
+/** Attempts of one edit, if another writer was quicker each time. */
 const MAX_EDITS = 20;
 
 /** MEMORY.md and its changes. A person may edit it there too: `HSET perdura:{m:…}:memory text "…"`. */

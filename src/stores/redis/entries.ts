@@ -12,7 +12,7 @@ import { describeBatch, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Writes } from '../store.js';
 
 const PAGE_STEP = 500;
-/** Of one range: a damaged one must not be walked for ever. */
+/** Most slots of one range: a damaged one must not be walked for ever. */
 const MAX_SLOTS = 1_000_000;
 
 export function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writes {
@@ -214,7 +214,7 @@ export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, 
   };
 }
 
-/** Of a member of `archived`: a slot, or a range. */
+/** The slots of a member of `archived`, which is a slot or a range. */
 function slotsIn(member: string): number[] {
   const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
   if (first === undefined) return [];

@@ -74,7 +74,7 @@ export function createEntryCache(mostBytes: number, now: () => number = Date.now
     },
     counted(conversation, { added, all }) {
       const before = conversations.get(conversation)?.count;
-      // What was known before the first count may be gone already.
+      // Entries known before the first count may be gone already.
       if (before === undefined || all < before + added) drop(conversation);
       Object.assign(findKnown(conversation), { count: all, vouchedAt: now() });
     },

@@ -95,13 +95,13 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
 }
 
 interface Asking<T> {
-  /** What stands for the answer once it is given up. */
+  /** The value in place of the answer once it is given up. */
   readonly unread: T;
   readonly stop: AbortSignal;
   readonly log: (reason: string) => void;
 }
 
-/** A reader outlives an outage: it asks until there is an answer, or `stop` aborts. */
+/** A reader outlives an outage: it repeats its request until there is an answer, or `stop` aborts. */
 async function untilAnswered<T>(command: () => Promise<T>, { unread, stop, log }: Asking<T>): Promise<T> {
   let leave!: () => void;
   const stopped = new Promise<T>((resolve) => (leave = () => resolve(unread)));
@@ -132,7 +132,7 @@ export function toEventArguments(events: readonly LiveEvent[]): string[] {
 }
 
 const BLOCK_MS = 5000;
-/** Of all feeds together. */
+/** Most events of one read, of all feeds together. */
 const EVENTS_AT_ONCE = 4096;
 /** For each feed that it waits for Redis does some work: with many of them it lets events gather, for as long as no person notices. */
 const PAUSE_MS_PER_FEED = 0.02;
@@ -172,7 +172,7 @@ function createRedisFollower(link: RedisLink, log?: (line: string) => void): Red
     link.redis
       .xadd(wakeKey, 'MAXLEN', 1, '*', 'woken', '1')
       .then(() => link.redis.expire(wakeKey, WAKE_SECONDS))
-      // A Redis that takes no writes now: a new connection asks for all feeds too.
+      // A Redis that takes no writes now: a new connection requests all feeds too.
       .catch(() => {
         isLeft = true;
         waiting?.disconnect();

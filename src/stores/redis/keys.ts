@@ -1,5 +1,5 @@
 /**
- * What Redis holds, and under which keys. Those of a life are
+ * The keys in Redis, and their content. Those of a life are
  * `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in one cluster slot. `<what>` is
  *
  *   entries   hash, slot -> entry, as JSON (codecs.ts); field `last` is the highest slot, `move` the
@@ -97,7 +97,7 @@ export function lifeKey(key: ConversationKey, what: KeyName): string {
   return `${conversationPrefix(key.namespace, key.conversation)}${escaped(key.life, /[%{}:\s]/g)}:${what}`;
 }
 
-/** For SCAN: every key of a conversation, whatever its life, or those of the sub-agents below it. */
+/** For SCAN: every key of a conversation, of any life, or those of the sub-agents below it. */
 export function scanPattern({ namespace, conversation }: ConversationName, which: 'itself' | 'sub-agents'): string {
   const beginning = conversationPrefix(namespace, conversation);
   return `${(which === 'itself' ? beginning : beginning.replace(/}:$/, ':')).replace(/[\\*?[\]]/g, '\\$&')}*`;
@@ -108,7 +108,7 @@ export function spendingsPattern(namespace: string): string {
   return `perdura:{c:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*:spendings`;
 }
 
-/** Of a key that `lifeKey` has made; undefined for one that is of no life. */
+/** The life of a key that `lifeKey` has made; undefined for a key of no life. */
 export function placeInKey(name: string): { readonly conversation: string; readonly life: string } | undefined {
   const [owner = '', rest = ''] = name.split('}:');
   const [life = '', what] = rest.split(':');

@@ -40,7 +40,7 @@ export function createRedisLifeStorage(link: RedisLink): LifeStorage {
   };
 }
 
-/** What was paid for, over all conversations. */
+/** The costs of all conversations. */
 export function createRedisSpendings(link: RedisLink): Spendings {
   return {
     async *all({ namespace }) {
@@ -72,7 +72,7 @@ export function createRedisSpendings(link: RedisLink): Spendings {
 const PIECE_BYTES = 1024 * 1024;
 const PIECES_AT_ONCE = 4;
 const OF_LIFE = ['entries', 'cuts', 'episodes', 'vectors'] as const;
-/** Of one round trip. */
+/** Most lives of one round trip. */
 const LIVES_AT_ONCE = 500;
 /** A piece that a dead process left is gone after that. */
 const UNFINISHED_SECONDS = 600;

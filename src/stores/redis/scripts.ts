@@ -1,5 +1,5 @@
 /**
- * What Redis runs in one step. Each script is one port call and one round trip.
+ * The scripts that Redis runs in one step. Each script is one port call and one round trip.
  *
  * Results and entries go through as text; `cjson` would turn `[]` into `{}`.
  *
@@ -290,7 +290,7 @@ export const SCRIPTS = {
   ...DOCUMENT_SCRIPTS,
 } as const;
 
-/** What they answer. */
+/** The answers of the scripts. */
 export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraWrite: readonly [
     recorded: readonly string[],

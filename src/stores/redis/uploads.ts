@@ -4,7 +4,7 @@ import type { UploadBytes } from '../collections/uploads.js';
 import { uploadKey } from './keys.js';
 import type { RedisLink } from './link.js';
 
-/** Of a file that arrives, after its latest part. */
+/** Life of an unfinished file after its latest part. */
 const DRAFT_LIFE_MS = 10 * 60 * 1000;
 
 export function createRedisUploadBytes(link: RedisLink): UploadBytes {
