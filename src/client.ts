@@ -31,7 +31,7 @@ export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from '.
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 /**
- * Connects by the settings: `TEMPORAL_*` by Temporal's own rules, and the store that the workers use. Where no worker takes work for
+ * Connects by the settings: `TEMPORAL_*` by Temporal's rules, and the store that the workers use. Where no worker takes work for
  * `workerPatienceMs` (30,000; `Infinity`: for ever), what only a worker answers throws `no-worker`: `send` and `enqueue` have kept their
  * message, which is answered later; of `reset`, `compact`, `step` and the other changes the error says what is known.
  */
@@ -45,7 +45,7 @@ export async function createClient(
 
 /** Settings of `createClient`, each optional. */
 export interface ClientSettings extends Pick<ClientOptions, 'workerPatienceMs' | 'replay'> {
-  /** `ollama/MODEL`, `openai/MODEL`, or one of your own; absent: searches go by words alone. */
+  /** `ollama/MODEL`, `openai/MODEL`, or a custom one; absent: searches go by words alone. */
   readonly embedder?: string | Embedder | undefined;
 }
 
@@ -70,7 +70,7 @@ export function createClientOn(
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
-    // The folder's own code may name another place.
+    // The folder's code may name another place.
     ...(findUserConfig(config.cwd) === undefined && {
       agentRefusal: (agent: string, tenant?: string) =>
         agentRefusal(connection, { namespace, taskQueue: config.taskQueue, folder: agentsFolder(config) }, agent, tenant),

@@ -24,7 +24,7 @@ export { findUserConfig } from './config/user-config-file.js';
  * absolute; `model` is `provider/name`; without `anthropicApiKey` the scripted model answers.
  */
 export type Config = Settings & {
-  /** `OTEL_*`, which OpenTelemetry's own SDK reads; undefined: nothing asks for it, and it is not loaded. */
+  /** `OTEL_*`, which OpenTelemetry's SDK reads; undefined: nothing asks for it, and it is not loaded. */
   readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
@@ -59,7 +59,7 @@ function queueOfFolder(cwd: string): Environment {
   }
 }
 
-/** @internal All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
+/** @internal All variables that there are, `.env` included: for what an operator's file names by `${NAME}`. */
 export function variablesOf({ cwd, env }: Pick<Config, 'cwd' | 'env'>): Environment {
   return loadVariables(cwd, env);
 }
@@ -75,10 +75,10 @@ export function loadEnvironment(): Environment {
 }
 
 /** @internal What only the folder's `.env` says, and what was there without it. Throws `ConfigError`. */
-export function variablesOfFolder(cwd: string, env: Environment): { readonly own: Named; readonly real: Environment } {
+export function variablesOfFolder(cwd: string, env: Environment): { readonly fromFile: Named; readonly real: Environment } {
   const real = withoutEmpty(env);
-  const own = Object.entries(withoutEmpty(readDotEnv(cwd))).filter(([name]) => real[name] === undefined);
-  return { own: Object.fromEntries(own) as Named, real };
+  const fromFile = Object.entries(withoutEmpty(readDotEnv(cwd))).filter(([name]) => real[name] === undefined);
+  return { fromFile: Object.fromEntries(fromFile) as Named, real };
 }
 
 type Named = Readonly<Record<string, string>>;
@@ -138,7 +138,7 @@ export function secretsOf(config: Config): string[] {
   ];
 }
 
-/** @internal What the environment holds in confidence besides our own settings, for the tools of others. */
+/** @internal What the environment holds in confidence besides our settings, for the tools of others. */
 export function secretVariables(variables: Environment): string[] {
   return Object.entries(variables).flatMap(([name, value = '']) => (isSecretSetting(name, value) ? [value] : []));
 }
@@ -198,18 +198,18 @@ export function describeSettings(env: Environment = process.env, cwd: string = p
 /** Those of Temporal's that may be shown. */
 const TEMPORAL_PLAIN = new Set(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE', 'TEMPORAL_TLS']);
 
-/** Where a server of our own listens. */
+/** Where one of our servers listens. */
 export const DEFAULT_TEMPORAL_ADDRESS = '127.0.0.1:7233';
 
 /** Where the Temporal server is, and how to connect to it. */
 export interface TemporalConnection {
   readonly connectionOptions: ClientConnectConfig['connectionOptions'] & { readonly address: string };
   readonly namespace: string;
-  /** True when a person said which server to use, by `TEMPORAL_*` or by Temporal's own profile file. */
+  /** True when a person chose the server, by `TEMPORAL_*` or by Temporal's profile file. */
   readonly named: boolean;
 }
 
-/** What `Connection.connect` and `NativeConnection.connect` take, and the namespace, by Temporal's own rules. Throws `ConfigError`. */
+/** What `Connection.connect` and `NativeConnection.connect` take, and the namespace, by Temporal's rules. Throws `ConfigError`. */
 export async function temporalConnection(config: Config): Promise<TemporalConnection> {
   const { loadClientConnectConfig } = await import('@temporalio/envconfig');
   try {
@@ -231,7 +231,7 @@ export function withTemporalEnv(config: Config, temporal: Readonly<Record<string
   return Object.freeze({ ...config, temporalEnv: Object.freeze({ ...config.temporalEnv, ...temporal }) });
 }
 
-/** @internal What NO_COLOR and FORCE_COLOR ask for, by their own rules: the first counts when it is not empty, the second may say 0. */
+/** @internal What NO_COLOR and FORCE_COLOR ask for, by their rules: the first counts when it is not empty, the second may say 0. */
 export function readColorWish(env: Environment): 'always' | 'never' | undefined {
   if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return 'never';
   const forced = env['FORCE_COLOR'];
@@ -306,7 +306,7 @@ function headerValues(headers: string): string[] {
   });
 }
 
-/** @internal All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
+/** @internal The part of our environment that a command of a model gets: no keys, and no addresses that hold passwords. */
 export function commandEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
   const passed = Object.entries(env).filter(([name, value]) => value !== undefined && (COMMAND_NAMES.has(name) || name.startsWith('LC_')));
   // No person looks at a screen.

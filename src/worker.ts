@@ -1,6 +1,6 @@
 /// <reference path="../types/ms.d.ts" preserve="true" />
 /**
- * `import … from 'perdura/worker'`: a worker in a program of your own. Here it is put together: settings -> store, models, tools, agents ->
+ * `import … from 'perdura/worker'`: a worker in your program. Here it is put together: settings -> store, models, tools, agents ->
  * activities -> Temporal worker; and closed in reverse order.
  *
  * @packageDocumentation
@@ -13,7 +13,7 @@ import type { Activities } from './activities/index.js';
 import { agentsFolder } from './agents/agents-folder.js';
 import type { AgentTrust } from './agents/load-agent.js';
 import { assemble, type Assembled } from './assemble.js';
-import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/temporal/worker-place.js';
+import { agentsMark, findOthers, describeTakenQueue, toIdentity, type WorkerPlace } from './client/temporal/worker-place.js';
 import {
   commandEnvironment,
   ConfigError,
@@ -72,7 +72,7 @@ export interface CreateWorkerOptions extends Extensions {
   readonly config?: Config;
   /** Told once the worker polls. */
   readonly onReady?: () => void;
-  /** Asked before what an agent's files grant is used, and before its MCP servers are started; without it all is. */
+  /** Decides before grants of an agent's files are used, and before its MCP servers are started; without it, all of them are. */
   readonly trust?: AgentTrust;
 }
 
@@ -92,28 +92,28 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
 /** @internal For `perdura/testing`. `answering` answers in place of every model that an agent or a setting names. */
 export function createWorkerWith(options: CreateWorkerOptions, { answering }: { readonly answering?: Model }): PerduraWorker {
   const { config = loadConfig(), onReady, trust, ...given } = options;
-  const own = checkExtensions(given, 'createWorker');
+  const extensions = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
   let hasRun = false;
   return {
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, own, { onReady, trust, answering });
+      await runUntil(stop.signal, config, extensions, { onReady, trust, answering });
     },
     shutdown: () => stop.abort(),
   };
 }
 
 /** Runs until SIGTERM or SIGINT. */
-export async function runWorker(config: Config, own: Omit<CreateWorkerOptions, 'config'> = {}): Promise<void> {
-  await createWorker({ ...own, config }).run();
+export async function runWorker(config: Config, options: Omit<CreateWorkerOptions, 'config'> = {}): Promise<void> {
+  await createWorker({ ...options, config }).run();
 }
 
 async function runUntil(
   stop: AbortSignal,
   config: Config,
-  own: Extensions,
+  extensions: Extensions,
   { onReady, trust, answering }: Pick<CreateWorkerOptions, 'onReady' | 'trust'> & { readonly answering?: Model },
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
@@ -124,25 +124,25 @@ async function runUntil(
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
   const endpoints = webhookEndpoints(config);
   secretsOfProcess().add(endpoints.flatMap(({ url, secrets }) => [...(url === null ? [] : [url]), ...secrets]));
-  const { hash, ...code } = await workflowCodeOf(own, config);
+  const { hash, ...code } = await workflowCodeOf(extensions, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
     warn: (message, fields) => runtimeLog().warn(message, fields),
     gauge: eventLoopGauge(),
   });
-  const observed = await createObservationFor(config, own.observers);
+  const observed = await createObservationFor(config, extensions.observers);
   const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop)] };
   const connection = await NativeConnection.connect(connectionOptions);
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
     traceLines: (entry, { conversation }) => toTraces(entry, conversation).map((trace) => JSON.stringify(trace)),
   });
-  // Said, and no more: a store that is away now may be back before the first message.
+  // Only logged: a store that is away now may be back before the first message.
   void store.check().then(
     (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
     (error: unknown) => runtimeLog().warn(errorMessage(error)),
   );
-  const agentsDir = agentsFolder(config, own.agentsDir);
+  const agentsDir = agentsFolder(config, extensions.agentsDir);
   const reportCircuits = createCircuitReport(runtimeLog());
   let assembled: Assembled | undefined;
   try {
@@ -155,16 +155,16 @@ async function runUntil(
           answering === undefined
             ? createModels({
                 ...providerSettings(config),
-                custom: { offline: createOfflineModel(), ...own.providers },
-                declared: own.models,
+                custom: { offline: createOfflineModel(), ...extensions.providers },
+                declared: extensions.models,
               })
-            : modelsAnsweredBy(answering, own.models),
-        tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])],
+            : modelsAnsweredBy(answering, extensions.models),
+        tools: [...builtinToolsWith(toolSettings(config, agentsDir)), ...(extensions.tools ?? [])],
         workspace: await realpath(config.workspace),
         defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
-        extensions: { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] },
+        extensions: { ...extensions, hooks: [...observation.hooks, ...(extensions.hooks ?? [])] },
         cwd: config.cwd,
-        embedder: createEmbedder(own.embedder, providerSettings(config)),
+        embedder: createEmbedder(extensions.embedder, providerSettings(config)),
         searchCacheBytes: config.searchCacheBytes,
         secrets: secretsOfProcess(),
         log: (line) => runtimeLog().warn(line),
@@ -222,13 +222,13 @@ async function placeOf(store: Store, agentsDir: string): Promise<WorkerPlace | u
   );
 }
 
-/** Half of the turns would find nothing of what the other half has said. Throws `ConfigError`. */
+/** Half of the turns would not find the messages of the other half. Throws `ConfigError`. */
 async function refuseOtherPlaces(
   connection: NativeConnection,
   where: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace },
 ): Promise<void> {
   const [other] = await findOthers(connection, where);
-  if (other !== undefined) throw new ConfigError(takenInWords(where.taskQueue, other));
+  if (other !== undefined) throw new ConfigError(describeTakenQueue(where.taskQueue, other));
 }
 
 /** @internal What the built-in tools of a worker go by. */
@@ -242,14 +242,14 @@ export function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: 
 }
 
 /**
- * As long as Temporal gives a workflow task. What takes longer than the SDK's own 5 s, ten thousand messages that came while no worker
+ * As long as Temporal gives a workflow task. What takes longer than the SDK's 5 s, ten thousand messages that came while no worker
  * was there, is cut off by it, and Node 20 does not survive that ("async hook stack has become corrupted"). The SDK takes the option
  * and does not declare it.
  */
 const WORKFLOW_TASK_TIME = { isolateExecutionTimeout: '10s' } as object;
 
 /** @internal Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
-export function workerOptions(own: {
+export function workerOptions(parts: {
   readonly connection: NativeConnection;
   readonly namespace: string;
   readonly taskQueue: string;
@@ -260,7 +260,7 @@ export function workerOptions(own: {
   /** Default: ours, without reducers. */
   readonly code?: Code;
 }): WorkerOptions {
-  const { place, observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...where } = own;
+  const { place, observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...where } = parts;
   const { hash, ...workflows } = code;
   const { workflowInterceptorModules, preloadModules } = bundleOptions();
   return {
@@ -274,7 +274,7 @@ export function workerOptions(own: {
       ...(workflows.workflowsPath !== undefined && { workflowModules: workflowInterceptorModules }),
     },
     ...(workflows.workflowsPath !== undefined && { bundlerOptions: { preloadModules } }),
-    // It stands in every workflow task of every history; the SDK's own is a hash of the bundle, three times as long.
+    // It stands in every workflow task of every history; the SDK's default is a hash of the bundle, three times as long.
     buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}`,
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
@@ -298,7 +298,7 @@ export interface Code extends WorkflowCode {
   readonly hash?: string;
 }
 
-/** @internal The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
+/** @internal The same with the user's reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
   { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,

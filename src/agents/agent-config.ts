@@ -16,7 +16,7 @@ const timeoutMs = z.int().min(1).max(DAY_MS);
 const agentLimits = z.strictObject({
   /** Rounds of tool calls in one turn; after these the turn ends with `tool-limit`. */
   maxToolRounds: z.int().min(1).max(10_000).default(50),
-  /** Milliseconds for a tool, in place of each tool's own timeout. */
+  /** Milliseconds for a tool, in place of the tool's timeout. */
   toolTimeoutMs: timeoutMs.optional(),
   /** Dollars that a conversation may use in all, sub-agents included. The budget of its start goes first. */
   maxCostUsd: z.number().min(0).optional(),
@@ -26,7 +26,7 @@ const agentLimits = z.strictObject({
   modelTries: z.int().min(1).max(4).default(2),
   /** Milliseconds for one whole model call. */
   modelTimeoutMs: timeoutMs.optional(),
-  /** When a run hands over to the next (continue-as-new), earlier than the product's own limits. */
+  /** When a run hands over to the next (continue-as-new), earlier than the product's limits. */
   handOver: z
     .strictObject({
       /** After this many events of history. */
@@ -40,9 +40,9 @@ const agentLimits = z.strictObject({
 const agentContext = z.strictObject({
   /** Tokens that the model takes, answer included. Overrules what is known of the model. */
   maxTokens: z.int().min(4_000).max(10_000_000).optional(),
-  /** Share of the prompt's budget at which older turns are compacted. Default: the model's own. */
+  /** Share of the prompt's budget at which older turns are compacted. Default: the model's. */
   compactionRatio: z.number().min(0.1).max(1).optional(),
-  /** Tokens kept free for errors of estimates. Default: the model's own. */
+  /** Tokens kept free for errors of estimates. Default: the model's. */
   safetyMargin: z.int().min(0).max(100_000).optional(),
   /** Tokens (seed 004); scaled down for models that take less. */
   thresholds: z
@@ -68,7 +68,7 @@ const agentContext = z.strictObject({
   compactor: z.string().min(1).max(100).optional(),
   /** Puts the time of arrival before each message of a person. */
   clock: z.boolean().default(false),
-  /** `provider/model` that writes summaries. Default: the conversation's own. */
+  /** `provider/model` that writes summaries. Default: that of the conversation. */
   summaryModel: z
     .string()
     .max(200)
@@ -79,7 +79,7 @@ const agentContext = z.strictObject({
 /** Long-term memory (seed 001, Configuration), and the memory channel (seed 003, "Agent Configuration"). */
 const agentMemory = z
   .strictObject({
-    /** UTF-8 bytes of MEMORY.md beyond which the model is asked to compress it. */
+    /** UTF-8 bytes of MEMORY.md beyond which the model has to compress it. */
     maxMemorySize: z.int().min(256).max(65_536).default(8_192),
     /** Milliseconds that `/new`, or a full window, waits for a consolidation. */
     consolidationTimeout: z.int().min(100).max(600_000).default(30_000),
@@ -91,13 +91,13 @@ const agentMemory = z
      * When consolidated messages leave the prompt: `at-window` at once; `when-needed` once the prompt has passed `context.thresholds.soft`.
      */
     trim: z.enum(['when-needed', 'at-window']).default('when-needed'),
-    /** `provider/model` that consolidates. Default: the conversation's own. */
+    /** `provider/model` that consolidates. Default: that of the conversation. */
     consolidationModel: z
       .string()
       .max(200)
       .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
       .optional(),
-    /** Tools whose word alone is enough for a line of MEMORY.md. What only other tools say waits for a person. */
+    /** Tools whose word alone is enough for a line of MEMORY.md. Lines from other tools alone wait for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
     /**
      * Which lines wait for a person when other tools spoke in the session: instructions and addresses (`true`), all (`"strict"`), none
@@ -114,7 +114,7 @@ const agentMemory = z
     compactionPrompt: z.string().trim().min(1).max(8_000).optional(),
     /** UTF-8 bytes of a result beyond which it is stored and cited. */
     inlineLimit: z.int().min(256).max(262_144).default(4_096),
-    /** Before the first model call of a turn, what was said in earlier conversations and fits its message. Absent: nothing. */
+    /** Before the first model call of a turn, passages of earlier conversations that fit its message. Absent: nothing. */
     recall: z
       .strictObject({
         /** Earlier messages that a turn begins with, at most. Without `recall` there are none. */
@@ -183,7 +183,7 @@ export const agentConfigSchema = z
       .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
       .max(200)
       .optional(),
-    /** Which calls run, ask a person, or never run. The first rule that fits counts, then the tool's own policy. */
+    /** Which calls run, ask a person, or never run. The first rule that fits counts, then the policy of the tool. */
     approvals: z.array(approvalRule).max(200).default([]),
     /** Milliseconds that a call waits for a person. Default: 7 days. */
     approvalExpiryMs: z
@@ -192,7 +192,7 @@ export const agentConfigSchema = z
       .max(365 * DAY_MS)
       .default(7 * DAY_MS),
     delegation: agentDelegation.prefault({}),
-    /** The format in which a model without tools of its own writes calls in its text; `"off"`: it has tools. Default: what is known of the model. */
+    /** The format in which a model without native tools writes calls in its text; `"off"`: it has tools. Default: by the model. */
     textTools: z.enum(['xml', 'json', 'off']).optional(),
     /** Tenants whose conversations may use it, beside conversations of no tenant. Default: all. */
     tenants: z.array(z.string().regex(TENANT_PATTERN)).max(1_000).optional(),
@@ -207,14 +207,14 @@ export const agentConfigSchema = z
 
 export type AgentConfig = Readonly<z.output<typeof agentConfigSchema>>;
 
-/** The first of a list is the agent's own model, for everything that asks for one. */
+/** The first of a list is the default model of the agent, for everything that needs one. */
 export function withOwnModel(config: AgentConfig): AgentConfig {
   const [first] = config.models ?? [];
   return first === undefined ? config : { ...config, model: first };
 }
 
 /**
- * The same without what lets an agent do more than one of `{}` may, which is what a person is asked about (cli/trust/folder-contents.ts).
+ * The same without what lets an agent do more than one of `{}` may, which a person has to approve (cli/trust/folder-contents.ts).
  * Rules that ask or deny stay, in their order.
  */
 export function withoutGrants(config: AgentConfig): AgentConfig {

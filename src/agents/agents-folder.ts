@@ -6,9 +6,9 @@ import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { qualifiedScope } from '../records/scope.js';
 import { loadAgent } from './load-agent.js';
 
-/** A folder without agents has the one that we ship, unless a setting names another place; `own` is that of a `perdura.config`. */
-export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonly agentsDir: string }, own?: string): string {
-  if (own !== undefined) return resolve(cwd, own);
+/** A folder without agents has the one that we ship, unless a setting names another place; `configured` is that of a `perdura.config`. */
+export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonly agentsDir: string }, configured?: string): string {
+  if (configured !== undefined) return resolve(cwd, configured);
   const shipped = join(__dirname, '..', '..', 'agents');
   return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
 }

@@ -47,7 +47,7 @@ export class AgentConfigError extends Error {
 }
 
 /**
- * `scope` says whose conversation it is; by default the agent's own. With `asOf`, the beginning of a hash, an agent that was
+ * `scope` says whose conversation it is; by default the agent's. With `asOf`, the beginning of a hash, an agent that was
  * loaded as such is taken as it was then: files are looked at once a turn.
  */
 export type AgentLoader = (id: string, scope?: string, asOf?: string) => Promise<LoadedAgent>;
@@ -72,8 +72,8 @@ export interface AgentTrust {
 }
 
 /**
- * Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. `shared` are MCP servers
- * of all agents; one of the same name in an agent's own folder counts there. Where `mayUse` refuses an `mcp.json`, the servers stay that
+ * Reads an agent's folder again only after a file in it has changed, so that every turn can call it. `shared` are MCP servers
+ * of all agents; one of the same name in an agent's folder counts there. Where `mayUse` refuses an `mcp.json`, the servers stay that
  * were there before, until it agrees; where it refuses an `agent.json`, all of it counts but what it grants.
  */
 export function createAgentLoader(
@@ -112,7 +112,7 @@ export function createAgentLoader(
         return isGood;
       },
     });
-    // A yes that comes later changes no file here: it is asked for again.
+    // A later approval changes no file here: the next load checks again.
     if (isWhole && now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
     if (loaded.size > MAX_LOADED) loaded.delete(loaded.keys().next().value ?? '');
     return agent;
@@ -151,7 +151,7 @@ export async function loadAgent(
     readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES).then(usable.servers),
     read(IDENTITY_FILES.soul),
     read(IDENTITY_FILES.identity),
-    read(nameUserFile(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),
+    read(nameUserFile(scope)).then(async (ofScope) => ofScope ?? read(IDENTITY_FILES.user)),
     read(IDENTITY_FILES.agents),
     read(IDENTITY_FILES.tools),
   ]);
@@ -166,7 +166,7 @@ export async function loadAgent(
 }
 
 /** `LoadedAgent.unread` as a sentence. */
-export function unreadInWords(unread: readonly string[]): string {
+export function describeUnread(unread: readonly string[]): string {
   return `${unread.join(', ')} in the agent's folder is not read: long-term memory is kept in the store (\`perdura memory\`)`;
 }
 
@@ -182,7 +182,7 @@ function refuseBadScope(scope: string): void {
   if (!isScope(scope)) refuseBadId(scope);
 }
 
-/** Those of no tenant are the operator's own. */
+/** Those of no tenant are the operator's. */
 function isVisibleTo({ tenants }: Pick<AgentConfig, 'tenants'>, tenant: string | undefined): boolean {
   return tenant === undefined || tenants === undefined || tenants.includes(tenant);
 }
@@ -214,7 +214,7 @@ async function readOwn(place: Workspace, agentsDir: string, id: string, name: st
   }
 }
 
-/** The guard's own messages speak to a model about its workspace. */
+/** The guard's messages speak to a model about its workspace. */
 const REASONS: Record<Exclude<PathRefused['kind'], 'missing'>, string> = {
   outside: 'it is a link that leads out of the agents folder, or nowhere',
   'not-a-file': 'it is not a regular file',

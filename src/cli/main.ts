@@ -1,4 +1,4 @@
-/** The program: its commands and its help. What a command needs beside its declaration is loaded when it runs, so that `help` is instant. */
+/** The program: its commands and its help. A command loads the code beyond its declaration when it runs, so that `help` is instant. */
 import { Command, CommanderError, type Argument, type OutputConfiguration } from 'commander';
 import { loadConfig, readColorWish, trusting, withTemporalEnv } from '../config.js';
 import { errorMessage } from '../platform/errors.js';
@@ -131,7 +131,7 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
     .configureOutput(writingTo(context.surroundings))
     .showSuggestionAfterError()
     .helpCommand(false)
-    // What stands after a command's name is the command's: `list -q` is a query.
+    // Options after a command's name are the command's: `list -q` is a query.
     .enablePositionalOptions()
     .configureHelp({ subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' ') })
     .hook('preAction', (_program, command) => begin(command));

@@ -36,7 +36,7 @@ export async function worker(settings: Config, output: Output, { awaitBegin = fa
     },
   });
   await running.catch(async (error: unknown) => {
-    // Asked only now, so that a start costs no more: what the core says of a server that is not there is not for people.
+    // Checked only now, so that a start costs no more: the core's message about an absent server is not for people.
     await checkTemporal(await temporalConnection(config));
     throw error;
   });

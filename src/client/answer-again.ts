@@ -1,4 +1,4 @@
-/** A turn answered anew, or asked in other words: a rewind to before it that brings its message along, so that both happen or neither. */
+/** Answers a turn anew, or a reworded message: a rewind to before the turn that brings the message along, so that both happen or neither. */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Message, RewindRequest, Status, TurnResult } from '../conversation/protocol/contract.js';
@@ -17,16 +17,16 @@ export interface AnsweredAgain extends TurnResult {
   readonly branch: number | null;
 }
 
-/** How an answer is asked for again. */
+/** Options of a request for another answer. */
 export interface AnswerAgainOptions {
-  /** Id of the message that is said; one is made. */
+  /** Id of the message that is sent; by default one is made. */
   readonly messageId?: string;
   readonly signal?: AbortSignal;
 }
 
 /** Answers of a last turn, anew or of another question. */
 export interface AnswerAgainClient {
-  /** Answers the last turn anew: its message is said again, and the old answer becomes a branch. A running turn is stopped. */
+  /** Answers the last turn anew: its message is sent again, and the old answer becomes a branch. A running turn is stopped. */
   retry(id: string, options?: AnswerAgainOptions): Promise<AnsweredAgain>;
   /**
    * Takes back `turn` and all after it, and says `text` in its place, with the pictures and the answer's schema of the old message. What
@@ -35,7 +35,7 @@ export interface AnswerAgainClient {
   edit(id: string, text: string, options?: AnswerAgainOptions & { readonly turn?: string }): Promise<AnsweredAgain>;
 }
 
-interface Said {
+interface TurnMessage {
   readonly turn: string;
   readonly message: UserMessage;
 }
@@ -51,12 +51,12 @@ interface Access {
 }
 
 export function createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded, bodyOf }: Access): AnswerAgainClient {
-  /** What people said in the turn. */
-  const saidIn = async (id: string, attempt: string, turn: string | undefined): Promise<readonly Said[]> => {
+  /** Messages of people in the turn. */
+  const messagesIn = async (id: string, attempt: string, turn: string | undefined): Promise<readonly TurnMessage[]> => {
     const [{ phase, turn: latest }, entries] = await Promise.all([status(id), reading.history(id)]);
-    const said = entries.filter(({ message }) => isFromPerson(message));
-    const wanted = turn ?? said.at(-1)?.turn;
-    const found = said.filter((entry) => entry.turn === wanted);
+    const fromPeople = entries.filter(({ message }) => isFromPerson(message));
+    const wanted = turn ?? fromPeople.at(-1)?.turn;
+    const found = fromPeople.filter((entry) => entry.turn === wanted);
     if (wanted === undefined) throw new ClientError('invalid', `${attempt}: nothing was said in it yet`);
     if (found.length === 0) {
       throw new ClientError('not-found', `${attempt}: ${wanted} is not in it as it stands now; \`perdura show ${id}\` shows its turns`);
@@ -71,8 +71,8 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
   };
 
   /** Tools of the program that sent it: it still runs them. */
-  const readTools = async (id: string, said: readonly Said[]): Promise<Pick<Message, 'tools'>> => {
-    const ref = said[0]?.message.tools?.ref;
+  const readTools = async (id: string, messages: readonly TurnMessage[]): Promise<Pick<Message, 'tools'>> => {
+    const ref = messages[0]?.message.tools?.ref;
     const json = ref === undefined ? undefined : await bodyOf(id, ref);
     return json === undefined ? {} : { tools: JSON.parse(json) as NonNullable<Message['tools']> };
   };
@@ -98,21 +98,21 @@ export function createAnsweringAgain({ handleOf, askWorker, status, reading, unt
   return {
     async retry(id, { messageId = randomUUID(), signal } = {}) {
       const attempt = `cannot answer the last turn of ${id} anew`;
-      const said = await saidIn(id, attempt, undefined);
-      if (said.some(({ message }) => typeof message.text !== 'string')) {
+      const messages = await messagesIn(id, attempt, undefined);
+      if (messages.some(({ message }) => typeof message.text !== 'string')) {
         throw new ClientError('failed', `${attempt}: the store has only the beginning of its message; say it with \`perdura edit ${id}\``);
       }
-      // What joined the turn while it ran was a message of its own.
-      const text = said.map(({ message }) => partSchema(shownText(message.text)).text).join('\n\n');
-      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await readTools(id, said)) });
-      return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
+      // A message that joined the running turn was a separate one.
+      const text = messages.map(({ message }) => partSchema(shownText(message.text)).text).join('\n\n');
+      const message = checked(attempt, { id: messageId, text, ...besideText(messages), ...(await readTools(id, messages)) });
+      return answerAgain(id, attempt, { before: messages[0]?.turn ?? '', message, signal });
     },
 
     async edit(id, text, { turn, messageId = randomUUID(), signal } = {}) {
       const attempt = `cannot edit ${turn ?? 'the last turn'} of ${id}`;
-      const said = await saidIn(id, attempt, turn);
-      const message = checked(attempt, { id: messageId, text, ...besideText(said), ...(await readTools(id, said)) });
-      return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
+      const messages = await messagesIn(id, attempt, turn);
+      const message = checked(attempt, { id: messageId, text, ...besideText(messages), ...(await readTools(id, messages)) });
+      return answerAgain(id, attempt, { before: messages[0]?.turn ?? '', message, signal });
     },
   };
 }
@@ -125,8 +125,8 @@ function checked(attempt: string, message: Message): Message {
 }
 
 /** Pictures, sound and video, and what its answer has to fit. */
-function besideText(said: readonly Said[]): Media & Pick<Message, 'output'> {
-  const lists = MEDIA_KINDS.map((kind) => [kind, said.flatMap(({ message }) => message[kind] ?? [])] as const);
-  const output = said.map(({ message }) => partSchema(shownText(message.text)).output).find((schema) => schema !== undefined);
+function besideText(messages: readonly TurnMessage[]): Media & Pick<Message, 'output'> {
+  const lists = MEDIA_KINDS.map((kind) => [kind, messages.flatMap(({ message }) => message[kind] ?? [])] as const);
+  const output = messages.map(({ message }) => partSchema(shownText(message.text)).output).find((schema) => schema !== undefined);
   return { ...Object.fromEntries(lists.filter(([, list]) => list.length > 0)), ...(output && { output }) };
 }

@@ -10,7 +10,7 @@ export const MAX_ATTACHMENT_BYTES = 10 * 1024 * 1024;
 export interface AttachClient {
   /**
    * Keeps a picture (PNG, JPEG, GIF, WebP, by its content) or a PDF with a conversation, for the `images` or the `documents` of a message to it.
-   * The same file again is the same one. Fails with `invalid` for anything else, and beyond 10 MiB; what is text belongs in the message's own.
+   * The same file again is the same one. Fails with `invalid` for anything else, and beyond 10 MiB; text belongs in the message itself.
    */
   attach(id: string, file: Uint8Array): Promise<MediaSource & { readonly ref: string }>;
 }

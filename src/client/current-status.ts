@@ -1,6 +1,6 @@
 /**
  * How listed conversations stand now. Search attributes are as of the last tenth turn; the workflow itself knows better, and each is
- * asked once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
+ * queried once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
  */
 import pLimit from 'p-limit';
 import type { Status } from '../conversation/protocol/contract.js';
@@ -15,7 +15,7 @@ const PATIENCE_MS = 2_000;
 /** `isCurrent`: `turns` and `costUsd` are as of now, and not as of the last tenth turn. */
 export interface Standing extends Listed {
   readonly isCurrent: boolean;
-  /** What it does, where it could be asked. */
+  /** What it does, where its workflow answered. */
   readonly phase?: Status['phase'];
   /** Of its last turn. */
   readonly lastError?: NonNullable<Status['lastError']>;
@@ -47,10 +47,10 @@ export async function withCurrentStatus(
   return listed.map((one) => toStanding(one, known.get(one.id)));
 }
 
-/** What ended by itself has written all that it did; of the rest what still runs comes first. */
+/** Leaves out conversations that ended by themselves and wrote their last status. Running ones come first. */
 function inOrder(listed: readonly Listed[]): readonly Listed[] {
-  const asked = listed.filter(({ state, turns }) => state !== 'ended' || turns === null);
-  return [...asked.filter(({ running }) => running), ...asked.filter(({ running }) => !running)].slice(0, MAX_ASKED);
+  const toAsk = listed.filter(({ state, turns }) => state !== 'ended' || turns === null);
+  return [...toAsk.filter(({ running }) => running), ...toAsk.filter(({ running }) => !running)].slice(0, MAX_ASKED);
 }
 
 function toStanding(one: Listed, status: Status | undefined): Standing {

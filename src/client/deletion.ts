@@ -19,7 +19,7 @@ import { listDeliveries } from './webhook-deliveries.js';
 
 /** What was deleted of a conversation. */
 export interface Deleted {
-  /** Lives that the store had of it and of its sub-agents, and runs that Temporal is asked to delete: it does so in the background. */
+  /** Lives that the store had of it and of its sub-agents, and runs that Temporal has been told to delete: it does so in the background. */
   readonly lives: number;
   readonly runs: number;
   readonly subAgents: number;
@@ -97,7 +97,7 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
     for (const run of runs.filter(({ isRunning }) => isRunning))
       await unlessGone(access.client.workflow.getHandle(run.id, run.runId).terminate('deleted'));
     for (const scope of scopes) await notifyMemory(access, scope, marks);
-    // They carry what was said; one that still tries would post it.
+    // They carry messages of the conversation; one that still tries would post them.
     for (const delivery of await listDeliveries(access.client, id)) {
       await unlessGone(access.client.workflow.getHandle(delivery.id, delivery.runId).terminate('deleted'));
       await deleteRun(access, delivery);
@@ -167,9 +167,9 @@ function toMarks(lives: readonly ConversationKey[], runs: readonly Run[]): Marks
 
 /** Forks inside of the tree go with it. */
 async function refuseForked({ lives }: Store, tree: readonly ConversationKey[], attempt: string): Promise<void> {
-  const own = new Set(tree.map(({ conversation }) => conversation));
+  const inTree = new Set(tree.map(({ conversation }) => conversation));
   const forks = (await Promise.all(tree.map((life) => lives.forks(life)))).flat();
-  const others = [...new Set(forks.map(({ conversation }) => conversation))].filter((other) => !own.has(other));
+  const others = [...new Set(forks.map(({ conversation }) => conversation))].filter((other) => !inTree.has(other));
   if (others.length === 0) return;
   throw new ClientError(
     'invalid',
@@ -177,7 +177,7 @@ async function refuseForked({ lives }: Store, tree: readonly ConversationKey[], 
   );
 }
 
-/** What no model has summarized is in HISTORY word for word. */
+/** HISTORY has messages word for word where no model has summarized them. */
 async function redactFallbacks({ documents }: Store, key: { readonly namespace: string; readonly scope: string }, marks: readonly Marks[]) {
   const lines = await rawFallbackLines(documents.history(key), marks);
   if (lines.size > 0) await documents.redact(key, (line) => (lines.has(line) ? DELETED_LINE : line));
@@ -185,7 +185,7 @@ async function redactFallbacks({ documents }: Store, key: { readonly namespace: 
 
 const DELETED_LINE = '[deleted]';
 
-/** What it has asked for and was not done is dropped. Only what people began asks. */
+/** Drops open requests to memory of these lives. Only conversations that people began make such requests. */
 async function notifyMemory({ client, taskQueue }: DeletionAccess, scope: string, marks: readonly Marks[]): Promise<void> {
   const { id, isRunning } = await findMemory(client, scope, taskQueue);
   if (!isRunning) return;

@@ -151,7 +151,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** The id by which its tenant knows a conversation: the memo's, else its own. `(deleted)` for one that is gone. */
+/** The id by which its tenant knows a conversation: the memo's, else the workflow's id. `(deleted)` for one that is gone. */
 export function createPublicIdOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
   const client = new Client({ connection, namespace });
   return async (workflowId) => {

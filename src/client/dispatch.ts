@@ -1,4 +1,4 @@
-/** An event of the application's own, handed to a conversation for its reducer (seed 004). */
+/** An event of the application, handed to a conversation for its reducer (seed 004). */
 import { randomUUID } from 'node:crypto';
 import type { DispatchedEvent } from '../conversation/protocol/stepping.js';
 import type { SteppingAccess } from './stepping.js';
@@ -7,7 +7,7 @@ import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 
-/** An event of the application's own. */
+/** An event of the application. */
 export interface AppEventToDispatch {
   /** The same twice is one event; one is made where there is none. */
   readonly id?: string;
@@ -33,15 +33,15 @@ export function createDispatch({ handleOf, askWorker }: SteppingAccess): Dispatc
     const attempt = `cannot dispatch ${event.type} to ${id}`;
     const read = readAppEvent(event);
     if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
-    const own = { ...event, id: event.id ?? randomUUID() };
-    const without = `dispatch it again with the same id (${own.id}) once one does: it is one event`;
+    const outgoing = { ...event, id: event.id ?? randomUUID() };
+    const without = `dispatch it again with the same id (${outgoing.id}) once one does: it is one event`;
     if (!wait)
       return askWorker({ id, attempt, without }, () =>
-        handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }),
+        handleOf(id).executeUpdate(dispatchUpdate, { args: [outgoing], updateId: `dispatch-${outgoing.id}` }),
       );
-    // An id of its own each time: a run that hands over answers so once.
+    // A new id each time: a run that hands over answers so once.
     return askWorker({ id, attempt, signal, without }, () =>
-      handleOf(id).executeUpdate(dispatchUpdate, { args: [{ ...own, wait }], updateId: `dispatch-${own.id}-${randomUUID()}` }),
+      handleOf(id).executeUpdate(dispatchUpdate, { args: [{ ...outgoing, wait }], updateId: `dispatch-${outgoing.id}-${randomUUID()}` }),
     );
   };
 }

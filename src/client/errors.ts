@@ -24,7 +24,7 @@ export type ClientErrorKind =
   | 'no-worker'
   /** Temporal or the store does not answer. */
   | 'unreachable'
-  /** The caller's signal. What was sent stays sent. */
+  /** The caller's signal. A sent request stays sent. */
   | 'aborted'
   /** This client was made without what it takes. */
   | 'unavailable'
@@ -87,7 +87,7 @@ export function isAway(error: unknown): boolean {
 /** Temporal holds back a run whose predecessor lived less than a second, for longer each time that this happens in a row. */
 export const BETWEEN_RUNS_MS = 30_000;
 
-/** A moment in which a conversation cannot be asked: the next run has not begun, or the question came before its task (early-questions.ts). */
+/** A moment in which a conversation cannot answer: the next run has not begun, or the question came before its task (early-questions.ts). */
 export function isBetweenRuns(error: unknown): boolean {
   if (error instanceof QueryNotRegisteredError && error.message.includes('ask again')) return true;
   return grpcCode(error) === GRPC.failedPrecondition && messageWithCause(error).includes('not scheduled');

@@ -57,7 +57,7 @@ export interface Workers {
 
 /** Failures of one kind. */
 export interface FailureGroup {
-  /** Stable, for programs: `auth`, `rate-limit`, `StoreUnavailable`, …; a workflow's own end as Temporal names it. */
+  /** Stable, for programs: `auth`, `rate-limit`, `StoreUnavailable`, …; the end of a workflow as Temporal names it. */
   readonly kind: string;
   readonly count: number;
   /** What a person reads of the latest: what was attempted, on what, and what to do. */
@@ -158,7 +158,7 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
 
     async failures({ limit = MAX_ASKED, ...whose } = {}) {
       const listed = await list({ ...whose, limit: Math.min(limit, MAX_ASKED) + 1 });
-      const asked = listed.slice(0, Math.min(limit, MAX_ASKED));
+      const examined = listed.slice(0, Math.min(limit, MAX_ASKED));
       const found: { readonly kind: string; readonly message: string; readonly isRetried: boolean; readonly id: string }[] = [];
       let silent = 0;
       const isServed = askedOnce(hasWorker);
@@ -184,8 +184,8 @@ export function createFleet({ service, namespace, taskQueue, list, status, withi
         if (waiting?.kind === 'retry') found.push({ id, kind: waiting.reason, isRetried: true, message: waiting.message });
         else if (lastError && phase === 'idle') found.push({ id, kind: lastError.type, isRetried: false, message: lastError.message });
       };
-      for (let at = 0; at < asked.length; at += AT_ONCE) await Promise.all(asked.slice(at, at + AT_ONCE).map(look));
-      return { failures: grouped(found), looked: asked.length, silent, more: listed.length > asked.length };
+      for (let at = 0; at < examined.length; at += AT_ONCE) await Promise.all(examined.slice(at, at + AT_ONCE).map(look));
+      return { failures: grouped(found), looked: examined.length, silent, more: listed.length > examined.length };
     },
   };
 }
@@ -216,9 +216,9 @@ async function readLoads(
 ): Promise<Known> {
   const answer = await service.listWorkers({ namespace, pageSize: 500 }).catch(() => undefined);
   const heartbeats = (answer?.workersInfo ?? []).flatMap(({ workerHeartbeat }) => workerHeartbeat ?? []);
-  const own = heartbeats.filter((one) => one.taskQueue === taskQueue);
+  const ofQueue = heartbeats.filter((one) => one.taskQueue === taskQueue);
   return new Map(
-    own.map((one) => [
+    ofQueue.map((one) => [
       one.workerIdentity ?? '',
       {
         version: one.deploymentVersion?.buildId || null,

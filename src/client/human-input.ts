@@ -1,7 +1,7 @@
 /**
  * What people say to conversations beside messages: approval of a call, an answer, a larger budget, a message taken back.
  *
- * A decision is a signal unless somebody asks for its answer: sends that wait fill the ten updates that a server lets be in flight.
+ * A decision is a signal unless the caller waits for its answer: sends that wait fill the ten updates that a server lets be in flight.
  * A signal has no answer, so the conversation is looked at afterwards.
  */
 import { randomUUID } from 'node:crypto';
@@ -38,21 +38,21 @@ import { errorMessage } from '../platform/errors.js';
 
 /** What waits for a person, with what it would run with. */
 export interface Pending extends Approval {
-  /** The conversation that was asked; `conversation` is a sub-agent of it, or itself. */
+  /** The conversation that was queried; `conversation` is a sub-agent of it, or itself. */
   readonly via: string;
   /** Absent where the store does not have them, or has others. */
   readonly arguments?: JsonValue;
-  /** The store's arguments are not those that the model asked with: somebody has changed them, and they will not run. */
+  /** The store's arguments are not those of the model's request: they were changed since, and will not run. */
   readonly altered?: true;
 }
 
-/** What waits for people, in all conversations that were asked. */
+/** What waits for people, in all conversations that were queried. */
 export interface AllPending {
   /** Those that expire first come first. */
   readonly approvals: readonly Pending[];
   /** Conversations that did not answer, and why. */
   readonly silent: readonly { readonly id: string; readonly reason: string }[];
-  /** True when more conversations run than were asked. */
+  /** True when more conversations run than were queried. */
   readonly more: boolean;
 }
 
@@ -64,7 +64,7 @@ export interface HumanInputClient {
   allApprovals(options?: { readonly limit?: number; readonly idPrefix?: string }): Promise<AllPending>;
   /**
    * Allows a call, refuses it, or answers a question (`note` is the answer). Resolves once the conversation has taken it; fails with
-   * kind `not-waiting` when it was decided before, has expired, or was asked with other arguments. `awaited`: by update.
+   * kind `not-waiting` when it was decided before, has expired, or has other arguments. `awaited`: by update.
    */
   decide(id: string, decision: Decision, options?: { readonly awaited?: boolean }): Promise<Decided>;
   /** Queues a message and answers with a receipt, without waiting for its turn. */
@@ -74,7 +74,7 @@ export interface HumanInputClient {
   /** What the conversation may use in all from now on; `{}` takes every limit away. */
   raiseBudget(id: string, budget: Budget): Promise<Budget>;
   /**
-   * Which model answers from the next call on, as `provider/name`; null: the agent's own. Whether the worker has it shows with the next
+   * Which model answers from the next call on, as `provider/name`; null: the agent's default. Whether the worker has it shows with the next
    * turn, which fails with the names of those that there are.
    */
   setModel(id: string, model: string | null): Promise<string | null>;
@@ -98,7 +98,7 @@ const MAX_CONVERSATIONS = 1_000;
 const AT_ONCE = 8;
 /** Milliseconds for one conversation among many; more than the five seconds for which a dead worker is waited for. */
 const PATIENCE_MS = 8_000;
-/** For all of them together; who was not asked by then is named among the silent. */
+/** For all of them together; conversations that were not queried by then are named among the silent. */
 const ALL_MS = 60_000;
 /** Milliseconds until a decision shows: a sub-agent hears of it by way of its parent. */
 const TAKEN_WITHIN_MS = 10_000;
@@ -128,7 +128,7 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
     return Promise.all(waiting.map((approval) => withArguments(id, approval)));
   };
 
-  /** Where the attribute is not registered, Temporal refuses the query: then all that run are asked. */
+  /** Where the attribute is not registered, Temporal refuses the query: then all that run are queried. */
   const candidates = async (wanted: { readonly limit: number; readonly idPrefix?: string }): Promise<readonly string[]> => {
     try {
       return await running({ ...wanted, query: WAITING });
@@ -143,9 +143,10 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
     const attempt = `cannot decide ${callId} of ${id}`;
     const owner = decision.conversation ?? id;
     const isThis = (one: Approval): boolean => one.callId === callId && one.conversation === owner;
-    const asked = (await waitingIn(id)).find(isThis);
-    if (!asked) throw new ClientError('not-waiting', `${attempt}: ${NOT_WAITING}`);
-    if (decision.hash !== undefined && decision.hash !== asked.hash) throw new ClientError('not-waiting', `${attempt}: ${OTHER_ARGUMENTS}`);
+    const pending = (await waitingIn(id)).find(isThis);
+    if (!pending) throw new ClientError('not-waiting', `${attempt}: ${NOT_WAITING}`);
+    if (decision.hash !== undefined && decision.hash !== pending.hash)
+      throw new ClientError('not-waiting', `${attempt}: ${OTHER_ARGUMENTS}`);
     const before = await rejectedBy(owner);
     await withRetries({ attempt, patienceMs: 10_000 }, () => handleOf(id).signal(decideSignal, decision));
     for (const until = Date.now() + TAKEN_WITHIN_MS; ; await sleep(LOOK_MS)) {
@@ -153,7 +154,7 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
       const refusal = refusals.find(({ reason }) => reason.includes(callId));
       if (refusal) throw new ClientError('not-waiting', `${attempt}: ${refusal.reason}; the first decision counts`);
       // One that asks again under the same name would be another wait.
-      const still = (await waitingIn(id)).some((one) => isThis(one) && one.askedAt === asked.askedAt);
+      const still = (await waitingIn(id)).some((one) => isThis(one) && one.askedAt === pending.askedAt);
       if (!still) return { callId, decision: decision.decision };
       if (Date.now() > until) {
         throw new ClientError(
@@ -169,10 +170,10 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
 
     async allApprovals({ limit = MAX_CONVERSATIONS, idPrefix } = {}) {
       const ids = await candidates({ limit: limit + 1, ...(idPrefix !== undefined && { idPrefix }) });
-      const asked = ids.slice(0, limit);
+      const chosen = ids.slice(0, limit);
       const found: Pending[] = [];
       const silent: { id: string; reason: string }[] = [];
-      const rest = [...asked];
+      const rest = [...chosen];
       const deadline = Date.now() + ALL_MS;
       const work = async (): Promise<void> => {
         for (let id = rest.shift(); id !== undefined; id = rest.shift()) {
@@ -190,7 +191,7 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
           }
         }
       };
-      await Promise.all(Array.from({ length: Math.min(AT_ONCE, asked.length) }, work));
+      await Promise.all(Array.from({ length: Math.min(AT_ONCE, chosen.length) }, work));
       return { approvals: once(found), silent, more: ids.length > limit };
     },
 
@@ -205,13 +206,13 @@ export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, run
     },
 
     enqueue(id, message) {
-      const own = withId(message);
+      const outgoing = withId(message);
       const without = async (): Promise<string> => {
-        await handleOf(id).signal(messageSignal, own);
-        return describeDelivery(own.id);
+        await handleOf(id).signal(messageSignal, outgoing);
+        return describeDelivery(outgoing.id);
       };
       return askWorker({ id, attempt: `cannot send to ${id}`, without }, () =>
-        handleOf(id).executeUpdate(enqueueUpdate, { args: [own], updateId: `enqueue-${own.id}` }),
+        handleOf(id).executeUpdate(enqueueUpdate, { args: [outgoing], updateId: `enqueue-${outgoing.id}` }),
       );
     },
 

@@ -1,4 +1,4 @@
-/** What happened in a conversation and why, for people who look into it: from Temporal's history, by the conversation's own code. */
+/** What happened in a conversation and why, for people who look into it: from Temporal's history, by the conversation's code. */
 import type { ContextIndex, Status } from '../conversation/protocol/contract.js';
 import { leavingsOf } from '../conversation/replay/leaving.js';
 import type { Run } from '../conversation/replay/past.js';
@@ -22,7 +22,7 @@ import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
 import type { ReadingClient } from './reading.js';
 
-/** Runs of the conversation with that workflow id, replayed by the workflow's own code: it comes from where a worker may be loaded. */
+/** Runs of the conversation with that workflow id, replayed by the workflow's code: it comes from where a worker may be loaded. */
 export type Replay = (
   workflowId: string,
   histories: readonly History[],

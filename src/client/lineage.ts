@@ -94,11 +94,11 @@ export function createLineageClient(access: LineageAccess): LineageClient {
 
   const listLives = async (id: string): Promise<ConversationKey[]> => {
     const [lives, deleted] = await Promise.all([(await store()).lives.list({ namespace, conversation: id }), deletedLives(id)]);
-    // What an import has written is a part of the life that began with it.
+    // An import writes into the life that began with it.
     return lives.filter(({ life }) => !isImportedLife(life) && !deleted.some((one) => one.life === life));
   };
 
-  /** The life in which something was said last: the latest may be one that never began. */
+  /** The life with the latest message: the latest life may be one that never began. */
   const findLife = async (id: string): Promise<Known> => {
     const known = await describe(id).catch((error: unknown) => {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
@@ -109,14 +109,14 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const described = deleted.some(({ life }) => life === known?.life) ? undefined : known;
     const started = described && (await withLatest(await recoverStart(access, id, described), status, id));
     const isRunning = described?.state === 'running';
-    const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: started ?? {} };
-    if (isRunning) return own;
+    const fromTemporal = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: started ?? {} };
+    if (isRunning) return fromTemporal;
     const lives = await listLives(id);
     const last = await Promise.all(lives.map((key) => lastSaid(access, key)));
     const latest = lives.reduce<number>((best, _, i) => ((last[i] ?? 0) > (last[best] ?? 0) ? i : best), 0);
     const found = lives[latest];
-    const ownAt = lives.findIndex(({ life }) => life === described?.life);
-    if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
+    const describedAt = lives.findIndex(({ life }) => life === described?.life);
+    if (described && (!found || (last[latest] ?? 0) === 0 || (last[describedAt] ?? 0) > 0)) return fromTemporal;
     if (found) return { life: found.life, isRunning: false, start: { ...scopeParts(found.scope), ...started } };
     const [latestDeleted] = [...deleted].sort((a, b) => b.at - a.at);
     if (latestDeleted) throw new ClientError('not-found', describeDeleted(`go on from ${id}`, { conversation: id, at: latestDeleted.at }));
@@ -249,7 +249,7 @@ async function refuseRunningTurn(status: LineageAccess['status'], id: string, at
   );
 }
 
-/** The workflow has failed with the reason before, or while, it was asked. */
+/** The workflow has failed with the reason before, or during, the request. */
 async function explainRefusal(handle: WorkflowHandle, error: unknown): Promise<never> {
   if (error instanceof ClientError && error.kind === 'not-found') {
     await handle.result().catch((failed: unknown) => {
@@ -282,13 +282,13 @@ async function recoverStart(
     const start = readStart(data ? JSON.parse(Buffer.from(data).toString('utf8')) : undefined);
     return start.ok && start.value.model !== null ? { ...known, model: start.value.model } : known;
   } catch {
-    return known; // Past its retention: the agent's own model answers then.
+    return known; // Past its retention: the agent's default model answers then.
   }
 }
 
 /**
  * A model that was chosen since the start, and what is left of the budget, are in the state; where no worker shows that, the start's model
- * is used, and the agent's own budget.
+ * is used, and the budget of the agent.
  */
 async function withLatest(start: StartOptions, status: LineageAccess['status'], id: string): Promise<StartOptions> {
   const latest = await status(id).catch(() => undefined);

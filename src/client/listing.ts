@@ -50,8 +50,8 @@ export function createList(client: Client): (options?: ListOptions) => Promise<L
     if (tenant === undefined || idPrefix !== undefined) return find(options);
     try {
       // One that began a moment ago has the memo alone.
-      const own = tenant === null ? '' : `AgentTenant = '${tenant.replaceAll("'", "''")}' OR `;
-      return await find(options, `(${own}AgentTenant IS NULL)`);
+      const ofTenant = tenant === null ? '' : `AgentTenant = '${tenant.replaceAll("'", "''")}' OR `;
+      return await find(options, `(${ofTenant}AgentTenant IS NULL)`);
     } catch (error) {
       // Where the attribute is not registered, all are looked at.
       if ((error as Partial<ClientError>).kind !== 'invalid') throw error;

@@ -12,7 +12,7 @@ export async function memoryIdFor(client: Client, scope: string, taskQueue: stri
   return (await findMemory(client, scope, taskQueue)).id;
 }
 
-/** `isRunning`: of the one that was found; what has ended can be asked nothing. */
+/** `isRunning`: of the one that was found; one that has ended answers nothing. */
 export async function findMemory(
   client: Client,
   scope: string,

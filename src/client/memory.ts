@@ -21,7 +21,7 @@ import { ClientError, toClientError } from './errors.js';
 import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
 import { withRetries } from './temporal/with-retries.js';
 
-/** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in what was said. */
+/** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in the conversations. */
 export interface ScopeMemory {
   readonly scope: string;
   /** MEMORY.md as it is. */
@@ -34,9 +34,9 @@ export interface ScopeMemory {
   history(): Promise<AsyncIterable<HistoryEntry>>;
   /** All facts of the scope; with `all`, those too that others have replaced. */
   facts(options?: { readonly all?: boolean }): Promise<readonly FactRecord[]>;
-  /** Finds what was said and is remembered, by a whole question; best first. */
+  /** Finds messages and memories, by a whole question; best first. */
   search(question: string, options?: SearchOptions): Promise<readonly Recalled[]>;
-  /** What was said at an address that a search has given, and around it, in its order; empty where nothing is there. */
+  /** Messages at an address that a search has given, and around it, in order; empty where nothing is there. */
   open(address: string, around?: number): Promise<readonly Recalled[]>;
   /** Lines that only a tool's word stands behind, oldest first, decided ones too. */
   proposals(): Promise<readonly Proposal[]>;
@@ -92,7 +92,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
         ...memoryStart(scope, { id, taskQueue }),
         workflowIdConflictPolicy: 'USE_EXISTING',
       });
-      // Its own failure is the update's too; unobserved it would be an unhandled rejection.
+      // Its failure is the update's too; unobserved it would be an unhandled rejection.
       startWorkflowOperation.workflowHandle().catch(() => undefined);
       return client.workflow.executeUpdateWithStart(update.name, {
         args: [argument],
@@ -130,10 +130,14 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
         throw new ClientError('invalid', `there is no word in ${JSON.stringify(text.slice(0, 80))} that could be forgotten`);
       }
       const isGone = (line: string): boolean => isForgotten(line, [tombstone], scope);
-      const own = await documents();
-      const [document, facts, proposals] = await Promise.all([own.memory(key), (await store()).facts.list(key), own.proposals(key)]);
+      const scopeDocuments = await documents();
+      const [document, facts, proposals] = await Promise.all([
+        scopeDocuments.memory(key),
+        (await store()).facts.list(key),
+        scopeDocuments.proposals(key),
+      ]);
       let historyLines = 0;
-      for await (const entry of own.history(key)) historyLines += splitLines(entry.text).filter(isGone).length;
+      for await (const entry of scopeDocuments.history(key)) historyLines += splitLines(entry.text).filter(isGone).length;
       return {
         lines: splitLines(document.text).filter(isGone),
         facts: facts.facts.filter(({ fact }) => isGone(fact)).map(({ id, fact }) => ({ id, fact })),

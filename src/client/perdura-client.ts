@@ -87,19 +87,19 @@ export interface PerduraClient
   turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;
   /** Sends a message and does not wait (a signal). Answers its id. */
   message(id: string, message: string | Message): Promise<{ messageId: string }>;
-  /** Stops the running turn; what it has said so far stays. */
+  /** Stops the running turn; its text so far stays. */
   interrupt(id: string, reason?: string): Promise<void>;
-  /** Begins a new session: the context is empty, long-term memory gets what was said. */
+  /** Begins a new session: the context is empty, long-term memory gets the messages so far. */
   reset(id: string): Promise<ResetResult>;
   /** Makes memory of the older turns now, and waits for it. */
   compact(id: string): Promise<CompactionOutcome>;
-  /** Hands over an event of the application's own, for its reducer. */
+  /** Hands over an event of the application, for its reducer. */
   dispatch: Dispatch;
   /** Takes the last compaction back: the next request is what it would have been. */
   undoCompaction(id: string): Promise<CompactionOutcome>;
   /** What the next model call would see, and what it takes. */
   context(id: string): Promise<ContextIndex>;
-  /** No new messages; what is queued is run out, then the workflow completes. `memory: false`: without consolidating what was said. */
+  /** No new messages; what is queued is run out, then the workflow completes. `memory: false`: without consolidating its messages. */
   closeConversation(id: string, options?: { memory?: boolean }): Promise<void>;
   /** Waits until the conversation has ended, and answers what it ended with. */
   outcome(id: string, options?: { signal?: AbortSignal }): Promise<ConversationOutcome>;
@@ -117,9 +117,9 @@ export interface PerduraClient
   describe(id: string): Promise<Description>;
   /** Where the store keeps it. */
   key(id: string): Promise<ConversationKey>;
-  /** Long-term memory of a scope, which is an agent's own unless a conversation's start said otherwise. */
+  /** Long-term memory of a scope. A conversation has the scope of its agent, unless its start named another. */
   scope(scope: string): ScopeMemory;
-  /** Temporal's own histories of it, every run that is still retained, oldest first. */
+  /** Temporal's histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
   list(options?: ListOptions): Promise<Listed[]>;
@@ -136,13 +136,13 @@ export interface ClientOptions {
   readonly workerPatienceMs?: number;
   /** Why an agent cannot be used, where that is known here; undefined where only the worker knows. Default: it does. */
   readonly agentRefusal?: (agent: string, tenant?: string) => Promise<string | undefined>;
-  /** Replays histories by the workflow's own code; without it nothing can be said of the past but what the store has. */
+  /** Replays histories by the workflow's code; without it only the store tells of the past. */
   readonly replay?: Replay;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
-  /** Bytes that indexes of what was said may take in memory, all scopes together. */
+  /** Bytes that search indexes of conversations may take in memory, all scopes together. */
   readonly searchCacheBytes?: number;
-  /** Searches by meaning too, as the workers do; asked for at the first search. Default: by words alone. */
+  /** Searches by meaning too, as the workers do; called at the first search. Default: by words alone. */
   readonly embedder?: () => Promise<Embedder | undefined>;
   /** Called by the client's `close`, after its store is closed. */
   readonly close?: () => Promise<void>;
@@ -197,7 +197,7 @@ export function createClientWith({
     return toDescription(description);
   };
 
-  /** What runs already is not started: its agent is as it is. */
+  /** A running conversation is not started again, and keeps its agent. */
   const checkAgent = async (id: string, { agent, tenant }: StartOptions): Promise<void> => {
     const why = agent === undefined ? undefined : await refusalOf?.(agent, tenant);
     if (why === undefined) return;
@@ -213,10 +213,10 @@ export function createClientWith({
     return { namespace, scope: scope ?? (await status(id)).scope, conversation: id, life };
   };
 
-  const asked = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
+  const runQuery = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
     withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, query);
 
-  const status = (id: string): Promise<Status> => asked(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
+  const status = (id: string): Promise<Status> => runQuery(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
 
   const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> => withRetries({ attempt, patienceMs: 10_000 }, send);
 
@@ -237,7 +237,7 @@ export function createClientWith({
     withId,
     argumentsOf: async (approval) => readArguments(await store(), await keyOf(approval.conversation), approval),
     async running({ query, ...options }) {
-      // Those of other queues are other workers', who may not be there to be asked.
+      // Conversations of other queues have other workers, which may be away.
       const ours = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
       const wanted = `${ours}${query === undefined ? '' : ` AND (${query})`}`;
       return (await list({ ...options, query: wanted })).map(({ id }) => id);
@@ -247,7 +247,8 @@ export function createClientWith({
 
   const reading = createReading({ store, keyOf });
   const stepping = createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) });
-  const context = (id: string): Promise<ContextIndex> => asked(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
+  const context = (id: string): Promise<ContextIndex> =>
+    runQuery(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
   const runs = (id: string): Promise<FetchedRuns> =>
     fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
       throw toClientError(error, `cannot fetch the history of ${id}`);
@@ -281,10 +282,10 @@ export function createClientWith({
     }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
-      const own = startOptions(id, options);
+      const prepared = startOptions(id, options);
       await checkAgent(id, options);
       try {
-        await client.workflow.start(WORKFLOW_TYPE, own);
+        await client.workflow.start(WORKFLOW_TYPE, prepared);
         return { id, attached: false };
       } catch (error) {
         if (error instanceof WorkflowExecutionAlreadyStartedError) return { id, attached: true };
@@ -293,9 +294,9 @@ export function createClientWith({
     },
 
     async message(id, message) {
-      const own = withId(message);
-      await signalled(`cannot send to ${id}`, () => handleOf(id).signal(messageSignal, own));
-      return { messageId: own.id };
+      const outgoing = withId(message);
+      await signalled(`cannot send to ${id}`, () => handleOf(id).signal(messageSignal, outgoing));
+      return { messageId: outgoing.id };
     },
 
     interrupt: (id, reason) =>
@@ -340,7 +341,7 @@ export function createClientWith({
 
     status,
 
-    queue: (id): Promise<QueuedEvent[]> => asked(`cannot read the queue of ${id}`, () => handleOf(id).query(queueQuery)),
+    queue: (id): Promise<QueuedEvent[]> => runQuery(`cannot read the queue of ${id}`, () => handleOf(id).query(queueQuery)),
 
     describe,
 
@@ -370,8 +371,8 @@ function checkedId(id: string, ...patterns: readonly RegExp[]): string {
 function withId(message: string | Message): Message & { readonly id: string } {
   const checked = readMessage(message);
   if (!checked.ok) throw new ClientError('invalid', checked.reason);
-  const said = typeof message === 'string' ? { text: message } : message;
-  return { ...said, id: said.id ?? randomUUID() };
+  const given = typeof message === 'string' ? { text: message } : message;
+  return { ...given, id: given.id ?? randomUUID() };
 }
 
 /** Stemmers and lists of words are loaded by the first search, not by every command. */

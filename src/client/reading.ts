@@ -1,4 +1,4 @@
-/** What the store has of a conversation: its live events, what was said in it, and what it remembers. */
+/** What the store has of a conversation: its live events, its messages, and what it remembers. */
 import { randomUUID } from 'node:crypto';
 import { openMemory } from '../memory/channel/open-memory.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
@@ -40,7 +40,7 @@ export interface ReadingClient {
   newestCursor(id: string, options?: { readonly of?: Description }): Promise<string>;
   /**
    * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
-   * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
+   * `after` leaves out what lies up to that slot. It leaves out turns that rewinds have cut: `branch` reads those.
    */
   history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
   /**
@@ -51,7 +51,7 @@ export interface ReadingClient {
     id: string,
     options: { readonly last: number; readonly before?: number },
   ): Promise<{ readonly entries: Entry[]; readonly previous: number | null }>;
-  /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
+  /** Entries at these slots, in their order; `whole`: with long texts at hand. Missing entries are left out. */
   entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
   /** How turns of it ended that have no whole answer, in their order: failed, stopped, over a limit. Those that it shares included. */
   turnEnds(id: string): Promise<TurnEnd[]>;
@@ -59,7 +59,7 @@ export interface ReadingClient {
   branches(id: string): Promise<Branch[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
-  /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
+  /** What it remembers beside the messages word for word: summaries of its turns, and the facts of its scope. */
   memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
   /** All summaries that came with `perdura admin import`, newest first. It begins with those that stand for turns of its last session. */
   imported(id: string): Promise<EpisodeRecord[]>;
@@ -101,9 +101,9 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     newestCursor: async (id, { of } = {}) => (await store()).feed.newest(await keyOf(id, of)),
 
     async history(id, { after: first = 0, branch } = {}) {
-      const [own, key] = [await store(), await keyOf(id)];
-      if (branch === undefined) return readCurrent(own, key, first);
-      const entries = await readBranch(own, key, branch);
+      const [opened, key] = [await store(), await keyOf(id)];
+      if (branch === undefined) return readCurrent(opened, key, first);
+      const entries = await readBranch(opened, key, branch);
       if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
       return entries.filter(({ slot }) => slot > first);
     },
@@ -113,10 +113,10 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     },
 
     async entries(id, slots, { whole = false } = {}) {
-      const [own, key] = [await store(), await keyOf(id)];
-      const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
+      const [opened, key] = [await store(), await keyOf(id)];
+      const found = (await opened.entries.read(key, slots)).filter((entry) => entry !== undefined);
       if (!whole) return found;
-      return Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
+      return Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(opened, key, entry) })));
     },
     turnEnds: async (id) => readTurnEnds(await store(), await keyOf(id)),
 
@@ -126,48 +126,48 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
 
     async memory(id, { all = false } = {}) {
       const key = await keyOf(id);
-      const own = await store();
+      const opened = await store();
       const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([
-        own.episodes.list(key),
-        own.facts.list(key, { all }),
+        opened.episodes.list(key),
+        opened.facts.list(key, { all }),
       ]);
       return { episodes, facts, skipped: skipped + skippedFacts };
     },
 
     async imported(id) {
-      const [own, key] = [await store(), await keyOf(id)];
-      const beginning = await own.lives.beginning(key);
+      const [opened, key] = [await store(), await keyOf(id)];
+      const beginning = await opened.lives.beginning(key);
       const source = beginning?.shared.find(({ conversation, life }) => conversation === id && isImportedLife(life));
       if (!source) return [];
       const { life, scope } = source;
-      return (await own.episodes.list({ ...key, life, scope })).episodes;
+      return (await opened.episodes.list({ ...key, life, scope })).episodes;
     },
 
     async items(id) {
-      const [own, key] = [await store(), await keyOf(id)];
-      const { items, skipped } = await own.items.list(key);
+      const [opened, key] = [await store(), await keyOf(id)];
+      const { items, skipped } = await opened.items.list(key);
       return { items: items.map(withoutVersion), skipped };
     },
 
     async item(id, itemId) {
-      const [own, key] = [await store(), await keyOf(id)];
-      const record = await own.items.get(key, itemId);
+      const [opened, key] = [await store(), await keyOf(id)];
+      const record = await opened.items.get(key, itemId);
       if (!record)
         throw new ClientError(
           'not-found',
           `${id} has no item ${truncate(itemId, 80)}: \`perdura memory --of ${id} --items\` lists what there is`,
         );
-      const text = await own.bodies.get(key, record.content.ref);
+      const text = await opened.bodies.get(key, record.content.ref);
       if (text === undefined)
         throw new ClientError('not-found', `the ${record.content.bytes} bytes of ${itemId} of ${id} are no longer in the store`);
       return { ...withoutVersion(record), text };
     },
 
     async openMemory(id, { session } = {}) {
-      const [own, key] = [await store(), await keyOf(id)];
-      const latest = session ?? (await readCurrent(own, key, 0)).at(-1)?.session ?? 1;
+      const [opened, key] = [await store(), await keyOf(id)];
+      const latest = session ?? (await readCurrent(opened, key, 0)).at(-1)?.session ?? 1;
       const nextId = (): string => `mem_${randomUUID().replaceAll('-', '')}`;
-      return openMemory({ store: own, place: { ...key, session: latest }, nextId, now: () => new Date() });
+      return openMemory({ store: opened, place: { ...key, session: latest }, nextId, now: () => new Date() });
     },
   };
 }

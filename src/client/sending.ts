@@ -46,32 +46,32 @@ export function createSending(parts: Sending): SendingClient {
     untilEnded,
 
     async send(id, message, { start, signal: given } = {}) {
-      const own = withId(message);
+      const outgoing = withId(message);
       if (start) await checkAgent(id, start);
       const attempt = `cannot send to ${id}`;
       /** A signal is in the history at once, worker or not; an update that no worker takes is nowhere. */
       const keep = async (): Promise<string> => {
-        const signalled = { signal: messageSignal, signalArgs: [own] as [Message] };
+        const signalled = { signal: messageSignal, signalArgs: [outgoing] as [Message] };
         if (start) await client.workflow.signalWithStart(WORKFLOW_TYPE, { ...startOptions(id, start), ...signalled });
-        else await handleOf(id).signal(messageSignal, own);
-        return describeDelivery(own.id);
+        else await handleOf(id).signal(messageSignal, outgoing);
+        return describeDelivery(outgoing.id);
       };
       const converse = async (signal: AbortSignal | undefined): Promise<TurnResult> => {
         for (;;) {
           const result = await withRetries({ attempt, signal }, () =>
             withSignal(signal, () => {
-              const options = { args: [own] as [Message], updateId: `send-${own.id}` };
+              const options = { args: [outgoing] as [Message], updateId: `send-${outgoing.id}` };
               if (!start) return handleOf(id).executeUpdate(sendUpdate, options);
               const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPE, {
                 ...startOptions(id, start),
                 workflowIdConflictPolicy: 'USE_EXISTING',
               });
-              // Its own failure is the update's too; unobserved it would be an unhandled rejection.
+              // Its failure is the update's too; unobserved it would be an unhandled rejection.
               startWorkflowOperation.workflowHandle().catch(() => undefined);
               return client.workflow.executeUpdateWithStart(sendUpdate, { ...options, startWorkflowOperation });
             }),
           );
-          // A reset that met a hand-over has no turn to ask for: it is said again, to the next run.
+          // A reset that met a hand-over has no turn to ask for: it is sent again, to the next run.
           if (result.stopReason !== 'continues' || result.turnId !== null) return untilEnded(id, result, signal);
         }
       };
@@ -79,8 +79,8 @@ export function createSending(parts: Sending): SendingClient {
     },
 
     turn: (id, turnId, { signal } = {}) =>
-      unlessAway({ id, attempt: `cannot wait for ${turnId} of ${id}`, signal, without: 'the turn goes on once one does' }, (own) =>
-        untilEnded(id, { turnId, text: '', stopReason: 'continues', usage: NO_USAGE, toolCalls: 0 }, own),
+      unlessAway({ id, attempt: `cannot wait for ${turnId} of ${id}`, signal, without: 'the turn goes on once one does' }, (waitSignal) =>
+        untilEnded(id, { turnId, text: '', stopReason: 'continues', usage: NO_USAGE, toolCalls: 0 }, waitSignal),
       ),
   };
 }

@@ -1,4 +1,4 @@
-/** The step engine's door (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
+/** The step engine's door (seed 004): mode, step, breakpoints, the queue by hand, and events of the application. */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { CompactionOutcome, ContextIndex, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
@@ -32,13 +32,13 @@ export interface SteppingClient {
   /** `auto` drains the queue; `stepping` lets what is under way end, and does the rest one step at a time. */
   setMode(id: string, mode: ControlMode): Promise<ControlStatus>;
   /**
-   * Does exactly one thing and answers what it was, over hand-overs and worker deaths: however often it has to be said again, it is
+   * Does exactly one thing and answers what it was, over hand-overs and worker deaths: however often the request is repeated, it is
    * one step. With sub-agents at work, `scope` says where it goes (`StepScope`). Fails with kind `cannot-step` while another runs (its id is in the text), and in a conversation that runs by itself.
    */
   step(id: string, options?: StepRequest): Promise<StepResult>;
   /** In place of those before; `{}` takes all away. */
   setBreakpoints(id: string, breakpoints: Breakpoints): Promise<ControlStatus>;
-  /** Drops, moves or clears what waits, and answers what waits then. Each is an event of its own in history. */
+  /** Drops, moves or clears what waits, and answers what waits then. Each is a separate event in history. */
   editQueue(id: string, edit: QueueEdit): Promise<QueuedEvent[]>;
   /** Leaves the oldest of the working flow out of the prompt, down to the hard threshold (seed 004, executeTruncation). */
   truncate(id: string): Promise<CompactionOutcome>;
@@ -55,7 +55,7 @@ export interface SteppingClient {
   control(id: string): Promise<ControlView>;
 }
 
-/** Which step is asked for. */
+/** Which step is requested. */
 export interface StepRequest {
   readonly id?: string;
   readonly scope?: StepScope;
@@ -83,7 +83,7 @@ export function createStepping({ handleOf, askWorker, entries }: SteppingAccess 
 
     step(id, { id: stepId = randomUUID(), scope, signal } = {}) {
       const args: [{ id: string; scope?: StepScope }] = [{ id: stepId, ...(scope !== undefined && { scope }) }];
-      // An id of its own each time: a run answers an update once, and a step that it refused may be possible a moment later.
+      // A new id each time: a run answers an update once, and a step that it refused may be possible a moment later.
       const without = `a step with the same id (${stepId}) is this one, whether it was done by then or not`;
       return askWorker({ id, attempt: `cannot step ${id}`, signal, without }, () =>
         handleOf(id).executeUpdate(stepUpdate, { args, updateId: `step-${stepId}-${randomUUID()}` }),

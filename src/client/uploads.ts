@@ -41,7 +41,7 @@ export interface UploadedFile {
   readonly mediaType: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** From when it cannot be named any more; ISO 8601. What a conversation has of it stays. */
+  /** From when it cannot be named any more; ISO 8601. The copy of a conversation stays. */
   readonly expiresAt: string;
   /** A conversation has it. */
   readonly used: boolean;

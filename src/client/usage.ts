@@ -24,7 +24,7 @@ export interface UsageReport {
 
 /** What models were paid for. */
 export interface UsageClient {
-  /** What all conversations of the namespace have spent, failed calls and those that came too late too; what was deleted is not in it. */
+  /** What all conversations of the namespace have spent, failed calls and those that came too late too; without deleted conversations. */
   usage(options?: UsageOptions): Promise<UsageReport>;
 }
 

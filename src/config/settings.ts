@@ -27,7 +27,7 @@ export interface Setting {
   readonly schema?: z.ZodType;
   readonly default?: string;
   readonly meaning: string;
-  /** A folder's `.env` may say it without anybody asked: it runs nothing and sends nothing elsewhere. */
+  /** A folder's `.env` may set it without a person's approval: it runs nothing and sends nothing elsewhere. */
   readonly isHarmless?: true;
   /** Not read from `.env`. */
   readonly isFromEnvironment?: true;
@@ -37,7 +37,7 @@ export interface Setting {
   readonly isPath?: true;
 }
 
-/** A header cannot carry blanks and control characters: better said here than by a stack trace at the first call. */
+/** A header cannot carry blanks and control characters: better refused here than by a stack trace at the first call. */
 const apiKey = {
   schema: z
     .string()
@@ -51,7 +51,7 @@ const path = { schema: z.string(), isPath: true } as const;
 
 const webAddress = url('http:', 'https:').optional();
 
-/** Ollama's own variable, which may lack the protocol and even the host: `:11434` is a port of this machine. */
+/** Ollama's variable, which may lack the protocol and even the host: `:11434` is a port of this machine. */
 const ollamaHost = z
   .string()
   .transform((host) => {

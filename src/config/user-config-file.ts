@@ -1,4 +1,4 @@
-/** Where a folder has code of its own for the CLI. */
+/** Where a folder has custom code for the CLI. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from './settings.js';

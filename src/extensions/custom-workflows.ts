@@ -31,16 +31,16 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
   const file = resolve(cwd, entry);
   const refuse = (what: string, cause?: unknown): ConfigError => new ConfigError(`workflows: ${file} ${what}`, { cause });
   if (!isFile(file)) throw refuse('is not there, or is no file: name the entry that exports your conversation, with its extension');
-  const said: string[] = [];
+  const warnings: string[] = [];
   const { code } = await bundleWorkflowCode({
     ...bundleOptions(),
     workflowsPath: file,
-    logger: listener(said),
+    logger: listener(warnings),
     webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: listModules(config.resolve?.modules) } }),
   }).catch((cause: unknown) => {
-    throw refuse(`cannot be bundled: ${inBrief([...said, errorMessage(cause)])}`, cause);
+    throw refuse(`cannot be bundled: ${inBrief([...warnings, errorMessage(cause)])}`, cause);
   });
-  for (const warning of said) log.warn(`workflows: ${inBrief([warning])}`);
+  for (const warning of warnings) log.warn(`workflows: ${inBrief([warning])}`);
   const exported = listExports(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([errorMessage(cause)])}`, cause));
   const missing = EXPORTS.filter((name) => typeof exported[name] !== 'function');
   if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
@@ -52,7 +52,7 @@ export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: 
 const HOW =
   "write `export { memory, webhook } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
 
-/** The bundle's own exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
+/** The bundle's exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
 function listExports(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {
   const context = createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });
   try {
@@ -99,10 +99,10 @@ function inBrief(lines: readonly string[]): string {
     .slice(0, REASON_CHARACTERS);
 }
 
-/** The bundler's own words, for the error; its progress is not shown. */
-function listener(said: string[]): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {
+/** The bundler's messages, for the error; its progress is not shown. */
+function listener(warnings: string[]): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {
   const quiet = (): void => undefined;
-  const keep = (message: string): void => void said.push(message);
+  const keep = (message: string): void => void warnings.push(message);
   const log = (level: string, message: string): void => (level === 'WARN' || level === 'ERROR' ? keep(message) : undefined);
   return { log, trace: quiet, debug: quiet, info: quiet, warn: keep, error: keep };
 }

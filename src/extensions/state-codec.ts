@@ -1,6 +1,6 @@
 /**
- * Signs what a run hands to the next and checks it before the next one reads it (PERDURA_STATE_KEY): anybody who may start workflows could
- * have one of their own continue as a conversation, with a state of their making. It works outside of the sandbox, on payloads as they
+ * Signs what a run hands to the next and checks it before the next one reads it (PERDURA_STATE_KEY): otherwise all who may start
+ * workflows could let a forged one continue as a conversation, with any state. It works outside of the sandbox, on payloads as they
  * leave and enter the worker, so a hand-over is as clean as without it and no history has more than the signature.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';

@@ -1,5 +1,5 @@
 /**
- * The user's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
+ * The user's code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
  * CLI. Every fault is named by where it stands: file and field.
  */
 import { createRequire } from 'node:module';
@@ -30,7 +30,7 @@ export interface Extensions {
   readonly tools?: readonly Tool[];
   /** By the name that stands before the slash in `provider/model`. */
   readonly providers?: Readonly<Record<string, Model>>;
-  /** What models cost and take, by `provider/model` or `provider/*`: of providers of your own, and of models that Perdura does not know. */
+  /** What models cost and take, by `provider/model` or `provider/*`: of custom providers, and of models that Perdura does not know. */
   readonly models?: DeclaredModels;
   readonly observers?: readonly Observer[];
   /** What is done to texts before they are remembered and before a model sees them. */
@@ -45,7 +45,7 @@ export interface Extensions {
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
   /** By tool: what stands for its long results once the model has seen them. */
   readonly compactionPlugins?: CompactionPlugins;
-  /** Searches by meaning as well as by words: `ollama/<model>`, `openai/<model>`, or an embedder of your own. Default: by words alone. */
+  /** Searches by meaning as well as by words: `ollama/<model>`, `openai/<model>`, or a custom embedder. Default: by words alone. */
   readonly embedder?: string | Embedder;
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
@@ -91,26 +91,26 @@ export async function loadUserConfig(cwd: string): Promise<Extensions> {
     const hint = file.endsWith('.js') && cause instanceof SyntaxError ? ' (if it uses import and export, name it perdura.config.mjs)' : '';
     throw new ConfigError(`cannot load ${file}: ${errorMessage(cause)}${hint}`, { cause });
   });
-  const own = findDefault(exported);
-  if (own === undefined) throw new ConfigError(`${file} has no default export: write \`export default { tools: […] }\``);
-  if (isRecord(own) && 'config' in own) {
+  const found = findDefault(exported);
+  if (found === undefined) throw new ConfigError(`${file} has no default export: write \`export default { tools: […] }\``);
+  if (isRecord(found) && 'config' in found) {
     throw new ConfigError(`${file}: "config" is for createWorker; here settings stand in the environment or in .env`);
   }
-  return checkExtensions(own, file);
+  return checkExtensions(found, file);
 }
 
 /** `from`: who asks, for the message. Throws `ConfigError`. */
-export function checkExtensions(own: unknown, from: string): Extensions {
+export function checkExtensions(given: unknown, from: string): Extensions {
   const refuse = (what: string): never => {
     throw new ConfigError(`${from}: ${what}`);
   };
-  if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${nameKind(own)}`);
-  for (const name of Object.keys(own)) {
+  if (!isRecord(given)) return refuse(`expected an object such as { tools: […] }, got ${nameKind(given)}`);
+  for (const name of Object.keys(given)) {
     if (name === 'reducers')
       refuse('"reducers" run inside the workflow: hand them to createConversation in an entry of your own, and name it as "workflows"');
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
-  const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir, compactors, workflows } = own;
+  const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir, compactors, workflows } = given;
   for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
     if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
     const { name } = tool as Tool;
@@ -141,7 +141,7 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   }
   const servers = mcpConfigSchema.safeParse({ mcpServers });
   if (!servers.success) refuse(listIssues(servers.error.issues).join('; '));
-  const declared = declaredModelsSchema.safeParse({ models: own['models'] });
+  const declared = declaredModelsSchema.safeParse({ models: given['models'] });
   if (!declared.success) refuse(listIssues(declared.error.issues).join('; '));
   for (const name of Object.keys(declared.data?.models ?? {})) {
     if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(name))
@@ -150,11 +150,11 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${nameKind(agentsDir)}`);
-  checkEmbedder(own['embedder'], refuse);
+  checkEmbedder(given['embedder'], refuse);
   checkOwnCompactors(compactors, refuse);
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
     refuse(`"workflows" must be the path of a file, and is ${nameKind(workflows)}`);
-  return own as Extensions;
+  return given as Extensions;
 }
 
 function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void {

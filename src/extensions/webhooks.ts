@@ -1,6 +1,6 @@
 /**
  * Posts events to the endpoints in a worker's settings, signed as Standard Webhooks say. The operator has named the addresses, so they may
- * be in the operator's own network; where an answer leads elsewhere is not followed.
+ * be in the operator's network; where an answer leads elsewhere is not followed.
  *
  * @rule extensions/posted-once: A worker does not post an acknowledged id again, also if Temporal did not hear of the acknowledgement.
  *   (test: test/extensions/webhooks.test.ts)
@@ -26,7 +26,7 @@ const MAX_AT_ONCE = 20;
 const BUSY_MS = 5_000;
 const REMEMBERED = 1_000;
 const GONE = 410;
-/** A receiver that asks for more is asked again after an hour. */
+/** A receiver that asks for a longer wait gets the next attempt after an hour. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /** Of a scope by its whole name. A rule that names a scope and no tenant is not about what a tenant calls so. */
@@ -71,7 +71,7 @@ export function createWebhooks(endpoints: readonly WebhookEndpoint[], options: W
   return { eventsFor: (identity) => endpointFor(endpoints, identity)?.events ?? [], post };
 }
 
-/** https://www.standardwebhooks.com: each attempt has a time of its own, so that a receiver can refuse what is old. */
+/** https://www.standardwebhooks.com: each attempt has a new time, so that a receiver can refuse an old one. */
 function signed({ secrets }: WebhookEndpoint, { id, body, at }: { readonly id: string; readonly body: string; readonly at: number }) {
   const signatures = secrets.map((secret) => new Webhook(secret).sign(id, new Date(at), body));
   return {
@@ -87,8 +87,8 @@ function toOutcome(answer: { readonly status: number; readonly retryAfter: strin
   if (status === GONE) return { kind: 'gone', status };
   const refusal = refusalIn(answer);
   if (refusal === undefined) return { kind: 'delivered', status };
-  const asked = retryAfterMs(retryAfter, now);
-  return { kind: 'failed', message: refusal, ...(asked !== undefined && { retryAfterMs: asked }) };
+  const requestedMs = retryAfterMs(retryAfter, now);
+  return { kind: 'failed', message: refusal, ...(requestedMs !== undefined && { retryAfterMs: requestedMs }) };
 }
 
 /** Seconds, or a date. */

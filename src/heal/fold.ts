@@ -8,7 +8,7 @@
  *   test/heal/fold.test.ts)
  * @rule heal/failed-step-wrote-nothing: A step that did not succeed has written nothing that is known; a later step carried the same again.
  *   (test: test/heal/fold.test.ts)
- * @rule heal/committed-before-fence: An effect that had committed before its fence keeps its own entry: the step that came too late has its
+ * @rule heal/committed-before-fence: An effect that had committed before its fence keeps its entry: the step that came too late has its
  *   result. (test: test/heal/fold.test.ts)
  * @rule heal/highest-move-counts: Of moves in and out of the archive the one with the highest number counts, slot by slot. (test:
  *   test/heal/fold.test.ts)
@@ -48,7 +48,7 @@ export type Write =
   /** `json`: its text, media, output and context, where these were too large to travel with it; `lost` where no history has it any more. */
   | { readonly kind: 'message'; readonly message: MessageToRecord; readonly json?: string; readonly lost?: readonly string[] }
   | { readonly kind: 'entry'; readonly entry: Entry }
-  /** In the place of an effect's own result; a long text goes to the store. */
+  /** In the place of an effect's result; a long text goes to the store. */
   | { readonly kind: 'answer'; readonly entry: Entry }
   | { readonly kind: 'body'; readonly text: string }
   /** What a model has made to stand for a long result. */

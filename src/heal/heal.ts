@@ -1,5 +1,5 @@
 /**
- * Heal from history (design section 2): what a store has lost is read in the workflow's own event history and written again. It is a
+ * Heal from history (design section 2): what a store has lost is read in the workflow's event history and written again. It is a
  * fold over effects (fold.ts): no workflow code runs, and no page of history keeps others waiting. Writing is idempotent, so healing may
  * run beside the conversation, twice, or be cut off.
  */
@@ -137,9 +137,9 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
     }
     try {
       const full: MessageToRecord = whole === undefined ? message : { ...message, ...(JSON.parse(whole) as MessageContent) };
-      const said = await processInput(processors, key, full);
+      const processed = await processInput(processors, key, full);
       const [text, media, tools] = await Promise.all([
-        toBody(store, key, said.toWellFormed(), TEXT_INLINE),
+        toBody(store, key, processed.toWellFormed(), TEXT_INLINE),
         mediaToRefs(store, key, full),
         put(full.tools),
         put(full.output),

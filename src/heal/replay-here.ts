@@ -1,5 +1,5 @@
 /**
- * What happened in each run, by replaying its history with the workflow's own code: nothing else is as exact. The
+ * What happened in each run, by replaying its history with the workflow's code: nothing else is as exact. The
  * workflow reports every event through its sinks; on a replay this listens.
  */
 import { Worker, type InjectedSinks, type ReplayWorkerOptions } from '@temporalio/worker';
@@ -10,7 +10,7 @@ import type { ConversationListener } from '../conversation/views/observation.js'
 import type { History } from './fetch-runs.js';
 
 /**
- * A replay for its events alone takes half the time: it is not asked for a call stack, and what a worker has worked once comes to
+ * A replay for its events alone takes half the time: it gives no call stack, and what a worker has worked once comes to
  * an end. (The SDK notes the stack of each promise, and Node starts a thread for every call that has a time limit.)
  */
 class QuickReplay extends Worker {

@@ -70,7 +70,7 @@ const WRITES: readonly string[] = ['remember', 'forget', 'review'] satisfies Rem
 /** gRPC's status. */
 const NOT_FOUND = 5;
 
-/** By the workflows that may keep it: the scope's own, and the one for this task queue beside it. */
+/** By the workflows that may keep it: the one of the scope, and the one for this task queue beside it. */
 export function createRememberedBy(
   service: HistoryService,
   { namespace, taskQueue }: { readonly namespace: string; readonly taskQueue: string },

@@ -63,7 +63,7 @@ function changeIn(
 ): ContextChange | undefined {
   if (event.kind !== 'effect-completed') return undefined;
   const effect = before.inFlight.find((one) => one.effect === event.effect && one.id === event.id);
-  // What came too late, of a session or an epoch that has passed, changed its cost alone.
+  // A late compaction, of a session or an epoch that has passed, changed only its cost.
   const isSame = after.epoch === before.epoch && after.context === before.context && after.compaction.cited === before.compaction.cited;
   if (isSame) return undefined;
   const [was, is] = [listSlots(before.context), listSlots(after.context)];

@@ -1,4 +1,4 @@
-/** What happened to a conversation, in a line. Whatever of it came from people, models or tools is shortened, and cleaned where it is drawn. */
+/** What happened to a conversation, in a line. Texts of people, models and tools are shortened, and cleaned where they are drawn. */
 import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../conversation/turn/model-step-effects.js';
 import type { Writes, Written } from '../conversation/outbox/writes.js';
 import type { ConversationEvent } from '../conversation/event.js';
@@ -11,7 +11,7 @@ import { formatQuantity, formatCount, formatDuration } from '../records/quantiti
 const MOST = 240;
 
 /** `undefined`: a run began. */
-export function eventInWords(event: ConversationEvent | undefined): string {
+export function describeEvent(event: ConversationEvent | undefined): string {
   if (event === undefined) return 'a run begins, with what the one before it carried over';
   const name = eventName(event).replaceAll('-', ' ');
   const about = describeDetail(event);
@@ -158,9 +158,11 @@ function outcomeOfStep(call: string, step: ModelStepResult): string {
 
 function describeAnswer({ blocks, call, stop }: ModelAnswer): string {
   const tools = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : []));
-  const said = blocks.flatMap((block) => (block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : []));
+  const texts = blocks.flatMap((block) =>
+    block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : [],
+  );
   const asks = tools.length === 0 ? '' : ` asks for ${tools.join(', ')}`;
-  return `${call} ${stop}${asks}${said.length === 0 ? '' : ` “${said.join(' ').slice(0, 100)}”`}`;
+  return `${call} ${stop}${asks}${texts.length === 0 ? '' : ` “${texts.join(' ').slice(0, 100)}”`}`;
 }
 
 function listed(parts: readonly string[]): string {

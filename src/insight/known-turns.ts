@@ -63,9 +63,9 @@ export function knownTurns(
 function byTurn(entries: readonly Entry[]): ReadonlyMap<string, readonly Entry[]> {
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) {
-    const own = turns.get(entry.turn);
-    if (own === undefined) turns.set(entry.turn, [entry]);
-    else own.push(entry);
+    const ofTurn = turns.get(entry.turn);
+    if (ofTurn === undefined) turns.set(entry.turn, [entry]);
+    else ofTurn.push(entry);
   }
   return turns;
 }

@@ -6,7 +6,7 @@ import type { Entry } from '../records/message.js';
 import type { CountTokens } from '../memory/tokens.js';
 import { listSlots } from '../records/slots.js';
 import type { DebugScene } from './scene.js';
-import { eventInWords } from './event-words.js';
+import { describeEvent } from './event-words.js';
 import { pastScene } from './scene.js';
 import { isRecord } from '../platform/json.js';
 
@@ -117,10 +117,10 @@ export function momentOf(
 
 function toLine(past: Past, wanted: number): MomentLine {
   const { position, event, run, state } = past.at(wanted);
-  return { position, event: event === undefined ? null : eventName(event), words: eventInWords(event), at: event?.at ?? state.now, run };
+  return { position, event: event === undefined ? null : eventName(event), words: describeEvent(event), at: event?.at ?? state.now, run };
 }
 
-/** Fields that differ, in the order of their paths. What is the same object is the same: `apply` shares what it does not change. */
+/** Fields that differ, in the order of their paths. An identical object has no differences: `apply` shares what it does not change. */
 export function changesBetween(before: unknown, after: unknown): FieldChange[] {
   const found: FieldChange[] = [];
   const walk = (old: unknown, now: unknown, path: string, depth: number): void => {

@@ -1,4 +1,4 @@
-/** What a debugger shows of one state: the same facts, whether a worker was asked for them or they were folded from the history. */
+/** What a debugger shows of one state: the same facts, whether a worker gave them or they were folded from the history. */
 import type { ContextIndex, QueuedEvent, Status } from '../conversation/protocol/contract.js';
 import type { Approval } from '../conversation/protocol/human-input.js';
 import type { ControlView } from '../conversation/protocol/stepping.js';

@@ -24,16 +24,16 @@ export function inspectTurns(entries: readonly Entry[], ends: readonly TurnEnd[]
   const problems = new Map(ends.map((end) => [end.turn, reasonOf(end)]));
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
-  return [...turns].slice(-most).map(([turn, own]) => {
-    const times = own.map(({ ts }) => ts * 1000);
-    const asked = own.map(({ message }) => message).find(isFromPerson);
+  return [...turns].slice(-most).map(([turn, inTurn]) => {
+    const times = inTurn.map(({ ts }) => ts * 1000);
+    const request = inTurn.map(({ message }) => message).find(isFromPerson);
     return {
       turn,
       startedAt: new Date(Math.min(...times)),
       durationMs: Math.round(Math.max(...times) - Math.min(...times)),
-      messages: own.length,
-      toolCalls: own.filter(({ message }) => message.role === 'tool').length,
-      question: asked ? truncate(oneLine(shownText(asked.text)), MAX_QUESTION) : '',
+      messages: inTurn.length,
+      toolCalls: inTurn.filter(({ message }) => message.role === 'tool').length,
+      question: request ? truncate(oneLine(shownText(request.text)), MAX_QUESTION) : '',
       ...(problems.get(turn) !== undefined && { problem: problems.get(turn) }),
     };
   });

@@ -48,11 +48,11 @@ const NAMED = new Set(
     'did stepId task_id addedChunks removedChunkIds episode'
   ).split(' '),
 );
-/** Made by an application, a model or a tool, with names of their own making: the size is all. */
+/** Made by an application, a model or a tool, with names of their choice: only the size is written. */
 const FOREIGN = new Set(['payload', 'output', 'context', 'input', 'startContext', 'values']);
 /** Lists of which each item stands there, as far as it is an object: what ran. */
 const LISTED = new Set(['tools']);
-/** Known already from the event's own kind, or of no use to anybody who reads the file. */
+/** Known already from the kind of the event, or of no use to readers of the file. */
 const LEFT_OUT = new Set(['at', 'kind', 'signature', 'data']);
 
 export function createAudit({ file, redactor, log, onLost }: AuditOptions): {
@@ -104,10 +104,10 @@ function notification(one: Notification): Readonly<Record<string, unknown>> {
 }
 
 function fields(of: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
-  const own = Object.entries(of)
+  const kept = Object.entries(of)
     .filter(([name, value]) => !LEFT_OUT.has(name) && value !== undefined && value !== null)
     .slice(0, MAX_ITEMS);
-  return Object.fromEntries(own.map(([name, value]) => shown(name.slice(0, TEXT_CHARACTERS), value, depth)));
+  return Object.fromEntries(kept.map(([name, value]) => shown(name.slice(0, TEXT_CHARACTERS), value, depth)));
 }
 
 function shown(name: string, value: unknown, depth: number): [string, unknown] {

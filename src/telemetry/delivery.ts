@@ -31,7 +31,7 @@ export interface Delivery<T> {
   take(item: T): void;
   /** What was lost so far: dropped, or in a batch that failed or hung. */
   readonly lost: () => number;
-  /** Waits until all is delivered, at most `ms`; what is left then is lost, and said. Nothing is taken afterwards. */
+  /** Waits until all is delivered, at most `ms`; what is left then is lost, and reported. Nothing is taken afterwards. */
   close(ms: number): Promise<void>;
 }
 
@@ -85,9 +85,9 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
     lost: () => lost,
     take(item) {
       if (closed) return;
-      const own = waiting.length === 0 ? 0 : sizeOf(item);
-      waiting.push({ item, size: own });
-      size += own;
+      const itemSize = waiting.length === 0 ? 0 : sizeOf(item);
+      waiting.push({ item, size: itemSize });
+      size += itemSize;
       while (waiting.length > limit || (size > sizeLimit && waiting.length > 1)) {
         size -= waiting.shift()?.size ?? 0;
         lose(1);

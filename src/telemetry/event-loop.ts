@@ -24,7 +24,7 @@ const SHOWN = 5;
 
 export function watchEventLoop({ thresholdMs, warn, gauge }: EventLoopOptions): EventLoopWatch {
   const running = new Map<symbol, { readonly what: string; readonly since: number }>();
-  /** What ended while the monitor could not run is likely what blocked. */
+  /** Work that ended while the monitor could not run is likely the cause of the block. */
   let ended: { readonly what: string; readonly ms: number }[] = [];
   let last = performance.now();
   const timer = setInterval(() => {

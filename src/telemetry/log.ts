@@ -1,6 +1,6 @@
 /**
  * What the worker says of itself, Temporal's part and ours: JSON lines by pino, or readable ones on a terminal. This is
- * Temporal's `Logger`, so that `log` in activities and workflows, and the SDK's own news, all come through here.
+ * Temporal's `Logger`, so that `log` in activities and workflows, and the SDK's messages, all come through here.
  */
 import type { LogMetadata, Logger } from '@temporalio/common';
 import pc from 'picocolors';
@@ -44,7 +44,7 @@ export function createLog({ level, redactor, stream, readable }: LogOptions): Lo
   return { log: (to, message, meta) => byLevel[to](message, meta), trace, debug, info, warn, error };
 }
 
-/** A conversation is a workflow; where the one is known, the other is not said as well. */
+/** A conversation is a workflow; where the one is known, the other is left out. */
 function inOurWords({
   conversation,
   turn,
@@ -64,7 +64,7 @@ function toReadable(line: string): string {
   const clock = new Date(String(time)).toTimeString().slice(0, 8);
   const word = (COLORS[String(level)] ?? pc.dim)(String(level).padEnd(5));
   const beside = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
-  // What a provider or a tool said may hold what a terminal obeys.
+  // Texts of a provider or a tool may hold sequences that a terminal obeys.
   const text = `${clock} ${word} ${plainLines(String(msg))} ${pc.dim(plainLines(beside.join(' ')))}`;
   return error === undefined ? `${text}\n` : `${text}\n${plainLines(readStack(error)).replace(/^/gm, '    ')}\n`;
 }
@@ -90,7 +90,7 @@ export const sayTurn: ActivityInterceptorsFactory = ({ info }) => {
   };
 };
 
-/** A store step has no turn of its own: it writes messages of turns. */
+/** A store step belongs to no single turn: it writes messages of turns. */
 function readTurn(input: unknown): string | undefined {
   const { turn, write } = (input ?? {}) as { readonly turn?: string; readonly write?: { readonly messages?: readonly { turn: string }[] } };
   return turn ?? write?.messages?.[0]?.turn;

@@ -55,7 +55,7 @@ export function countHeal({ restored, complete }: { readonly restored: number; r
   count('perdura_healed_entries_total', 'Entries that came back from history', restored);
 }
 
-/** Token usage tracking, a hook as any other (seed 000, phase D): the provider's own numbers, counted per model. */
+/** Token usage tracking, a hook as any other (seed 000, phase D): the provider's numbers, counted per model. */
 export function usageTracking(limits: (model: string) => ModelLimits): ModelHook {
   return {
     name: 'token-usage-tracking',

@@ -1,4 +1,4 @@
-/** What the worker says of itself: Temporal's runtime with our log on stderr, metrics where they are asked for, and observers. */
+/** What the worker says of itself: Temporal's runtime with our log on stderr, metrics where a setting turns them on, and observers. */
 import type { Logger } from '@temporalio/common';
 import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, type InjectedSinks } from '@temporalio/worker';
 import pino from 'pino';
@@ -50,7 +50,7 @@ export function installTelemetry({ logLevel, secrets = [], metricsAddress }: Tel
   }
 }
 
-/** What the log of this process does not show; who learns of another secret adds it. */
+/** Secrets that the log of this process does not show; code that learns another secret adds it. */
 export function secretsOfProcess(): KnownSecrets {
   return redactor;
 }
@@ -59,7 +59,7 @@ export function installLog(logLevel: LogLevel): void {
   installTelemetry({ logLevel });
 }
 
-/** Who has installed Temporal's runtime before us has chosen where its log and its metrics go. */
+/** A program that installed Temporal's runtime before us has chosen where its log and its metrics go. */
 function withForeignRuntime(metricsAddress: string | undefined): void {
   if (metricsAddress === undefined) return;
   Runtime.instance().logger.warn('PERDURA_METRICS_ADDRESS is not used: this program has installed a Temporal runtime of its own');
@@ -83,18 +83,18 @@ const CLOSING_MS = 3_000;
 /** Characters of events that wait for one observer. */
 const WAITING_CHARACTERS = 16 * 1024 * 1024;
 
-/** Those of the user's own code, and what the settings ask for: the audit file and OpenTelemetry. */
+/** Observers of the user's code, and those that the settings turn on: the audit file and OpenTelemetry. */
 export async function createObservationFor(
   config: Pick<Config, 'auditFile' | 'otel'>,
-  own: readonly Observer[] = [],
+  custom: readonly Observer[] = [],
 ): Promise<Observation> {
   const log = runtimeLog;
-  if (config.auditFile === undefined && config.otel === undefined) return createObservation(own);
+  if (config.auditFile === undefined && config.otel === undefined) return createObservation(custom);
   const { createAudit } = await import('./audit.js');
   const audit =
     config.auditFile === undefined ? undefined : createAudit({ file: config.auditFile, redactor, log, onLost: countLost('audit-file') });
   const tracing = config.otel && (await startOtel(config as Config));
-  const observation = createObservation(own, [...(audit ? [audit.observer] : []), ...(tracing ? [tracing.observer] : [])]);
+  const observation = createObservation(custom, [...(audit ? [audit.observer] : []), ...(tracing ? [tracing.observer] : [])]);
   return {
     sinks: observation.sinks,
     activityInterceptors: tracing ? [tracing.activities] : [],
@@ -120,14 +120,14 @@ async function startOtel(config: Config): Promise<StartedTracing> {
 }
 
 /**
- * Conversations report what happens to them (workflows/conversation.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
- * up no other; `quick` are the built-in ones, which take an event and return.
+ * Conversations report what happens to them (workflows/conversation.ts), not on replay. Each of `custom` has a queue, so that a hanging one
+ * holds up no other; `quick` are the built-in ones, which take an event and return.
  */
 export function createObservation(
-  own: readonly Observer[],
+  custom: readonly Observer[],
   quick: readonly ((event: ConversationEvent, of: Observed) => void)[] = [],
 ): Observation {
-  const deliveries = own.map((observer, i) =>
+  const deliveries = custom.map((observer, i) =>
     createDelivery<readonly [ConversationEvent, Observed]>({
       to: `observers[${i}]`,
       log: runtimeLog,

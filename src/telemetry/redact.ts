@@ -20,8 +20,8 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
     if (value instanceof Date) return value;
     if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
     if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
-    const own = Object.entries(value).map(([name, field]) => [text(name), plain(field, depth + 1)] as const);
-    return Object.fromEntries(value instanceof Error ? [...errorFields(value, depth), ...own] : own);
+    const plainFields = Object.entries(value).map(([name, field]) => [text(name), plain(field, depth + 1)] as const);
+    return Object.fromEntries(value instanceof Error ? [...errorFields(value, depth), ...plainFields] : plainFields);
   };
   const errorFields = ({ name, message, stack, cause }: Error, depth: number): (readonly [string, unknown])[] => [
     ['name', name],

@@ -169,10 +169,10 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
       turn !== undefined && (endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
 
     const receive = async (message: string | Message): Promise<string> => {
-      const said = checked(readMessage(asJson(message)));
+      const incoming = checked(readMessage(asJson(message)));
       refuseWhenOver();
-      if (said.kind === 'reset') throw new ClientError('invalid', 'a reset is no message: call reset()');
-      const messageId = said.id ?? randomUUID();
+      if (incoming.kind === 'reset') throw new ClientError('invalid', 'a reset is no message: call reset()');
+      const messageId = incoming.id ?? randomUUID();
       run.say(messageSignal, { ...(typeof message === 'string' ? { text: message } : message), id: messageId });
       let turn: string | undefined;
       await settle(run, () => isOver((turn = turnOfMessage(state(), messageId) ?? turn)));
@@ -240,8 +240,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemory>
         const key = keyOf(run.id, state());
         return Promise.all(
           approvalsOf(state()).map(async (one) => {
-            const asked = watched.get(one.conversation)?.state;
-            return { ...one, arguments: (await readArguments(store, asked ? keyOf(one.conversation, asked) : key, one)) ?? null };
+            const itsState = watched.get(one.conversation)?.state;
+            return { ...one, arguments: (await readArguments(store, itsState ? keyOf(one.conversation, itsState) : key, one)) ?? null };
           }),
         );
       },

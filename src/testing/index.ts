@@ -1,6 +1,6 @@
 /// <reference path="../../types/ms.d.ts" preserve="true" />
 /**
- * `import … from 'perdura/testing'`: tests of your own agents. A model that says what the test has written for it; conversations in memory,
+ * `import … from 'perdura/testing'`: tests of your agents. A model that says what the test has written for it; conversations in memory,
  * in milliseconds and without a server; and the real thing, with a Temporal dev server.
  *
  * @packageDocumentation

@@ -1,4 +1,4 @@
-/** A model that says what a test has written for it, and keeps what it was asked. */
+/** A model that says what a test has written for it, and keeps the requests. */
 import { estimatedUsage, offlineConsolidation } from '../models/offline.js';
 import { ModelFailure, ModelInterrupted, type Model, type ModelRequest, type ModelResponse, type ModelUsage } from '../models/model.js';
 import { shownText, type AssistantBlock, type JsonObject } from '../records/message.js';
@@ -21,16 +21,16 @@ export interface ScriptedAnswer {
 }
 
 /**
- * What the model does when it is asked: says a text, answers with calls, fails, or decides from the request. A function may return a
+ * What the model does with a request: says a text, answers with calls, fails, or decides from the request. A function may return a
  * promise, and the model then thinks until it is resolved or the turn is stopped.
  */
 export type ScriptedLine = string | ScriptedAnswer | ModelFailure | ((request: ModelRequest) => ScriptedLine | Promise<ScriptedLine>);
 
 /** What `createScriptedModel` makes. */
 export interface ScriptedModel extends Model {
-  /** What it was asked, oldest first: system prompt, tools and messages as a provider would get them. */
+  /** Its requests, oldest first: system prompt, tools and messages as a provider would get them. */
   readonly requests: readonly ModelRequest[];
-  /** How many lines of the script it has not said yet. */
+  /** How many lines of the script are left. */
   readonly left: number;
   /** Adds lines to the end of the script. */
   say(...lines: readonly ScriptedLine[]): void;
@@ -47,9 +47,9 @@ export function callTools(...calls: readonly ScriptedCall[]): ScriptedAnswer {
 }
 
 /**
- * A model with a script: one line for each time that it is asked, by sub-agents too. A function in place of the list answers
+ * A model with a script: one line for each request, of sub-agents too. A function in place of the list answers
  * every request. When the script is over, the turn fails with `invalid-request` and a message that says so. Requests to consolidate
- * long-term memory take no line: a rule answers them, which adds to MEMORY.md what a person asked to remember and changes nothing else.
+ * long-term memory take no line: a rule answers them, which adds to MEMORY.md what a person wants remembered and changes nothing else.
  *
  * ```ts
  * const model = createScriptedModel([callTool('book_expense', { what: 'tea', cents: 350 }), 'Booked.']);

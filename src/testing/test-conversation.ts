@@ -24,7 +24,7 @@ export interface InMemory {
    * Lets time pass: what would have happened by then happens, in its order. An approval that is not given expires, `wait_until` ends. Milliseconds.
    */
   advance(ms: number): Promise<void>;
-  /** MEMORY.md of a scope as it stands; empty where there is none. A scope is an agent's name, unless a start said otherwise. */
+  /** MEMORY.md of a scope as it stands; empty where there is none. A scope is an agent's name, unless a start gave another. */
   memory(scope?: string): Promise<string>;
   /** Where tools find their files. */
   readonly workspace: string;
@@ -49,7 +49,7 @@ export interface TestToolCall {
 }
 
 /**
- * A conversation in memory. What it is asked runs at once, and each call comes back when nothing more happens by itself. Time stands still
+ * A conversation in memory. Each request runs at once, and each call comes back when nothing more happens by itself. Time stands still
  * while a person is waited for; else it jumps to the next moment at which something is due, so that retries take no time.
  */
 export interface TestConversation {
@@ -81,7 +81,7 @@ export interface TestConversation {
   dispatch(type: string, payload?: JsonValue): Promise<void>;
   /** How it stands, as `client.status` answers. */
   status(): Status;
-  /** All that was said in it, oldest first, with long texts whole. */
+  /** All its messages, oldest first, with long texts whole. */
   messages(): Promise<readonly ConversationMessage[]>;
   /** The calls of all its turns, in their order. */
   toolCalls(): Promise<readonly TestToolCall[]>;

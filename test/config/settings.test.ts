@@ -309,7 +309,7 @@ describe('where a value comes from', () => {
 
   test('what only the folder says is told from what was there without it', () => {
     writeFileSync(join(cwd, '.env'), 'A=file\nB=file\nC=\n');
-    expect(variablesOfFolder(cwd, { A: 'env', D: '' })).toEqual({ own: { B: 'file' }, real: { A: 'env' } });
+    expect(variablesOfFolder(cwd, { A: 'env', D: '' })).toEqual({ fromFile: { B: 'file' }, real: { A: 'env' } });
     expect(loadVariables(cwd, { A: 'env' })).toEqual({ A: 'env', B: 'file' });
   });
 

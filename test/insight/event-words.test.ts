@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import { eventName } from '../../src/conversation/views/observation.js';
-import { eventInWords } from '../../src/insight/event-words.js';
+import { describeEvent } from '../../src/insight/event-words.js';
 import { choices } from '../conversation/lives/choices.js';
 import { choose, pump } from '../conversation/lives/living.js';
 import { createWorld } from '../conversation/lives/world.js';
@@ -122,7 +122,7 @@ test.each<[words: string, event: ConversationEvent | undefined]>([
   ['evict completed', done('evict', {})],
   ['look after completed: alive', done('look-after', 'alive')],
 ])('%s', (words, told) => {
-  expect(eventInWords(told)).toBe(words);
+  expect(describeEvent(told)).toBe(words);
 });
 
 test('whatever happens in a random life has a line, which begins with its name and is never long', () => {
@@ -135,7 +135,7 @@ test('whatever happens in a random life has a line, which begins with its name a
       for (const { effect, id, input } of world.flying) told.push(event({ kind: 'effect-started', effect, id, input }));
       told.push(event({ kind: 'message-received', messageId: 'm', text: 'x'.repeat(9_999), delivery: 'queue' }));
       for (const one of told) {
-        const words = eventInWords(one);
+        const words = describeEvent(one);
         expect(words.startsWith(eventName(one).replaceAll('-', ' '))).toBe(true);
         expect(words.length).toBeLessThanOrEqual(eventName(one).length + 2 + 240);
       }

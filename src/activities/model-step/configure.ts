@@ -1,7 +1,7 @@
 /** An agent's settings, as its files, the worker and the scope's memory say them at the start of a turn. */
 import { createHash } from 'node:crypto';
 import { log } from '@temporalio/activity';
-import { AgentConfigError, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
+import { AgentConfigError, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/state/settings.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
@@ -29,7 +29,7 @@ export async function configure(dependencies: ConversationDependencies, request:
   try {
     const { settings, mode, unread, assumedWindow } = await readSettings(dependencies, request);
     if (settings.hash === request.knownHash) return { kind: 'unchanged' };
-    if (unread.length > 0) log.warn(unreadInWords(unread), { agent });
+    if (unread.length > 0) log.warn(describeUnread(unread), { agent });
     if (assumedWindow !== undefined)
       log.warn('the server of the model does not say how much it takes: a size is assumed', {
         model: settings.model,

@@ -70,7 +70,7 @@ export function describeGlobalOptions(): string {
     .join('\n');
 }
 
-/** What stands after the command's name counts before what stands ahead of it. */
+/** Options after the command's name win over options before it. */
 export function readGlobalOptions(program: Command, command: Command): GlobalOptions {
   const read = (name: string): unknown => {
     const given = [command, program].find((one) => one.getOptionValueSource(name) === 'cli');

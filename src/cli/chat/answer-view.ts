@@ -31,7 +31,7 @@ export interface ViewOptions {
   readonly from?: string;
   /** The person's messages stand on the screen already. */
   readonly isOurs: (messageId: string) => boolean;
-  /** Somebody else shows what waits for a person, with its arguments. */
+  /** Another view shows what waits for a person, with its arguments. */
   readonly showsAsked?: boolean;
 }
 

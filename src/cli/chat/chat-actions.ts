@@ -131,7 +131,7 @@ export async function compactNow({ client, id }: ChatSession): Promise<string> {
   return describeOutcome(outcome);
 }
 
-/** Never overwrites what somebody else wrote under that name. */
+/** Never overwrites a file of that name that it did not write. */
 export async function exportMarkdown({ client, id, config }: ChatSession, file: string): Promise<string> {
   const target = file === '' ? join(config.cwd, '.perdura', 'exports', `${id}.md`) : resolve(config.cwd, file);
   const { title } = await client.status(id);

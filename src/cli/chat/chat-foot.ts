@@ -71,7 +71,7 @@ export function createFoot({ screen, editor, words, widthOf, moves, dim }: FootO
   };
 }
 
-/** What is typed has the first claim on the room, by its end; what is awaited gets the rest. */
+/** The typed line gets room first, by its end; the awaited event gets the rest. */
 export function footRow(words: string, typed: string, columns: number, widthOf: (text: string) => number): string {
   const text = toTerminalText(typed).replace(/\s+/g, ' ');
   const tail = text === '' ? '' : `› ${fit(text, Math.max(columns - 12, 6), widthOf, 'end')}`;

@@ -3,7 +3,7 @@
  *
  * 1. What waits is shown once, whole, before it can be answered; what has not been shown cannot be decided here.
  * 2. A decision names the hash of the arguments that were shown: it counts for these alone.
- * 3. What is allowed for good is shown as it would be saved, and the next line says whether it is.
+ * 3. A rule that allows for good is shown as it would be saved, and the next line says whether it is.
  * 4. A line is the answer to a question only when a question is the oldest that waits and the line says so.
  */
 import type { Pending } from '../../client.js';
@@ -19,7 +19,7 @@ import { formatTime } from '../views/quantities.js';
 export interface ChatPeople {
   /** Looks at what waits, and shows what was not shown yet. */
   look(): Promise<void>;
-  /** What is shown is not known to wait any more. */
+  /** The call no longer counts as waiting here. */
   forget(callId: string): void;
   /** The question that a line of text answers; undefined while the oldest that waits is something else. */
   question(): Pending | undefined;

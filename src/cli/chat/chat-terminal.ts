@@ -2,7 +2,7 @@
  * The chat of a person at a terminal.
  *
  * 1. Ctrl+C: the first stops the answer, the second leaves, however long after; a line in between starts the count again.
- * 2. What is typed while an answer comes is sent at once and waits in the conversation's queue.
+ * 2. A line typed while an answer comes is sent at once and waits in the conversation's queue.
  * 3. Leaving stops waiting, never the conversation.
  * 4. Colours, Markdown and the row that moves are for a terminal that can have them; any other gets the plain text.
  */
@@ -181,7 +181,7 @@ export async function chatInTerminal(
       case 'stray-words':
         return output.problem(explainRefusal(line));
       case 'command':
-        // What was offered for good is not saved by a line that comes after another one.
+        // A line after another one does not save the offered rule.
         void people.take('')?.then(output.note, () => undefined);
         obey(line).catch((error: unknown) => output.problem(errorMessage(error)));
         return showFoot();
@@ -217,7 +217,7 @@ export async function chatInTerminal(
     foot.setWaiting(waitingFor > 0 || away !== undefined);
     showOnceQuiet();
   };
-  /** What the dead worker had written is drawn first; it is written anew, so that its last line may end anywhere. */
+  /** Draws the text of the dead worker first; the next one writes it anew, so that its last line may end anywhere. */
   const showOnceQuiet = (): void => {
     if (stop.aborted) return;
     if (Date.now() - heardAt < QUIET_MS) setTimeout(showOnceQuiet, QUIET_MS);
@@ -237,7 +237,7 @@ export async function chatInTerminal(
     isSilent: () => waitingFor > 0 && Date.now() - heardAt > SILENCE,
     onStatus(status) {
       waiting = waitingOfStatus(status, waiting, Date.now());
-      // What a sub-agent waits for is not in our feed.
+      // Our feed does not have the waits of sub-agents.
       if (status.pendingApprovals !== people.count()) lookAtPeople();
     },
     onTrouble: (what) => (waiting = trouble(what, waiting, Date.now())),

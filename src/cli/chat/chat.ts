@@ -97,7 +97,7 @@ export async function chat(
   }
 }
 
-/** What is needed once the services have started is loaded while they do; what cannot be loaded is reported when it is needed. */
+/** Loads modules for later while the services start; a module that cannot be loaded is reported when it is needed. */
 function loadAhead(isTerminal: boolean): void {
   const needed = [import('../session/connect.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
   Promise.all(needed).catch(() => undefined);
@@ -163,7 +163,7 @@ async function talk(
   const { input, stderr, signals } = surroundings;
   if (text !== undefined) {
     const { printOneAnswer } = await import('./chat-lines.js');
-    // One that was open before is somebody's, and stays so.
+    // A conversation that was open before stays open: others may use it.
     const keep = options.keep === true || session.wasOpen;
     return printOneAnswer(session, { text, format: options.outputFormat, leave, keep, signals });
   }

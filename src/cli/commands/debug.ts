@@ -107,7 +107,7 @@ async function readEntries({ client, output }: CommandSession, id: string, past:
 }
 
 async function listEvents(past: Past, from: number): Promise<readonly object[]> {
-  const [{ eventInWords }, { summaryOf }] = await Promise.all([import('../../insight/event-words.js'), import('../../insight/scene.js')]);
+  const [{ describeEvent }, { summaryOf }] = await Promise.all([import('../../insight/event-words.js'), import('../../insight/scene.js')]);
   return Array.from({ length: past.last - from + 1 }, (_, at) => {
     const position = from + at;
     const { event, run, state } = past.at(position);
@@ -117,7 +117,7 @@ async function listEvents(past: Past, from: number): Promise<readonly object[]> 
       at: event?.at ?? state.now,
       kind: event?.kind ?? 'run-opened',
       ...(event && 'effect' in event && { effect: event.effect, id: event.id }),
-      words: eventInWords(event),
+      words: describeEvent(event),
       state: summaryOf(state),
     };
   });

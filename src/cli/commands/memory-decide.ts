@@ -142,7 +142,7 @@ function toChoices({ accept = [], reject = [] }: ReviewWanted): Choice[] {
   return [...[...new Set(accept)].map((id): Choice => [id, 'accept']), ...[...new Set(reject)].map((id): Choice => [id, 'reject'])];
 }
 
-/** Asks the person at the terminal. What is marked neither way goes on waiting. */
+/** Asks the person at the terminal. Unmarked lines go on waiting. */
 async function pickChoices(person: Person, open: readonly Proposal[]): Promise<Choice[]> {
   const accepted = await pickSome(person, 'Which are true, and to be remembered?', open);
   const others = open.filter(({ id }) => !accepted.includes(id));

@@ -220,7 +220,7 @@ interface WholeDocument {
   readonly changes: readonly MemoryChange[];
 }
 
-/** What a person has just written with an editor becomes a change when the text is read: so that comes first. */
+/** Reading the text turns a person's edit of the file into a change: so the read comes first. */
 async function readWhole({ withSlowNotice }: CommandSession, memory: ScopeMemory): Promise<WholeDocument> {
   const read = async (): Promise<WholeDocument> => {
     const { text, version } = await memory.text();

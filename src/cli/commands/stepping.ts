@@ -188,7 +188,7 @@ function addName(name: string, before: readonly string[] | undefined): readonly 
   return [...(before ?? []), name];
 }
 
-/** What is named is added to what there is. */
+/** Adds the named ones to the present ones. */
 function addBreakpoints(before: Breakpoints, { tool = [], event = [], onError, cost }: BreakOptions): Breakpoints {
   const tools = [...new Set([...(before.tools ?? []), ...tool])];
   const events = [...new Set([...(before.events ?? []), ...event])];

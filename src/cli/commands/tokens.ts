@@ -124,7 +124,7 @@ async function readTokens(file: string): Promise<AuthFile['tokens']> {
   return tokens;
 }
 
-/** All else in the file stays as it was written. What comes of it is checked before it is written. */
+/** All else in the file stays as it was written. The result is checked before it is written. */
 async function change(path: string, to: (tokens: readonly TokenInFile[]) => readonly object[]): Promise<void> {
   await withLock(`${path}.lock`, async () => {
     // A link to the file stays one.

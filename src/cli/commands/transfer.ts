@@ -225,7 +225,7 @@ async function begin(
 async function learn(store: Store, key: ConversationKey, given: readonly ImportedFact[]): Promise<void> {
   const [{ learnFacts }, { foldedFact }] = await Promise.all([import('../../memory/facts.js'), import('../../records/memory/items.js')]);
   const current = new Map(given.flatMap((fact) => (fact.replaced ? [] : [[foldedFact(fact.fact), fact]])));
-  // What counts again in the same words is one fact.
+  // Leaves out a replaced fact with the words of a current one.
   const facts = given.filter((fact) => !fact.replaced || !current.has(foldedFact(fact.fact)));
   for (let at = 0; at < facts.length;) {
     const source = facts[at]?.source ?? null;

@@ -11,7 +11,7 @@ import { formatCount, formatDuration, formatTime } from '../views/quantities.js'
 import { loadMeasure } from '../views/table.js';
 import type { PerduraClient } from '../../client.js';
 import type { Past } from '../../conversation/replay/past.js';
-import { eventInWords } from '../../insight/event-words.js';
+import { describeEvent } from '../../insight/event-words.js';
 import { chunksOf, pastScene, type DebugScene } from '../../insight/scene.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { errorMessage } from '../../platform/errors.js';
@@ -223,7 +223,7 @@ export async function debugPast(
     cursor.selected = Math.max(0, Math.min(cursor.selected, scene.chunks.length - 1));
     const where = `read-only · event ${formatCount(position)} of ${formatCount(past.last)} · run ${run}`;
     const when = formatTime(event?.at ?? state.now, globals.timeFormat === 'relative' ? 'iso' : globals.timeFormat, Date.now());
-    screen.draw(renderDebug(scene, { where, keys: PAST_KEYS, event: `${eventInWords(event)} · ${when}` }, cursor, look()));
+    screen.draw(renderDebug(scene, { where, keys: PAST_KEYS, event: `${describeEvent(event)} · ${when}` }, cursor, look()));
   };
   const go = (to: number | undefined, otherwise: string): void => {
     if (to === undefined || to < 0 || to > past.last) return void (cursor.notice = otherwise);

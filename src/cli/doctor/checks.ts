@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { loadAgent, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
+import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
 import { broken, ok, skipped, warning, type Finding } from './finding.js';
 import { needsStandIn, providerSettings, type Config, type Environment } from '../../config.js';
 import { readCircuits } from '../../models/circuit-file.js';
@@ -100,7 +100,7 @@ export async function checkAgents(agentsDir: string, variables: Environment, con
       failed.push(...checkAgentPackages(agent));
       if (config) failed.push(...checkListedModels(agent, config));
       if (agent.unread.length > 0)
-        failed.push(warning(`Agent ${name}`, unreadInWords(agent.unread), 'move what it says to USER.md or AGENTS.md'));
+        failed.push(warning(`Agent ${name}`, describeUnread(agent.unread), 'move what it says to USER.md or AGENTS.md'));
     } catch (error) {
       failed.push(broken(`Agent ${name}`, errorMessage(error), `edit ${agentsDir}/${name}/agent.json`));
     }

@@ -269,7 +269,7 @@ function sessionKey(auth: AuthFile | undefined, variables: Readonly<Record<strin
   throw new CliError(message, EXIT.usage);
 }
 
-/** What a user's first request would find missing is better found at the start. */
+/** Checks at the start what a user's first request would find missing. */
 async function checkProvider({ jwt, oidc }: AuthFile, variables: Readonly<Record<string, string | undefined>>): Promise<void> {
   const cannot = (cause: unknown): never => {
     throw new CliError(`cannot check tokens of an identity provider: ${errorMessage(cause)}`, EXIT.usage, { cause });

@@ -59,7 +59,7 @@ const FILE_FAILURES: Readonly<Record<string, string>> = {
   EEXIST: 'a file stands where a folder is needed: move it away',
 };
 
-/** What the file system refuses is named with what to do. */
+/** Names the refusal of the file system, and what to do. */
 export function asSentence(error: unknown): unknown {
   const { code = '', path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined || error instanceof CliError) return error;

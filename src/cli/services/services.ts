@@ -13,7 +13,7 @@ import { startWorkerProcess, describeWorkerChange, type WorkerChange, type Worke
 import { CliError, EXIT } from '../terminal/exit.js';
 import { timeoutSignal, orAborted } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
-import { findOthers, takenInWords } from '../../client/temporal/worker-place.js';
+import { findOthers, describeTakenQueue } from '../../client/temporal/worker-place.js';
 import { openStore } from '../../stores/open.js';
 
 export interface Services {
@@ -166,7 +166,7 @@ async function checkRedis(url: string): Promise<string> {
   }
 }
 
-/** Which task queue this folder's worker takes: the one of the settings, or one of its own where another folder's worker has that. */
+/** Which task queue this folder's worker takes: the one of the settings, or a separate one where another folder's worker has that. */
 
 /** Asks the person, where there is one; else a worker of another store is an error. */
 async function chooseQueue(
@@ -184,7 +184,7 @@ async function chooseQueue(
     const place = { store: await readStoreId(config), agents: '' };
     const other = (await findOthers(connection, { namespace, taskQueue, place })).find(({ differs }) => differs === 'store');
     if (other === undefined) return taskQueue;
-    const taken = takenInWords(taskQueue, other);
+    const taken = describeTakenQueue(taskQueue, other);
     if (!canAsk(person)) throw new CliError(taken, EXIT.usage);
     const name = nameFor(config.cwd);
     output.say(`\n  ${taken}\n`);

@@ -46,7 +46,7 @@ export function usualPlace(config: Config): ServerPlace {
   return { port: 7233, uiPort: 8233, database: join(config.cwd, OWN_DATABASE.name) };
 }
 
-/** Finds a server or starts one. What it started does not outlive a failure. */
+/** Finds a server or starts one. A failure ends the server that it started. */
 export async function useTemporalServer(
   config: Config,
   temporal: TemporalConnection,

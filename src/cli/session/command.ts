@@ -43,7 +43,7 @@ export type OptionRow =
 export const CONVERSATION = ['<id>', "the conversation, or the beginning of its id; TENANT/ID is a tenant's"] as const;
 
 export interface CommandFrame extends CliContext {
-  /** Connects; from then on Ctrl+C ends the command. What needs no server is checked before. */
+  /** Connects; from then on Ctrl+C ends the command. Checks that need no server come before. */
   readonly open: (options?: OpenOptions) => Promise<CommandSession>;
 }
 

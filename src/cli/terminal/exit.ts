@@ -1,7 +1,7 @@
 /** How a command ends: exit codes, and the one place where an error becomes a sentence. */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, notFound: 4, timedOut: 124, interrupted: 130 } as const;
 
-/** Said to the person as it is, without a stack. */
+/** Shown to the person as it is, without a stack. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   constructor(

@@ -5,7 +5,7 @@ import type { Input, Signals, Surroundings } from '../session/context.js';
 
 export type Person = Pick<Surroundings, 'input' | 'stderr'>;
 
-/** Whether somebody sits there who sees a question and can answer it. */
+/** Whether a person at the terminal can see a question and answer it. */
 export function canAsk({ input, stderr }: Person): boolean {
   return input.isTTY === true && stderr.isTTY === true;
 }
@@ -48,7 +48,7 @@ export function onTermination(signals: Signals, handle: (exitCode: number) => vo
 /** Milliseconds that a pipe has to end, or to say something, before a conversation is started for it. */
 const END_PATIENCE_MS = 500;
 
-/** Whether it ends with nothing but blanks in it. One that is open and silent after a while may still speak. What it has written stays in it. */
+/** Whether it ends with nothing but blanks in it. One that is open and silent after a while may still speak. Its text stays in it. */
 export function endsEmpty(input: Readable, patienceMs = END_PATIENCE_MS): Promise<boolean> {
   const read: Buffer[] = [];
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@
  *    drawn at another width, stays as it is.
  * 2. Plain rows are cut before the last column by line ends of the pen, so that their number does not depend on the terminal. A word
  *    that does not fit is taken back and begins the next row.
- * 3. What comes in has passed `toTerminalText`; the only sequences that go out are the pen's own and the renderer's.
+ * 3. The input has passed `toTerminalText`; the only sequences that go out are those of the pen and of the renderer.
  */
 import { createBlockSplitter, type BlockLexer } from './markdown-blocks.js';
 

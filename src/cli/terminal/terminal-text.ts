@@ -6,7 +6,7 @@
  *    its first character, the one that makes it a sequence, never gets through.
  * 2. Of the control characters only `\n` and `\t` pass. The others are shown as their pictures (␛), C1 as U+FFFD; `\r` is
  *    dropped, so that `\r\n` stays a line end and a lone one overwrites nothing.
- * 3. What cannot be seen but changes what is seen is dropped: bidi overrides, zero-width characters, tags, fillers.
+ * 3. Invisible characters that change the view are dropped: bidi overrides, zero-width characters, tags, fillers.
  */
 import type wrapAnsi from 'wrap-ansi';
 

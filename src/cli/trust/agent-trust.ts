@@ -31,7 +31,7 @@ export function createAgentTrust({ cwd, env }: Pick<Config, 'cwd' | 'env'>, warn
   const waiting = async (items: readonly Pick<FolderItem, 'name' | 'sha256'>[]): Promise<string[]> => {
     const others = items.filter((item) => !atStart.has(toKey(item)));
     if (others.length === 0) return [];
-    // What the door does not look at is the operator's: an agents folder that the environment names, for one.
+    // Unchecked places belong to the operator: an agents folder that the environment names, for one.
     const listed = new Set(folderContents(folder, env).map(({ name }) => name));
     const trusted = await readTrust(trustFile(env), folder);
     return others.filter(({ name, sha256 }) => listed.has(name) && trusted[name] !== sha256).map(({ name }) => name);
@@ -136,7 +136,7 @@ async function readRuleTrust(
 ): Promise<{ readonly remember: (text: string) => Promise<void> } | undefined> {
   if (isTrustedByEnvironment(env)) return undefined;
   const folder = realpathSync(cwd);
-  // What the door does not look at is the person's: an agents folder that their environment names.
+  // Unchecked places belong to the person: an agents folder that their environment names.
   if (relative(folder, resolve(folder, name)).startsWith('..')) return undefined;
   const before = grantedIn(text);
   const isListed = before !== undefined && folderContents(folder, env).some((item) => item.name === name);

@@ -1,6 +1,6 @@
 /**
  * What a folder would run, or send elsewhere, by what is in it: a clone of a stranger's project must not do so before a person has
- * seen it. What the person's environment says is theirs and not listed; texts for a model (SOUL.md, MEMORY.md) run nothing.
+ * seen it. Settings of the person's environment are theirs and not listed; texts for a model (SOUL.md, MEMORY.md) run nothing.
  * Looked at before each command, so the files are read as they are, without the schemas that their readers load.
  */
 import { createHash } from 'node:crypto';
@@ -26,11 +26,11 @@ export const OWN_DATABASE = { name: join('.perdura', 'temporal.db'), sha256: sha
 /** In a fixed order. Throws `ConfigError` where `.env` cannot be read. */
 export function folderContents(folder: string, env: Environment): readonly FolderItem[] {
   const variables = variablesOfFolder(folder, env);
-  const { files, agentFolders, add, follow, followServers } = createGathering(folder, variables.own);
+  const { files, agentFolders, add, follow, followServers } = createGathering(folder, variables.fromFile);
   const fromShell = variables.real['PERDURA_AGENTS_DIR'];
   // A relative one means another folder in each folder: it was not meant for this one.
   if (fromShell === undefined || !isAbsolute(fromShell)) {
-    agentFolders.add(resolve(folder, fromShell ?? variables.own['PERDURA_AGENTS_DIR'] ?? 'agents'));
+    agentFolders.add(resolve(folder, fromShell ?? variables.fromFile['PERDURA_AGENTS_DIR'] ?? 'agents'));
   }
 
   const config = findUserConfig(folder);
@@ -61,19 +61,19 @@ export function folderContents(folder: string, env: Environment): readonly Folde
   }
 
   const named = new Set(texts.flatMap((text) => [...text.matchAll(/\$\{([A-Za-z_]\w*)/g)].map(([, name = '']) => name)));
-  const settings = Object.entries(variables.own).flatMap(([name, value]) =>
+  const settings = Object.entries(variables.fromFile).flatMap(([name, value]) =>
     isTakenUnasked(name) && !named.has(name) ? [] : [{ name: `.env ${name}`, says: shownSetting(name, value), sha256: sha256(value) }],
   );
   return [...settings, ...files.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The folder's own files that an MCP server's start would run, as `folderContents` lists them. `from`: where its settings stand. */
+/** Files of the folder that an MCP server's start would run, as `folderContents` lists them. `from`: where its settings stand. */
 export function filesOfServer(
   folder: string,
   server: object,
   { from, env }: { readonly from: string; readonly env: Environment },
 ): readonly FolderItem[] {
-  const { files, followServers } = createGathering(folder, variablesOfFolder(folder, env).own);
+  const { files, followServers } = createGathering(folder, variablesOfFolder(folder, env).fromFile);
   followServers(join(from, 'mcp.json'), [server], from);
   return [...files.values()];
 }

@@ -33,7 +33,7 @@ export function renderBlame(lines: readonly BlamedLine[], look: Look): StyledLin
   });
 }
 
-/** Red goes, green comes. What stays is shown around them only. */
+/** Red goes, green comes. Of the unchanged lines it shows only those around them. */
 export function renderDiff(lines: readonly DiffLine[], look: Look): StyledLine[] {
   const near = lines.map((_, at) => lines.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ kind }) => kind !== 'kept'));
   return lines.flatMap(({ kind, line }, at) => {
@@ -73,7 +73,7 @@ function formatSeconds(ts: number, { timeFormat, now }: Look): string {
   return formatTime(Math.round(ts * 1000), timeFormat, now);
 }
 
-/** What only a tool wrote is for a person to look at. */
+/** Lines from tools alone are for a person to look at. */
 function trustStyle({ trust }: LineSource): StyledSpan['style'] {
   if (trust.startsWith('tool:')) return 'yellow';
   return trust === 'model' ? 'dim' : 'cyan';

@@ -20,20 +20,20 @@ const LOOKS_WITHOUT = 2;
 /**
  * A turn may take hours: as long as a worker is there it is waited for. One look without a worker proves nothing: a server that has just
  * come back knows none until they ask again, which they do within 12 s (Temporal's worker pauses for 10 s at most between two polls). A
- * server that cannot be asked changes nothing.
+ * server that cannot be reached changes nothing.
  */
 export async function unlessNoWorker<T>(
   { attempt, signal, patienceMs, hasWorker, giveUp }: WorkerPatience,
   call: (signal: AbortSignal | undefined) => Promise<T>,
 ): Promise<T> {
   if (patienceMs === Infinity) return call(signal);
-  const own = new AbortController();
+  const controller = new AbortController();
   let pass!: () => void;
   let timer: NodeJS.Timeout | undefined;
   const noWorker = new Promise<never>((_resolve, reject) => {
     // An update that no worker has taken is not always heard to be cancelled: the caller is answered all the same.
     pass = () => {
-      own.abort(signal?.reason);
+      controller.abort(signal?.reason);
       reject(new ClientError('aborted', `${attempt}: stopped waiting`));
     };
     if (signal?.aborted) pass();
@@ -45,19 +45,19 @@ export async function unlessNoWorker<T>(
       else wait();
     };
     const wait = (): void => {
-      if (!own.signal.aborted) timer = setTimeout(() => void look().catch(reject), patienceMs / LOOKS_WITHOUT);
+      if (!controller.signal.aborted) timer = setTimeout(() => void look().catch(reject), patienceMs / LOOKS_WITHOUT);
     };
     wait();
   });
   noWorker.catch(() => undefined);
-  const called = call(own.signal);
+  const called = call(controller.signal);
   called.catch(() => undefined);
   try {
     return await Promise.race([called, noWorker]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', pass);
-    own.abort();
+    controller.abort();
   }
 }
 
@@ -68,7 +68,7 @@ export interface Asked {
   readonly signal?: AbortSignal;
   /** Its task queue, where the call itself may start it. */
   readonly queue?: string;
-  /** What becomes of it where no worker is; a promise puts what was to be sent where it is safe first. */
+  /** What becomes of it where no worker is; a promise first puts the message where it is safe. */
   readonly without: string | (() => Promise<string>);
 }
 
@@ -81,7 +81,7 @@ export interface WorkerQuestions {
 }
 
 /** What only a worker answers. */
-export type UnlessNoWorker = <T>(asked: Asked, call: (signal: AbortSignal | undefined) => Promise<T>) => Promise<T>;
+export type UnlessNoWorker = <T>(request: Asked, call: (signal: AbortSignal | undefined) => Promise<T>) => Promise<T>;
 
 export function createUnlessNoWorker({ client, namespace, patienceMs, describe }: WorkerQuestions): UnlessNoWorker {
   return ({ id, attempt, signal, queue, without }, call) => {
@@ -107,13 +107,13 @@ export function createUnlessNoWorker({ client, namespace, patienceMs, describe }
 
 /** An update, tried again for as long as that can help and a worker is there. */
 export type AskWorker = <T>(
-  asked: Omit<Asked, 'queue' | 'without'> & Partial<Pick<Asked, 'without'>>,
+  request: Omit<Asked, 'queue' | 'without'> & Partial<Pick<Asked, 'without'>>,
   update: () => Promise<T>,
 ) => Promise<T>;
 
 export function createAskWorker(unlessAway: UnlessNoWorker, withSignal: WithSignal): AskWorker {
-  return ({ without = NOT_SURE, ...asked }, update) =>
-    unlessAway({ ...asked, without }, (signal) => withRetries({ attempt: asked.attempt, signal }, () => withSignal(signal, update)));
+  return ({ without = NOT_SURE, ...request }, update) =>
+    unlessAway({ ...request, without }, (signal) => withRetries({ attempt: request.attempt, signal }, () => withSignal(signal, update)));
 }
 
 /** The server may hand over a call whose caller has given up, or drop it. */

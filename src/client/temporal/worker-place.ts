@@ -1,7 +1,7 @@
 /**
  * Which store and which agents a worker has, by its identity, which Temporal keeps with each poller and each event:
  * `4711@host#k3f9a1.x2a1`. Workers of one task queue must have the same: a turn that another store's worker takes would find
- * nothing of what was said before.
+ * no earlier messages.
  */
 import { createHash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
@@ -59,11 +59,11 @@ export async function findOthers(
   return (pollers ?? []).flatMap(({ identity, lastAccessTime }) => {
     const seenAt = Number(lastAccessTime?.seconds ?? 0) * 1000;
     const differs = Date.now() - seenAt < GONE_MS ? differenceTo(identity ?? '', place) : undefined;
-    return differs === undefined || !identity ? [] : [{ identity, differs, words: inWords(identity) }];
+    return differs === undefined || !identity ? [] : [{ identity, differs, words: describeProcess(identity) }];
   });
 }
 
-/** Whether a worker of the task queue has asked for work lately, and lives as far as this machine knows. */
+/** Whether a worker of the task queue has polled lately, and lives as far as this machine knows. */
 export async function hasLiveWorker(
   { workflowService }: Pick<ConnectionLike, 'workflowService'>,
   { namespace, taskQueue }: { readonly namespace: string; readonly taskQueue: string },
@@ -97,7 +97,7 @@ export async function hasTheseAgents(
   return (await hasLiveWorker(connection, place)) && !(await mayHaveOtherAgents(connection, place));
 }
 
-export function takenInWords(taskQueue: string, { differs, words }: OtherWorker): string {
+export function describeTakenQueue(taskQueue: string, { differs, words }: OtherWorker): string {
   const what = differs === 'store' ? 'another store' : 'another agents folder';
   return (
     `task queue ${taskQueue} has a worker with ${what} (${words}), and each would take turns of the other's conversations: ` +
@@ -106,17 +106,17 @@ export function takenInWords(taskQueue: string, { differs, words }: OtherWorker)
 }
 
 /** Undefined: it has the same, or does not say, or has died. */
-function differenceTo(identity: string, own: WorkerPlace): OtherWorker['differs'] | undefined {
+function differenceTo(identity: string, here: WorkerPlace): OtherWorker['differs'] | undefined {
   const other = readIdentity(identity);
   if (other?.place === undefined) return undefined;
   const isHere = other.host === hostname();
   if (isHere && !isAlive(other.pid)) return undefined;
-  if (other.place.store !== own.store) return 'store';
-  return isHere && other.place.agents !== own.agents ? 'agents' : undefined;
+  if (other.place.store !== here.store) return 'store';
+  return isHere && other.place.agents !== here.agents ? 'agents' : undefined;
 }
 
 /** For people: the process, and on this machine its folder where the system says. */
-export function inWords(identity: string): string {
+export function describeProcess(identity: string): string {
   const known = readIdentity(identity);
   if (known === undefined) return identity;
   if (known.host !== hostname()) return `process ${known.pid} on ${known.host}`;
@@ -131,12 +131,12 @@ function findFolder(pid: number): string {
   }
 }
 
-/** For one look at many conversations: each task queue is asked about once, and where Temporal cannot tell, there is none. */
+/** For one look at many conversations: looks up each task queue once; where Temporal cannot tell, it has no worker. */
 export function askedOnce(hasWorker: (taskQueue: string) => Promise<boolean>): (taskQueue: string) => Promise<boolean> {
   const known = new Map<string, Promise<boolean>>();
   return (taskQueue) => {
-    const asked = known.get(taskQueue) ?? hasWorker(taskQueue).catch(() => false);
-    known.set(taskQueue, asked);
-    return asked;
+    const answer = known.get(taskQueue) ?? hasWorker(taskQueue).catch(() => false);
+    known.set(taskQueue, answer);
+    return answer;
   };
 }

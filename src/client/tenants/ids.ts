@@ -1,6 +1,6 @@
 /**
- * A tenant's ids. What it names is looked up under a keyed hash of the tenant and that name, so two tenants may use one id, and nobody can
- * name a conversation that is not its own: also not by the id that Temporal knows.
+ * A tenant's ids. A name is looked up under a keyed hash of the tenant and that name, so two tenants may use one id, and no tenant can
+ * name a conversation of another: also not by the id that Temporal knows.
  */
 import { createHmac } from 'node:crypto';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
@@ -17,7 +17,7 @@ export interface TenantIds {
 }
 
 const DOMAIN = 'perdura tenant ids 1';
-/** Of conversations that are found by what was said in them (gateway/core/supplied-history.ts): they are listed together. */
+/** Of conversations that are found by their messages (gateway/core/supplied-history.ts): they are listed together. */
 const FAMILY = /^api-[0-9a-f]{24}-/;
 
 /** The same for every gateway that has the key. */
@@ -33,8 +33,8 @@ export function createTenantIds(tenant: string, key: string): TenantIds {
     prefix,
     toWorkflowId(publicId) {
       if (!ID_PATTERN.test(publicId) && !CHILD_PATTERN.test(publicId)) throw noId(publicId);
-      const [own = '', ...below] = publicId.split(':');
-      return [`${prefix}${hashFamily(own)}${hash('id', own, 32)}`, ...below].join(':');
+      const [root = '', ...below] = publicId.split(':');
+      return [`${prefix}${hashFamily(root)}${hash('id', root, 32)}`, ...below].join(':');
     },
     toPrefix: (publicPrefix) => (FAMILY.exec(publicPrefix)?.[0] === publicPrefix ? `${prefix}${hashFamily(publicPrefix)}` : undefined),
   };

@@ -1,5 +1,5 @@
 /**
- * What a tenant's conversations are called, by it and in Temporal. Each tenant has ids of its own (ids.ts). Those of no tenant keep theirs; an
+ * What a tenant's conversations are called, by it and in Temporal. Each tenant has separate ids (ids.ts). Those of no tenant keep theirs; an
  * id that is a tenant's conversation is looked up under a hash for them, where there is nothing, as a tenant's look-up of another's is.
  */
 import type { ClientError } from '../errors.js';
@@ -86,7 +86,7 @@ const HIDDEN = createTenantIds('', 'what those of no tenant may not see');
 const HASHED = new RegExp(`^${TENANT_IDS.source}`);
 
 export function createNamesOfNone(known: KnownConversations): TenantNames {
-  // One may have been begun by a program, under an id of its own for a tenant.
+  // A program may have begun one for a tenant, under an id of its choice.
   const includes = async (id: string): Promise<boolean> => !HASHED.test(id) && ((await known.find(id))?.tenant ?? null) === null;
   return {
     tenant: null,

@@ -6,7 +6,7 @@ import { TENANT_IDS } from './ids.js';
 import type { TenantNames } from './names.js';
 
 export interface Reveal {
-  /** A copy with its ids and scopes as the tenant knows them. What people, models and tools said is left as it is. */
+  /** A copy with its ids and scopes as the tenant knows them. Texts of people, models and tools are left as they are. */
   value<T>(value: T, request?: RequestNames): Promise<T>;
   /** What to throw in the place of an error of the client below. */
   error(error: unknown, request?: RequestNames): Promise<unknown>;
@@ -31,7 +31,7 @@ const WORDS = new Set([
   'lastFailure',
   'failure',
 ]);
-/** What was said, or asked of a tool: these have fields of any name. */
+/** Messages and arguments of tools: these have fields of any name. */
 const CONTENT = new Set(['arguments', 'payload', 'blocks', 'text', 'preview', 'input', 'context']);
 const WHOLE = new RegExp(`^${TENANT_IDS.source}(?::turn_\\d+:\\d+)*$`);
 const AT_ONCE = 16;
@@ -83,7 +83,7 @@ export function createReveal({ tenant, prefix, toPublicId }: Names): Reveal {
   };
 }
 
-/** Looks at ids, scopes and sentences, and at nothing that was said. */
+/** Looks at ids, scopes and sentences, and at no content of messages. */
 function walk(value: unknown, look: (text: string, key: string) => string, key = ''): unknown {
   if (typeof value === 'string')
     return WORDS.has(key) || key === 'scope' || key === 'scopes' || WHOLE.test(value) ? look(value, key) : value;

@@ -19,7 +19,7 @@ export function decode(payloads: Payloads): unknown {
 
 type Failure = { readonly message?: string | null; readonly cause?: Failure | null } | null | undefined;
 
-export function failureInWords(failure: Failure): string {
+export function describeFailure(failure: Failure): string {
   const parts: string[] = [];
   for (let at: Failure = failure, depth = 0; at && depth < 5; at = at.cause, depth++) if (at.message) parts.push(at.message);
   return words(parts.join(': ') || 'no reason was given');

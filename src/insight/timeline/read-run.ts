@@ -2,7 +2,7 @@
 import type { HistoryEvent } from '../../heal/fetch-runs.js';
 import { turnNumber } from '../../records/identity.js';
 import { truncate } from '../../records/text.js';
-import { decode, failureInWords, timeOf, titleIn, words } from './payloads.js';
+import { decode, describeFailure, timeOf, titleIn, words } from './payloads.js';
 import type { RunHistory, TimelineMark, UnderWay, Lane, TimelineBar } from './shape.js';
 import type { ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
@@ -40,7 +40,7 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
     const begun = event.activityTaskStartedEventAttributes;
     const started = begun && open.get(String(begun.scheduledEventId));
     if (begun && started) {
-      const failure = begun.lastFailure ? failureInWords(begun.lastFailure) : null;
+      const failure = begun.lastFailure ? describeFailure(begun.lastFailure) : null;
       started.started = { at, attempt: begun.attempt ?? 1, worker: begun.identity || null, failure };
     }
     const end = findEnd(event);
@@ -59,17 +59,17 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
     }
     const signal = event.workflowExecutionSignaledEventAttributes;
     const update = event.workflowExecutionUpdateAcceptedEventAttributes?.acceptedRequest?.input;
-    const said = signal ? { name: signal.signalName, input: signal.input } : update && { name: update.name, input: update.args };
-    if (said?.name && DECISIONS.has(said.name)) {
-      const { callId, decision } = (decode(said.input) ?? {}) as { readonly callId?: unknown; readonly decision?: unknown };
+    const received = signal ? { name: signal.signalName, input: signal.input } : update && { name: update.name, input: update.args };
+    if (received?.name && DECISIONS.has(received.name)) {
+      const { callId, decision } = (decode(received.input) ?? {}) as { readonly callId?: unknown; readonly decision?: unknown };
       if (typeof callId === 'string' && !decided.has(callId)) {
         decided.set(callId, { at, decision: decision === 'deny' ? 'deny' : 'approve', event: id });
         mark('decided', `${decision === 'deny' ? 'denied' : 'allowed or answered'}: ${truncate(callId, 64)}`);
       }
     }
-    if (said?.name === 'interrupt') mark('interrupted', 'a person asked it to stop');
-    if (said?.name === 'message' || said?.name === 'send' || said?.name === 'enqueue')
-      mark('message', `by the ${signal ? 'signal' : 'update'} ${said.name}`);
+    if (received?.name === 'interrupt') mark('interrupted', 'a person asked it to stop');
+    if (received?.name === 'message' || received?.name === 'send' || received?.name === 'enqueue')
+      mark('message', `by the ${signal ? 'signal' : 'update'} ${received.name}`);
     const task = event.workflowTaskStartedEventAttributes;
     if (task?.identity) {
       if (polled !== undefined && polled !== task.identity) mark('worker-changed', `${polled} → ${task.identity}`);
@@ -104,9 +104,10 @@ function findEnd(event: HistoryEvent): End | undefined {
   if (completed) return { begun: String(completed.scheduledEventId), outcome: 'ok', failure: null, output: decode(completed.result) };
   const failed = event.activityTaskFailedEventAttributes;
   if (failed)
-    return { begun: String(failed.scheduledEventId), outcome: 'failed', failure: failureInWords(failed.failure), output: undefined };
+    return { begun: String(failed.scheduledEventId), outcome: 'failed', failure: describeFailure(failed.failure), output: undefined };
   const late = event.activityTaskTimedOutEventAttributes;
-  if (late) return { begun: String(late.scheduledEventId), outcome: 'timed-out', failure: failureInWords(late.failure), output: undefined };
+  if (late)
+    return { begun: String(late.scheduledEventId), outcome: 'timed-out', failure: describeFailure(late.failure), output: undefined };
   const canceled = event.activityTaskCanceledEventAttributes;
   if (canceled) return { begun: String(canceled.scheduledEventId), outcome: 'canceled', failure: null, output: undefined };
   return undefined;
@@ -117,7 +118,7 @@ function findChildEnd(event: HistoryEvent): Pick<End, 'begun' | 'outcome' | 'fai
   const completed = event.childWorkflowExecutionCompletedEventAttributes;
   if (completed) return of(completed.initiatedEventId, 'ok');
   const failed = event.childWorkflowExecutionFailedEventAttributes;
-  if (failed) return of(failed.initiatedEventId, 'failed', failureInWords(failed.failure));
+  if (failed) return of(failed.initiatedEventId, 'failed', describeFailure(failed.failure));
   const canceled = event.childWorkflowExecutionCanceledEventAttributes ?? event.childWorkflowExecutionTerminatedEventAttributes;
   if (canceled) return of(canceled.initiatedEventId, 'canceled');
   const late = event.childWorkflowExecutionTimedOutEventAttributes;
@@ -131,8 +132,8 @@ function noteTaken({ name, input, at }: Pick<Open, 'name' | 'input' | 'at'>, tak
   };
   for (const { turn, ts } of write?.messages ?? []) {
     if (typeof turn !== 'string') continue;
-    const said = typeof ts === 'number' ? Math.round(ts * 1000) : at;
-    taken.set(turn, Math.min(taken.get(turn) ?? Infinity, said));
+    const takenAt = typeof ts === 'number' ? Math.round(ts * 1000) : at;
+    taken.set(turn, Math.min(taken.get(turn) ?? Infinity, takenAt));
   }
 }
 
@@ -144,10 +145,10 @@ interface FoundBar {
   readonly turn: string | undefined;
   /** Of a model step: whether it came back with an answer. */
   readonly answered?: boolean;
-  readonly asks?: readonly Asked[];
+  readonly asks?: readonly PendingWait[];
 }
 
-interface Asked {
+interface PendingWait {
   readonly callId: string;
   readonly name: string;
   readonly what: 'approval' | 'question' | 'client-tool' | 'wait';
@@ -247,7 +248,7 @@ function modelBar(bar: TimelineBar, input: Partial<ModelStepInput> | undefined, 
           usage,
           detail: calls.length === 0 ? words(stop) : words(`asks for ${calls.map(({ name }) => name).join(', ')}`),
         },
-        asks: calls.flatMap(({ callId: id, name }, at): Asked[] => {
+        asks: calls.flatMap(({ callId: id, name }, at): PendingWait[] => {
           const plan = plans[at];
           if (plan?.approval?.policy === 'ask') return [{ callId: id, name, what: 'approval' }];
           const kind = plan?.workflowAction?.kind;

@@ -26,17 +26,17 @@ export function timelineOf(
   { pending, ended, complete }: { readonly pending: readonly UnderWay[]; readonly ended: boolean; readonly complete: boolean },
 ): TurnTimeline {
   const read = runs.map((run) => readRun(run, pending));
-  const own = read.flatMap(({ bars }) => bars).filter((bar) => bar.turn === turn);
-  const begins = [...own.map(({ bar }) => bar.from), ...read.flatMap(({ taken }) => taken.get(turn) ?? [])];
+  const ofTurn = read.flatMap(({ bars }) => bars).filter((bar) => bar.turn === turn);
+  const begins = [...ofTurn.map(({ bar }) => bar.from), ...read.flatMap(({ taken }) => taken.get(turn) ?? [])];
   const from = begins.length === 0 ? null : Math.min(...begins);
-  const isOpen = !ended || own.some(({ bar }) => bar.to === null);
-  const lastEnd = Math.max(from ?? 0, ...own.map(({ bar }) => bar.to ?? bar.from));
+  const isOpen = !ended || ofTurn.some(({ bar }) => bar.to === null);
+  const lastEnd = Math.max(from ?? 0, ...ofTurn.map(({ bar }) => bar.to ?? bar.from));
   const to = isOpen ? Infinity : lastEnd;
   // (timeline/lane-of-its-time)
   const within = (start: number, end: number | null): boolean => from !== null && start <= to && (end ?? Infinity) >= from;
   const beside = read.flatMap(({ bars }) => bars).filter(({ bar, turn: of }) => of === undefined && within(bar.from, bar.to));
-  const found = [...own, ...beside].map(({ bar }) => bar);
-  const bars = [...found, ...peopleIn(turn, read), ...retriesBetween(own.map(({ bar, answered }) => ({ bar, answered })))];
+  const found = [...ofTurn, ...beside].map(({ bar }) => bar);
+  const bars = [...found, ...peopleIn(turn, read), ...retriesBetween(ofTurn.map(({ bar, answered }) => ({ bar, answered })))];
   const marks = read.flatMap((run) => run.marks).filter(({ at }) => within(at, at));
   const deaths = found.flatMap(findDeath);
   const sorted = bars.sort((a, b) => a.from - b.from || LANES.indexOf(a.lane) - LANES.indexOf(b.lane)).slice(0, MAX_BARS);
@@ -116,8 +116,8 @@ function peopleIn(turn: string, runs: readonly ReadRun[]): TimelineBar[] {
 }
 
 /** Between a model step that failed and the next one it waits to try again. */
-function retriesBetween(own: readonly { readonly bar: TimelineBar; readonly answered?: boolean }[]): TimelineBar[] {
-  const steps = own.filter(({ bar }) => bar.lane === 'model').sort((a, b) => a.bar.from - b.bar.from);
+function retriesBetween(bars: readonly { readonly bar: TimelineBar; readonly answered?: boolean }[]): TimelineBar[] {
+  const steps = bars.filter(({ bar }) => bar.lane === 'model').sort((a, b) => a.bar.from - b.bar.from);
   return steps.flatMap(({ bar, answered }, at): TimelineBar[] => {
     const next = steps[at + 1]?.bar;
     if (answered !== false || bar.outcome !== 'failed' || bar.to === null || next === undefined || next.from - bar.to < 5) return [];

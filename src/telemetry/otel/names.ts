@@ -51,7 +51,7 @@ export function providerOf(model: string): string {
   return PROVIDERS[ours] ?? ours;
 }
 
-/** The provider's own name of the model. */
+/** The provider's name of the model. */
 export function modelOf(model: string): string {
   return model.slice(model.indexOf('/') + 1);
 }

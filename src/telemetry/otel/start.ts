@@ -1,4 +1,4 @@
-/** OpenTelemetry's SDK, set up by its own OTEL_* settings. The only file that loads it. */
+/** OpenTelemetry's SDK, set up by its OTEL_* settings. The only file that loads it. */
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import { NodeSDK, resources } from '@opentelemetry/sdk-node';
 import type { DeliveryLog } from '../delivery.js';
@@ -22,7 +22,7 @@ export function startTracing(options: Omit<TracingOptions, 'ids'> & { readonly l
     saidAt = Date.now();
     options.log().warn(`OpenTelemetry: ${message}`);
   };
-  // Its first words before its own logger, which OTEL_LOG_LEVEL asks for, may take over.
+  // Its first lines, before its logger, which OTEL_LOG_LEVEL turns on, may take over.
   diag.setLogger(
     { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },

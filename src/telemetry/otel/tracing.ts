@@ -112,10 +112,10 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     const named = toolNamed(input);
     const startedAt = Date.now();
     const span = startTool({ ...placed(input, place), ...named }, startedAt, parent);
-    const end = (said: Attributes): void => {
-      span.setAttributes(said);
+    const end = (ending: Attributes): void => {
+      span.setAttributes(ending);
       span.end();
-      measure(Date.now() - startedAt, { ...named, ...said });
+      measure(Date.now() - startedAt, { ...named, ...ending });
     };
     try {
       const finished = await context.with(trace.setSpan(parent, span), work);
@@ -130,10 +130,10 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
   const modelStep = async (input: ModelStepInput, place: Place, work: () => Promise<ModelStepResult>): Promise<ModelStepResult> => {
     const step: OpenStep = { parent: findParent(input, place), attributes: placed(input, place) };
     const startedAt = Date.now();
-    const endCall = (said: (span: Span, named: Attributes) => Attributes): void => {
+    const endCall = (describe: (span: Span, named: Attributes) => Attributes): void => {
       if (!step.call) return;
       const { span, named } = step.call;
-      const all = said(span, named);
+      const all = describe(span, named);
       span.setAttributes(all);
       span.end();
       measure(Date.now() - step.call.startedAt, { ...named, ...all });
@@ -143,10 +143,10 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
       for (const finished of result.tools) {
         if (isEarlier(finished.ts, startedAt)) continue;
         const named = toolNamed(finished);
-        const said = endingOfTool(finished);
+        const ending = endingOfTool(finished);
         const endedAt = finished.ts * 1_000;
-        startTool({ ...step.attributes, ...named, ...said }, endedAt - finished.ms, step.parent).end(endedAt);
-        measure(finished.ms, { ...named, ...said });
+        startTool({ ...step.attributes, ...named, ...ending }, endedAt - finished.ms, step.parent).end(endedAt);
+        measure(finished.ms, { ...named, ...ending });
       }
       if (result.kind === 'failed') endCall((span) => failed(span, result.failure));
       if (result.kind === 'answered') endCall((_span, named) => endingOfCall(result.answer, named));
@@ -163,7 +163,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     return { ...toUsageAttributes(usage), [A.finishReasons]: [stop] };
   };
 
-  /** Runs inside the step: what was committed before it is not asked for again, and begins no span. */
+  /** Runs inside the step: a call that was committed before it is not repeated, and begins no span. */
   const callHook: ModelHook = {
     name: 'opentelemetry',
     beforeInvoke(messages, payload, { model }) {

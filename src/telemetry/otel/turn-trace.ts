@@ -15,7 +15,7 @@ export interface TurnPlace {
 
 export interface TurnIds {
   readonly traceId: string;
-  /** Of the turn's own span. */
+  /** Of the turn's span. */
   readonly spanId: string;
 }
 
@@ -48,9 +48,9 @@ export function createGivenIds(): GivenIds {
   };
 }
 
-/** What the parts of a turn stand under, sampled as its own span will be. */
+/** The parent of the parts of a turn, sampled as the turn's span will be. */
 export function contextOf(tracer: Tracer, ids: GivenIds, of: TurnIds): Context {
-  // Never ended, so never exported: only the sampler is asked.
+  // Never ended, so never exported: it serves only to call the sampler.
   const probe = ids.during(of, () => tracer.startSpan('probe', { root: true }, ROOT_CONTEXT));
   const traceFlags = probe.spanContext().traceFlags & TraceFlags.SAMPLED;
   return trace.setSpanContext(ROOT_CONTEXT, { ...of, traceFlags, isRemote: true });

@@ -1,4 +1,4 @@
-/** A clock that a test moves, and who waits for it. What runs is counted: only when nothing does, time may be let pass. */
+/** A clock that a test moves, and who waits for it. It counts running work: time may pass only when there is none. */
 
 export interface Clock {
   now(): number;
@@ -101,7 +101,7 @@ export function createClock({ now: first, skips }: ClockOptions): Clock {
   };
 }
 
-/** What would have happened by then happens, in its order. */
+/** Fires all that is due by then, in order. */
 export async function advance(clock: Clock, ms: number): Promise<void> {
   if (!(ms >= 0)) throw new RangeError(`cannot advance by ${ms}: time goes on by milliseconds, 0 or more`);
   const end = clock.now() + ms;

@@ -1,5 +1,5 @@
 /**
- * Workflows without Temporal: what is started, signalled, asked and ended, in this process, with a clock that can be moved. What one
+ * Workflows without Temporal: what is started, signalled, queried and ended, in this process, with a clock that can be moved. What one
  * says to another, what a run hands to the next, and what activities take and answer goes through JSON, as Temporal's does.
  */
 import { randomUUID } from 'node:crypto';
@@ -247,7 +247,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
         accepted: new Promise((go) => (accept = go)),
         outcome: new Promise((go) => (settle = go)),
       };
-      const asked: AskedUpdate = {
+      const pendingUpdate: AskedUpdate = {
         ...{ id, name, args, accept },
         complete: (value) => settle({ result: asJson(value) }),
         fail: (error) => settle({ failure: overTheWire(error) }),
@@ -257,7 +257,7 @@ export function createEngine({ clock, namespace, workflows, observe }: EngineOpt
         // One that was not taken goes on to the next run, and is settled there.
         if (execution.status !== 'CONTINUED_AS_NEW') settle({ failure: gone() });
       });
-      execution.run.deliver({ kind: 'update', update: asked } satisfies Job);
+      execution.run.deliver({ kind: 'update', update: pendingUpdate } satisfies Job);
       return update;
     },
     result,

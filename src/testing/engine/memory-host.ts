@@ -21,7 +21,7 @@ import type { ChildStartOptions, Host, HostInfo, Scope } from '../../workflows/h
 import type { Clock } from './clock.js';
 import { asJson, type Attempted } from './run-activity.js';
 
-/** An update on its way: what is settled from outside is asked of the engine. */
+/** An update on its way: what is settled from outside goes through the engine. */
 export interface AskedUpdate {
   readonly id: string;
   readonly name: string;

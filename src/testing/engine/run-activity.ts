@@ -18,7 +18,7 @@ export interface ActivityRun {
   readonly name: keyof Activities;
   readonly input: unknown;
   readonly options: Pick<ActivityOptions, 'retry' | 'scheduleToCloseTimeout'>;
-  /** Who has asked for it. */
+  /** Which workflow has requested it. */
   readonly info: Pick<Info, 'workflowNamespace' | 'workflowExecution' | 'workflowType' | 'taskQueue'>;
   /** Aborted when a person stops the turn. */
   readonly stop: AbortSignal;

@@ -5,7 +5,7 @@ import type { Entry } from '../../../src/records/message.js';
 import { press, renderDebug, showWhole, type Cursor, type DebugHead } from '../../../src/cli/debug/screen.js';
 import { chunksOf, pastScene, type DebugScene } from '../../../src/insight/scene.js';
 import { textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
-import { eventInWords } from '../../../src/insight/event-words.js';
+import { describeEvent } from '../../../src/insight/event-words.js';
 import { manyTurns } from '../../support/many-turns.js';
 import { measure } from './measure.js';
 
@@ -87,7 +87,7 @@ test('arrows move within what there is; a chunk is shown whole and scrolled, and
 
 test('every event of a conversation has words', () => {
   for (let position = 0; position <= past.last; position++) {
-    const words = eventInWords(past.at(position).event);
+    const words = describeEvent(past.at(position).event);
     expect(words).not.toBe('');
     expect(words.length).toBeLessThan(300);
   }
