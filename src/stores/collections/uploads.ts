@@ -43,10 +43,16 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
   const find = async (owner: UploadOwner, id: string): Promise<Upload | undefined> =>
     (await openUpload(owner, id).read(`look up the upload ${id}`)).items.find(isThere);
 
+  /** Whose lists of waiting uploads this process has written: a sweep takes out what has expired. */
+  const owners = new Map<string, UploadOwner>();
+  const sweepWaiting = (owner: UploadOwner): Promise<unknown> =>
+    openWaiting(owner).change('remove uploads that have expired', (all) => (all.every(isThere) ? undefined : all.filter(isThere)));
+
   return {
     find,
 
     async begin(owner) {
+      owners.set(JSON.stringify(owner), owner);
       const arriving = await bytes.begin(owner);
       return {
         append: (part) => arriving.append(part),
@@ -96,6 +102,7 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
     async sweep() {
       let removed = 0;
       for await (const { owner, id } of bytes.list()) {
+        owners.set(JSON.stringify(owner), owner);
         if ((await find(owner, id)) !== undefined) continue;
         // It may have been sent again meanwhile.
         await openUpload(owner, id).change('remove uploads that have expired', async (known) => {
@@ -104,6 +111,8 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
           return known.length === 0 ? undefined : [];
         });
       }
+      for (const owner of owners.values()) await sweepWaiting(owner);
+      owners.clear();
       return removed;
     },
   };
