@@ -100,12 +100,12 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
     change(noteWritten(queue, input, remembered));
   };
   /** A person reads what went wrong, not that an activity did. */
-  const inWords = <T>(work: () => Promise<T>): Promise<T> =>
+  const withPlainErrors = <T>(work: () => Promise<T>): Promise<T> =>
     work().catch((error: unknown) => {
       const { type, message } = failureOf(error);
       throw ApplicationFailure.nonRetryable(message, type);
     });
-  const decide = <T>(work: () => Promise<T>): Promise<T> => inWords(() => writing(work));
+  const decide = <T>(work: () => Promise<T>): Promise<T> => withPlainErrors(() => writing(work));
   const forget = async (payload: unknown): Promise<Forgotten> => {
     const request = accepted(readForget(payload));
     const gone = await decide(() => memoryActivities(host, undefined).forget({ scope, ...request, at: host.now() }));
@@ -126,7 +126,7 @@ export async function keepMemory(host: Host, argument: MemoryArgument): Promise<
   const care = async (payload?: unknown): Promise<Cared> => {
     const { agent = scope } = accepted(readCare(payload));
     const activities = memoryActivities(host, undefined);
-    const found = await inWords(() => activities.care({ scope, agent }));
+    const found = await withPlainErrors(() => activities.care({ scope, agent }));
     const id = `care/${host.info().runId}/${++cares}`;
     if (found.update) {
       const { update } = found;

@@ -50,7 +50,7 @@ export function askNextModel(
       state,
       call,
       { ...fallback, rounds, until },
-      { kind: 'fallback', ...placeOf(turn, call), for: inWords(failure), ...fallback },
+      { kind: 'fallback', ...placeOf(turn, call), for: describeFailure(failure), ...fallback },
     );
   }
   // (turn/all-models-failed)
@@ -60,7 +60,7 @@ export function askNextModel(
   const { id } = currentModelCall(requested) ?? {};
   // The first may be called again already: the calls of the others took as long as its rest.
   if (id === undefined || until <= now) return requested;
-  const announced = announce(requested, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
+  const announced = announce(requested, { kind: 'waiting', turn: turnId(turn.number), reason, for: describeFailure(failure), until });
   return withRetry(announced, id, { until, attempts: rounds + 1, failure });
 }
 
@@ -75,6 +75,6 @@ function placeOf({ number }: Turn, { id }: ModelCall): { readonly turn: string; 
   return { turn: turnId(number), call: id };
 }
 
-function inWords({ type, message }: StepFailure): string {
+function describeFailure({ type, message }: StepFailure): string {
   return truncate(`${type}: ${message}`, MAX_WORDS);
 }

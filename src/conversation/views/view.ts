@@ -10,7 +10,7 @@ import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import { scopeAndTenant } from '../../records/scope.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
-import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
+import { explainPause, explainWaiting, waitingOf } from './waiting.js';
 import { countSlots, listSlots } from '../../records/slots.js';
 import { resetIds } from '../inbox/arrivals.js';
 import { queuedCount } from '../inbox/spill.js';
@@ -29,14 +29,14 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
   const last = state.ended[state.ended.length - 1];
   return {
     phase: phaseOf(state),
-    ...(waiting === undefined ? {} : { waiting, waitingFor: waitingInWords(waiting) }),
+    ...(waiting === undefined ? {} : { waiting, waitingFor: explainWaiting(waiting) }),
     session,
     turn: state.latestTurn,
     turns: state.turnsEnded,
     epoch,
     mode: state.control?.mode ?? 'auto',
     stepLock: state.control?.lock?.id ?? null,
-    pausedBy: pausedInWords(state),
+    pausedBy: explainPause(state),
     nextStep: state.control?.mode === 'stepping' ? (planned(state)?.words ?? null) : null,
     ...withSubAgents(state),
     queued: queuedCount(state.queue),
@@ -103,7 +103,7 @@ export function controlOf(state: ConversationState): ControlStatus {
     mode: control?.mode ?? 'auto',
     stepLock: control?.lock?.id ?? null,
     breakpoints: control?.breakpoints ?? {},
-    pausedBy: pausedInWords(state),
+    pausedBy: explainPause(state),
     next: planned(state)?.words ?? null,
   };
 }

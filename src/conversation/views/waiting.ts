@@ -28,7 +28,7 @@ export function waitingOf(state: ConversationState): Waiting | undefined {
 
 const STORE_AWAY = 'StoreUnavailable';
 
-export function waitingInWords(waiting: Waiting): string {
+export function explainWaiting(waiting: Waiting): string {
   switch (waiting.kind) {
     case 'origin':
       return `the turns of ${waiting.conversation} that it begins with`;
@@ -60,7 +60,7 @@ export function waitingInWords(waiting: Waiting): string {
 }
 
 /** What stopped it, and where when that was in a sub-agent. */
-export function pausedInWords({ control }: ConversationState): string | null {
+export function explainPause({ control }: ConversationState): string | null {
   if (!control || control.pausedBy === null) return null;
   return control.pausedIn === undefined ? control.pausedBy : `${control.pausedBy} in ${control.pausedIn}`;
 }
@@ -69,7 +69,7 @@ function waitingForStep(state: ConversationState): Waiting | undefined {
   const { control } = state;
   const next = control?.mode === 'stepping' && control.lock === null ? planned(state)?.words : undefined;
   if (next === undefined) return undefined;
-  const why = pausedInWords(state);
+  const why = explainPause(state);
   return why === null ? { kind: 'step', next } : { kind: 'breakpoint', next, why };
 }
 

@@ -21,7 +21,7 @@ import { readDecisions, wasTaken } from './answers.js';
 import { createCard, type CardOptions } from './card.js';
 import { followSubmitted, followTask } from './follow-task.js';
 import { listTasks } from './list-tasks.js';
-import { readSaid, type Said } from './message.js';
+import { readRequest, type ParsedRequest } from './message.js';
 import { readTask } from './read-task.js';
 import { toRefusal, type Sdk } from './sdk.js';
 import { isTerminal, decideState, renderTask, type TaskFacts } from './task.js';
@@ -85,7 +85,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   const noPush = (): Promise<never> =>
     Promise.reject(new errors.PushNotificationNotSupportedError('there are no push notifications: subscribe to the task, or get it'));
 
-  const chooseAgent = async (sent: Said): Promise<string> => {
+  const chooseAgent = async (sent: ParsedRequest): Promise<string> => {
     const name = card.agent ?? sent.agent ?? DEFAULT_AGENT;
     const known = await agents();
     if (known.length > 0 && !known.includes(name))
@@ -94,7 +94,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   };
 
   const begin = async ({ message, configuration, metadata }: SendMessageRequest, untilAsked: boolean): Promise<Begun> => {
-    const sent = readSaid(message, metadata);
+    const sent = readRequest(message, metadata);
     if (configuration?.taskPushNotificationConfig !== undefined) return noPush();
     const modes = configuration?.acceptedOutputModes ?? [];
     if (modes.length > 0 && !modes.some((mode) => OUTPUT_MODES.test(mode))) {
@@ -105,7 +105,12 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
 
   const following = (name: TaskName, untilAsked: boolean): Begun => ({ name, updates: followTask(core, { name, signal, untilAsked }) });
 
-  const submit = async (context: string, sent: Said, how: Parameters<Conversations['submit']>[2], untilAsked: boolean): Promise<Begun> => {
+  const submit = async (
+    context: string,
+    sent: ParsedRequest,
+    how: Parameters<Conversations['submit']>[2],
+    untilAsked: boolean,
+  ): Promise<Begun> => {
     const submitted = await core.submit(toConversationId(context), sent.message, { ...how, signal });
     const { turn, acceptedAs, messageId } = submitted;
     if (turn === null) {
@@ -118,7 +123,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   };
 
   /** (a2a/same-message-same-task) */
-  const beginTask = async (sent: Said, untilAsked: boolean): Promise<Begun> => {
+  const beginTask = async (sent: ParsedRequest, untilAsked: boolean): Promise<Begun> => {
     const agent = await chooseAgent(sent);
     const identity = [principal.name, agent, sent.messageId, sent.text, JSON.stringify(sent.data)];
     if (sent.context !== '') await refuseWhileClientRuns(core, toConversationId(sent.context), sent.messageId);
@@ -126,7 +131,7 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
   };
 
   /** (a2a/message-to-its-task) */
-  const goOn = async (name: TaskName, sent: Said, untilAsked: boolean): Promise<Begun> => {
+  const goOn = async (name: TaskName, sent: ParsedRequest, untilAsked: boolean): Promise<Begun> => {
     if (sent.context !== '' && sent.context !== name.context)
       throw invalid('message.contextId is not that of the task', 'message.contextId');
     const facts = await read(name);

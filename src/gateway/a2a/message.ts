@@ -29,7 +29,7 @@ export interface GivenMessage {
   readonly metadata: Metadata;
 }
 
-export interface Said {
+export interface ParsedRequest {
   readonly messageId: string;
   /** Empty: none was named. */
   readonly context: string;
@@ -47,7 +47,7 @@ const metadata = z.looseObject({
 });
 
 /** Throws a refusal that names the field. */
-export function readSaid(given: GivenMessage | undefined, beside: Metadata): Said {
+export function readRequest(given: GivenMessage | undefined, beside: Metadata): ParsedRequest {
   if (given === undefined) throw invalid('message is missing', 'message');
   const { messageId, contextId, taskId, role, parts } = given;
   if (messageId === '' || messageId.length > LIMITS.idLength)

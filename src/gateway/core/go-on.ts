@@ -31,8 +31,8 @@ export async function submitSupplied(core: Conversations, stateless: Stateless):
     if (goes) return goes;
   }
   const id = key ?? randomUUID();
-  const newest = supplied.said.at(-1)?.text ?? '';
-  if (supplied.said.length > 1 && !supplied.answers) {
+  const newest = supplied.messages.at(-1)?.text ?? '';
+  if (supplied.messages.length > 1 && !supplied.answers) {
     for (const member of await listMembers(core, family)) {
       const entries = await core.client.history(member);
       if (entries.some(({ messageId }) => messageId === id))

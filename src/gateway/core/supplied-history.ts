@@ -19,7 +19,7 @@ import { isFromPerson, shownText, type Entry, type JsonValue } from '../../recor
 import { callsForClient, isSameAnswer, readCallId, resultsByCall, type ToolAnswer } from './client-calls.js';
 import { joinTexts, textsIn } from './answer.js';
 
-export interface Said {
+export interface SuppliedMessage {
   readonly role: 'user' | 'assistant';
   readonly text: string;
   /** Of a user: words that came beside answers of tools, and so joined the turn. */
@@ -37,13 +37,13 @@ export interface SuppliedCall {
 }
 
 /** The messages of a request, one after the other. */
-export type Spoken = Omit<Said, 'joined'> | { readonly role: 'tool'; readonly answers: readonly ToolAnswer[] };
+export type Spoken = Omit<SuppliedMessage, 'joined'> | { readonly role: 'tool'; readonly answers: readonly ToolAnswer[] };
 
 export interface Supplied {
   /** Instructions of the client for the model; they stand after the agent's instructions. */
   readonly instructions?: string;
   /** In turns: user and assistant; the last one is a user's, or the assistant's whose calls the request answers. */
-  readonly said: readonly Said[];
+  readonly messages: readonly SuppliedMessage[];
   /** The request brings these, and maybe words beside them: the turn that waits goes on. */
   readonly answers?: readonly ToolAnswer[];
   readonly beside?: string;
@@ -56,8 +56,8 @@ export interface Asking {
 }
 
 /** The beginning of its conversations' ids (core/family-in-the-id). */
-export function toFamily({ principal, user, agent }: Asking, { instructions = '', said }: Supplied): string {
-  return `api-${shortHash([principal, user, agent, instructions, said[0]?.text ?? ''])}`;
+export function toFamily({ principal, user, agent }: Asking, { instructions = '', messages }: Supplied): string {
+  return `api-${shortHash([principal, user, agent, instructions, messages[0]?.text ?? ''])}`;
 }
 
 export function shortHash(words: readonly string[]): string {
@@ -68,8 +68,8 @@ export function shortHash(words: readonly string[]): string {
  * Joins messages in a row of one side. Messages before the first one of the user count as words of the client too. Answers of tools go to
  * their calls: throws for an answer without a call.
  */
-export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'said' | 'answers' | 'beside'> {
-  const turns: Said[] = [];
+export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'messages' | 'answers' | 'beside'> {
+  const turns: SuppliedMessage[] = [];
   let answers: ToolAnswer[] = [];
   let beside: string[] = [];
   for (const message of messages) {
@@ -86,24 +86,24 @@ export function inTurns(messages: readonly Spoken[]): Pick<Supplied, 'said' | 'a
       else turns.push(message);
     }
   }
-  if (answers.length === 0) return { said: turns };
+  if (answers.length === 0) return { messages: turns };
   const words = joinTexts(beside);
-  return { said: turns, answers, ...(words !== '' && { beside: words }) };
+  return { messages: turns, answers, ...(words !== '' && { beside: words }) };
 }
 
-function put({ role, text, joined: words, calls = [] }: Said, more: Said): Said {
+function put({ role, text, joined: words, calls = [] }: SuppliedMessage, more: SuppliedMessage): SuppliedMessage {
   const all = [...calls, ...(more.calls ?? [])];
   return { role, text: joinTexts([text, more.text]), ...(words && { joined: words }), ...(all.length > 0 && { calls: all }) };
 }
 
-function joinLast(turns: Said[], words: readonly string[]): void {
+function joinLast(turns: SuppliedMessage[], words: readonly string[]): void {
   const at = turns.findLastIndex(({ role }) => role === 'user');
   const user = turns[at];
   if (user && words.length > 0) turns[at] = { ...user, joined: [...(user.joined ?? []), ...words] };
 }
 
 /** Attaches an answer to its call in the last message. */
-function answerCall(turns: Said[], { id, ...answer }: ToolAnswer): void {
+function answerCall(turns: SuppliedMessage[], { id, ...answer }: ToolAnswer): void {
   const last = turns.at(-1);
   if (!last) return;
   const call = last.calls?.find((one) => one.id === id);
@@ -116,9 +116,9 @@ const INSTRUCTIONS = "[The client's instructions:]";
 const ANSWERED = '[The tools that were called last have answered, as it says above: go on from there.]';
 
 /** The beginning of a conversation that starts at this request (core/history-in-first-message). */
-export function firstMessage({ instructions, said, answers, beside = '' }: Supplied): string {
-  const before = answers === undefined ? said.slice(0, -1) : said;
-  const newest = answers === undefined ? (said.at(-1)?.text ?? '') : joinTexts([ANSWERED, beside]);
+export function firstMessage({ instructions, messages, answers, beside = '' }: Supplied): string {
+  const before = answers === undefined ? messages.slice(0, -1) : messages;
+  const newest = answers === undefined ? (messages.at(-1)?.text ?? '') : joinTexts([ANSWERED, beside]);
   return [
     ...(instructions === undefined ? [] : [INSTRUCTIONS, instructions, '']),
     ...(before.length === 0 ? [] : [MARK, ...before.map(toLine), '']),
@@ -126,7 +126,7 @@ export function firstMessage({ instructions, said, answers, beside = '' }: Suppl
   ].join('\n');
 }
 
-function toLine({ role, text, joined: words, calls }: Said): string {
+function toLine({ role, text, joined: words, calls }: SuppliedMessage): string {
   const made = calls?.map(({ name, arguments: given, answer }) => ({ name, arguments: given, ...(answer && { answer: answer.output }) }));
   return JSON.stringify({ role, text: joinTexts([text, ...(words ?? [])]), ...(made && { calls: made }) });
 }
@@ -135,20 +135,20 @@ function toLine({ role, text, joined: words, calls }: Said): string {
  * (core/exactly-the-turns), of everything that is recorded of a conversation; `upTo`: up to the slot of the calls that the request answers.
  */
 export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo = Infinity): boolean {
-  const { said, answers } = supplied;
+  const { messages, answers } = supplied;
   const known = entries.filter(({ slot, message }) => slot <= upTo || message.role === 'tool');
   const last = known.findLast(({ slot, message }) => slot <= upTo && message.role !== 'tool')?.turn;
   const all = [...new Set(known.map(({ turn }) => turn))];
   const turns = upTo === Infinity || last === undefined ? all : all.slice(0, all.indexOf(last) + 1);
   if (turns.length === 0) return false;
   // Of the requests that may have begun it, the one that leaves as many turns as there are.
-  const began = (answers === undefined ? said.length - 1 : said.length) - 2 * turns.length;
+  const began = (answers === undefined ? messages.length - 1 : messages.length) - 2 * turns.length;
   return turns.every((turn, i) => {
     const at = began + 2 * i;
-    const [question, answer] = [said[at], said[at + 1]];
+    const [question, answer] = [messages[at], messages[at + 1]];
     if (question?.role !== 'user' || answer === undefined) return false;
     const ofTurn = known.filter((entry) => entry.turn === turn);
-    const first = i === 0 ? firstMessage(instructed(supplied, said.slice(0, at + 1))) : question.text;
+    const first = i === 0 ? firstMessage(instructed(supplied, messages.slice(0, at + 1))) : question.text;
     const words = ofTurn.flatMap(({ message }) =>
       message.role === 'user' && isFromPerson(message) ? [withoutTextFiles(partSchema(shownText(message.text)).text)] : [],
     );
@@ -159,8 +159,8 @@ export function goesOnWith(entries: readonly Entry[], supplied: Supplied, upTo =
   });
 }
 
-function instructed({ instructions }: Supplied, said: readonly Said[]): Supplied {
-  return { said, ...(instructions !== undefined && { instructions }) };
+function instructed({ instructions }: Supplied, messages: readonly SuppliedMessage[]): Supplied {
+  return { messages, ...(instructions !== undefined && { instructions }) };
 }
 
 /** The same calls, with the same answers; those that are not recorded yet are those that the request brings. */

@@ -101,7 +101,7 @@ async function submit(context: GatewayContext, body: z.output<typeof request>, s
   if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
   const id = key ?? randomUUID();
   await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
-  const newest = firstMessage({ said: supplied.said.slice(-1) });
+  const newest = firstMessage({ messages: supplied.messages.slice(-1) });
   return fromSubmitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
 }
 

@@ -69,7 +69,7 @@ export function readMessages(messages: readonly Message[], param: string): Conve
     if (at === messages.length - 1) media = toMedia(message.content, where);
   }
   const turns = inTurns(spoken);
-  if (!turns.answers && turns.said.at(-1)?.role !== 'user') throw invalid('the last message must be of the user, or of a tool', param);
+  if (!turns.answers && turns.messages.at(-1)?.role !== 'user') throw invalid('the last message must be of the user, or of a tool', param);
   const joined = instructions.join('\n\n');
   return { ...turns, media, ...(joined !== '' && { instructions: joined }) };
 }

@@ -10,11 +10,11 @@ import { isRecord } from '../../platform/json.js';
 export function withTextTools(model: Model, format: TextToolFormat): Model {
   return {
     provider: model.provider,
-    stream: async (request, options) => readCalls(await model.stream(inWords(request, format), options), request, format),
+    stream: async (request, options) => readCalls(await model.stream(describeTools(request, format), options), request, format),
   };
 }
 
-function inWords(request: ModelRequest, format: TextToolFormat): ModelRequest {
+function describeTools(request: ModelRequest, format: TextToolFormat): ModelRequest {
   const { answerSchema, ...rest } = request;
   const { system, tools, messages } = rest;
   const instructions = textToolInstructions(format, tools);

@@ -1,7 +1,7 @@
 import { footRow } from '../../../src/cli/chat/chat-foot.js';
 import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../../../src/cli/session/with-progress.js';
 import type { FeedEvent, Status } from '../../../src/conversation/protocol/contract.js';
-import { waitingInWords } from '../../../src/conversation/views/waiting.js';
+import { explainWaiting } from '../../../src/conversation/views/waiting.js';
 
 const turn = 'turn_0001';
 const words = (waiting: Waiting | undefined, now: number): string | undefined => waiting && toWords(waiting, now);
@@ -30,7 +30,7 @@ test('a wait is reported with its reason and the time when it ends', () => {
 
 test('a status shows it where the feed is silent', () => {
   const waits = { kind: 'retry', reason: 'overloaded', message: '529', until: '2026-11-21T12:00:05.000Z' } as const;
-  const status = { phase: 'waiting-to-retry', waiting: waits, waitingFor: waitingInWords(waits) } as Status;
+  const status = { phase: 'waiting-to-retry', waiting: waits, waitingFor: explainWaiting(waits) } as Status;
   expect(words(waitingOfStatus(status, undefined, 0), 0)).toBe(
     `waiting: overloaded until ${localTime(Date.parse('2026-11-21T12:00:05Z'))}`,
   );
