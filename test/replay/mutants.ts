@@ -125,7 +125,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'forgets the events of an approval',
     file: 'conversation/turn/approvals.ts',
-    from: 'announce(noteWait(asking, call, asked),',
+    from: 'announce(noteWait(asking, call, wait),',
     to: 'announce(asking,',
     caughtBy: ['events-for-webhooks'],
   },

@@ -20,7 +20,10 @@ import {
   type Checked,
 } from './schema.js';
 import {
+  type ClientTool,
   type JsonObject,
+  type JsonValue,
+  type Media,
   type MediaKind,
   type MediaSource,
   type MessageContent,
@@ -74,7 +77,7 @@ function sources(kind: MediaKind) {
 export const outputSchema = v.pipe(object, bytes(LIMITS.outputBytes));
 export const contextSchema = v.pipe(object, bytes(LIMITS.contextBytes));
 
-const messageSchema = v.pipe(
+const messageSchema: v.GenericSchema<unknown, Message> = v.pipe(
   strict({
     id: v.optional(messageId),
     text,
@@ -82,15 +85,10 @@ const messageSchema = v.pipe(
     audio: sources('audio'),
     video: sources('video'),
     documents: sources('documents'),
-    /** When it is taken: in its turn, into the running turn, or in place of it. */
     delivery: v.optional(oneOf('queue', 'steer', 'interrupt')),
-    /** Data for the model, shown to it after the text (seed 003, Payload). */
     payload: v.optional(json),
-    /** JSON Schema of an object that the turn's answer must be: then the result has a `payload`. */
     output: v.optional(outputSchema),
-    /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
     context: v.optional(contextSchema),
-    /** Tools that its sender runs; the model has them in this message's turn (client-tools.ts). Of one that joins a running turn they are not taken. */
     tools: v.optional(clientToolsSchema),
   }),
   v.check(
@@ -99,11 +97,26 @@ const messageSchema = v.pipe(
   ),
 );
 
-/** One message to a conversation. The same `id` twice is one message. */
-export interface Message extends v.InferOutput<typeof messageSchema> {}
+/**
+ * One message to a conversation. The same `id` twice is one message. Written out: what the schema infers is too deep for the compiler of a
+ * program that reads our declarations.
+ */
+export interface Message extends Media {
+  readonly id?: string;
+  readonly text: string;
+  readonly delivery?: Delivery;
+  /** Data for the model, shown to it after the text (seed 003, Payload). */
+  readonly payload?: JsonValue;
+  /** JSON Schema of an object that the turn's answer must be: then the result has a `payload`. */
+  readonly output?: JsonObject;
+  /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
+  readonly context?: JsonObject;
+  /** Tools that its sender runs; the model has them in this message's turn (client-tools.ts). Of one that joins a running turn they are not taken. */
+  readonly tools?: readonly ClientTool[];
+}
 
 /** When a message is taken: in its turn, into the running turn, or in place of it. */
-export type Delivery = NonNullable<Message['delivery']>;
+export type Delivery = 'queue' | 'steer' | 'interrupt';
 
 /** A message that was read. */
 export interface ReadMessage extends MessageContent {
