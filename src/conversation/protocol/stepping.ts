@@ -108,7 +108,7 @@ export function readChosenChunks(payload: unknown, name: string): Checked<v.Infe
   return read(chosenSchema, payload, name);
 }
 
-const eventSchema = v.pipe(
+const eventSchema: v.GenericSchema<unknown, ReadAppEvent> = v.pipe(
   strict({
     id: v.optional(messageId),
     type: v.pipe(
@@ -124,7 +124,12 @@ const eventSchema = v.pipe(
   v.transform(({ payload = null, ...rest }) => ({ ...rest, payload })),
 );
 
-export interface ReadAppEvent extends v.InferOutput<typeof eventSchema> {}
+export interface ReadAppEvent {
+  readonly id?: string;
+  readonly type: string;
+  readonly payload: JsonValue;
+  readonly wait?: boolean;
+}
 
 export const readAppEvent = reader(eventSchema, 'event');
 
