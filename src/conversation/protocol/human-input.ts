@@ -67,20 +67,15 @@ const approvalSchema = part({
 /** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
 export interface Approval extends v.InferOutput<typeof approvalSchema> {}
 
-const decisionSchema = v.pipe(
+const decisionSchema: v.GenericSchema<unknown, Decision> = v.pipe(
   strict({
     callId,
     decision: oneOf('approve', 'deny'),
-    /** Of a sub-agent's call: its conversation. */
     conversation: v.optional(conversation),
-    /** The model reads it. For a question, it is the answer. */
     note: v.optional(v.pipe(text, bytes(LIMITS.noteBytes), wellFormed)),
-    /** In place of the model's arguments. */
     input: v.optional(v.pipe(is<JsonValue>('an object: the arguments to run with', isRecord), bytes(LIMITS.editedBytes))),
     hash: v.optional(shortText(100)),
-    /** With `approve`: this very call runs without asking from now on, in this conversation until its session is cleared. */
     always: flag,
-    /** With `approve`, of a tool of the client: what it has answered, and whether that is an error. */
     output: v.optional(v.pipe(json, bytes<JsonValue>(LIMITS.clientResultBytes, '; answer with what matters of it'))),
     isError: flag,
   }),
@@ -92,7 +87,22 @@ const decisionSchema = v.pipe(
 );
 
 /** What a person says to one of them. For a question, `note` is the answer. */
-export interface Decision extends v.InferOutput<typeof decisionSchema> {}
+export interface Decision {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+  /** Of a sub-agent's call: its conversation. */
+  readonly conversation?: string;
+  /** The model reads it. For a question, it is the answer. */
+  readonly note?: string;
+  /** In place of the model's arguments. */
+  readonly input?: JsonValue;
+  readonly hash?: string;
+  /** With `approve`: this very call runs without asking from now on, in this conversation until its session is cleared. */
+  readonly always?: true;
+  /** With `approve`, of a tool of the client: what it has answered, and whether that is an error. */
+  readonly output?: JsonValue;
+  readonly isError?: true;
+}
 
 /** A receipt for a decision. */
 export type Decided = Pick<Decision, 'callId' | 'decision'>;
