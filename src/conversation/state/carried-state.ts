@@ -71,6 +71,8 @@ const outline = part({
     ending: v.nullable(part({ awaited: withSlots })),
     pendingRequests: withSlots,
   }),
+  // Events that wait until the conversation is opened are applied then.
+  lineage: v.optional(part({ held: list(part({ kind: text, slots: v.optional(slots) })) })),
 });
 
 /** `life` is the one that Temporal says it is: a state of another life would read and write what is not this one's. */

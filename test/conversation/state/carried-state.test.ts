@@ -69,6 +69,20 @@ test('with any one value replaced it is refused in words, or it can be shown and
   expect(Math.min(refused, taken)).toBeGreaterThan(1_000);
 });
 
+test('an event that it holds back may name no more slots than a state may', () => {
+  const [, state] = states[0] ?? [];
+  if (!state) throw new Error('no recorded run has carried a state');
+  const holding = (last: number): unknown => ({
+    ...state,
+    lineage: { held: [{ kind: 'chunks-chosen', requestId: 'r', what: 'compact', slots: [[0, last]], at: 1 }] },
+  });
+  expect(readCarriedState(holding(5), state.identity.life).ok).toBe(true);
+  expect(readCarriedState(holding(2e8), state.identity.life)).toEqual({
+    ok: false,
+    reason: expect.stringContaining('carried.lineage.held[0].slots must be ranges of slots'),
+  });
+});
+
 test('a state of another life, of another kind, and one that is deep without end are refused', () => {
   const [, state] = states[0] ?? [];
   if (!state) throw new Error('no recorded run has carried a state');
