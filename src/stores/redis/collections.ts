@@ -58,12 +58,9 @@ export function createRedisCollections(link: RedisLink): OpenCollection {
             if (changes.length === 0 && isFresh) return;
             // The content seen last needs no change, but only the store itself can confirm that.
             if (changes.length === 0) continue;
-            if ((await link.ask(attempt, (redis) => replace(redis, changes.flat()))) === 1) {
-              const after = withChanges(before, changes);
+            const after = withChanges(before, changes);
+            if ((await link.ask(attempt, (redis) => replace(redis, [lastExpiry(codec, after), ...changes.flat()]))) === 1) {
               if (isRemembered) remember(where, after);
-              const { expiresAt } = codec;
-              const times = expiresAt ? parseTexts(codec, after).items.map(expiresAt) : [];
-              if (times.length > 0) await link.ask(attempt, (redis) => redis.pexpireat(where, Math.max(...times)));
               return;
             }
             await delay(Math.random() * 5 * attempts);
@@ -88,6 +85,12 @@ function withChanges(texts: Texts, changes: readonly (readonly [id: string, befo
     else after.set(id, Buffer.from(text));
   }
   return after;
+}
+
+/** Epoch milliseconds at which the last record expires; '' where none does. */
+function lastExpiry<Item>({ expiresAt, ...codec }: RecordCodec<Item>, texts: Texts): string {
+  const times = expiresAt ? parseTexts(codec, texts).items.map(expiresAt) : [];
+  return times.length === 0 ? '' : String(Math.max(...times));
 }
 
 function toKey(place: Place): string {

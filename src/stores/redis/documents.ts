@@ -136,7 +136,7 @@ async function redactFields(
       const after = change(field, text);
       if (after !== text) changed.push(field, text, after);
     }
-    if (changed.length > 0) others += 1 - (await link.ask(attempt, (redis) => redis.perduraChange(where, ...changed)));
+    if (changed.length > 0) others += 1 - (await link.ask(attempt, (redis) => redis.perduraChange(where, '', ...changed)));
     cursor = next;
   } while (cursor !== '0');
   return others;

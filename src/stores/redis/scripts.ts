@@ -262,17 +262,18 @@ return 1
 `;
 
 /**
- * KEYS[1] hash. ARGV: field, what it was, what it becomes, and so on; '' where there is nothing. All of it, or nothing and 0 when one has
- * become something else by now.
+ * KEYS[1] hash. ARGV: when it expires, epoch milliseconds, or ''; then field, what it was, what it becomes, and so on; '' where there is
+ * nothing. All of it, or nothing and 0 when one has become something else by now.
  */
 const CHANGE = `
-for i = 1, #ARGV, 3 do
+for i = 2, #ARGV, 3 do
   local now = redis.call('HGET', KEYS[1], ARGV[i]) or ''
   if now ~= ARGV[i + 1] and now ~= ARGV[i + 2] then return 0 end
 end
-for i = 1, #ARGV, 3 do
+for i = 2, #ARGV, 3 do
   if ARGV[i + 2] == '' then redis.call('HDEL', KEYS[1], ARGV[i]) else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2]) end
 end
+if ARGV[1] ~= '' then redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
 return 1
 `;
 

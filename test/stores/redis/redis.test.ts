@@ -201,6 +201,19 @@ describe('over a redis that works', () => {
     ]);
   });
 
+  test('an upload expires with the write that has brought it, and a use makes it last longer', async () => {
+    const [redis, store, owner] = [aClient(server.url), aStore({ url: server.url }), { namespace: 'expiring', tenant: 'a' }];
+    const expiries = async (): Promise<number[]> =>
+      Promise.all((await redis.keys('*expiring*')).map((key) => redis.pexpiretime(key))).then((times) => [...new Set(times)].sort());
+    const [soon, later] = [Date.now() + 3_600_000, Date.now() + 7_200_000];
+    const arriving = await store.uploads.begin(owner);
+    await arriving.append(Buffer.from('x'));
+    await arriving.keep({ id: 'att_1', mediaType: 'image/png', size: 1, sha256: 'x', at: 0, expiresAt: soon });
+    expect(await expiries()).toEqual([soon]);
+    await store.uploads.use(owner, 'att_1', { conversation: 'c', life: 'l', scope: 's', ref: 'r' }, later);
+    expect(await expiries()).toEqual([later]);
+  });
+
   test('a fenced commit leaves its usage, once', async () => {
     const key = aConversation();
     await store.effects.fence(key, ['c1']);
