@@ -28,9 +28,9 @@ export async function findConversation({ client, config, output, withSlowNotice 
 const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
 /** What has ended takes nothing; better reported here than as "no such conversation". */
-export async function findRunning(desk: Desk, given: string): Promise<string> {
-  const id = await findConversation(desk, given);
-  const { state } = await desk.client.describe(id);
+export async function findRunning(session: Desk, given: string): Promise<string> {
+  const id = await findConversation(session, given);
+  const { state } = await session.client.describe(id);
   if (state === 'running' || state === 'unknown') return id;
   throw new CliError(`conversation ${id} is not running any more (${state}); \`perdura show ${id}\` reads it`, EXIT.notFound);
 }
@@ -118,12 +118,12 @@ function toName({ conversation, via, callId, tool, kind }: Pending): string {
 }
 
 /** What Temporal no longer knows, the store may. */
-export async function findRemembered(desk: Desk, given: string): Promise<string> {
+export async function findRemembered(session: Desk, given: string): Promise<string> {
   try {
-    return await findConversation(desk, given);
+    return await findConversation(session, given);
   } catch (error) {
     if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound) throw error;
-    const id = (await namedByTenant(desk.config, given)) ?? given;
+    const id = (await namedByTenant(session.config, given)) ?? given;
     if (!ID_PATTERN.test(id)) throw error;
     return id;
   }
@@ -140,14 +140,14 @@ export const OF_CONVERSATION = ['--of <conversation>', 'the scope of this conver
 /** Of an agent that names none, and of conversations that name no agent. */
 const DEFAULT_SCOPE = 'default';
 
-export async function openScope(desk: CommandSession, { scope, of }: ScopeWanted): Promise<ScopeMemory> {
+export async function openScope(session: CommandSession, { scope, of }: ScopeWanted): Promise<ScopeMemory> {
   if (scope !== undefined && of !== undefined) throw new CliError('a scope and --of name two memories: write one of them', EXIT.usage);
-  return desk.client.scope(of === undefined ? (scope ?? DEFAULT_SCOPE) : await readScope(desk, of));
+  return session.client.scope(of === undefined ? (scope ?? DEFAULT_SCOPE) : await readScope(session, of));
 }
 
-async function readScope(desk: CommandSession, given: string): Promise<string> {
-  const id = await findConversation(desk, given);
-  const { scope } = await desk.withSlowNotice(`asking ${id} for its scope`, desk.client.key(id));
-  desk.output.note(`the scope of ${id} is ${scope}`);
+async function readScope(session: CommandSession, given: string): Promise<string> {
+  const id = await findConversation(session, given);
+  const { scope } = await session.withSlowNotice(`asking ${id} for its scope`, session.client.key(id));
+  session.output.note(`the scope of ${id} is ${scope}`);
   return scope;
 }

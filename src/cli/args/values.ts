@@ -1,4 +1,4 @@
-/** What stands in arguments: times, amounts, turns, JSON, and words that were mistyped. */
+/** Values of arguments: times, amounts, turns, JSON, and words that were mistyped. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as allOf } from 'node:stream/consumers';

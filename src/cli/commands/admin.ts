@@ -115,9 +115,9 @@ async function setUpNamespace({ config }: CommandFrame): Promise<Answer> {
 
 /** Writes again what the store has lost, from Temporal's history. */
 async function heal(frame: CommandFrame, given: string): Promise<Answer> {
-  const desk = await frame.open();
-  const { client, config, withSlowNotice } = desk;
-  const id = await findConversation(desk, given);
+  const session = await frame.open();
+  const { client, config, withSlowNotice } = session;
+  const id = await findConversation(session, given);
   const key = await client.key(id);
   const [{ connectTemporal }, { heal: healConversation }, { createRememberedBy }, { openStore }, { loadUserConfig }] = await Promise.all([
     import('../../client.js'),

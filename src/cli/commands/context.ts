@@ -50,13 +50,13 @@ export const CONTEXT: readonly CommandRow[] = [
         throw new CliError('choose what becomes of these chunks: --compact or --truncate', EXIT.usage);
       const turn = why === undefined ? undefined : toTurn(why);
       const named = chunks === true ? undefined : chunks;
-      const desk = await frame.open({ needsWorker: turn === undefined });
-      if (compact) return change(desk, given, named ? 'triggerCompaction' : 'compact', named);
-      if (undo) return change(desk, given, 'undoCompaction');
-      if (truncate) return change(desk, given, named ? 'executeTruncation' : 'truncate', named);
-      const id = await findConversation(desk, given);
-      if (turn !== undefined) return explainTurn(desk, id, turn);
-      return chunks === undefined ? showContext(desk, id) : listChunks(desk, id);
+      const session = await frame.open({ needsWorker: turn === undefined });
+      if (compact) return change(session, given, named ? 'triggerCompaction' : 'compact', named);
+      if (undo) return change(session, given, 'undoCompaction');
+      if (truncate) return change(session, given, named ? 'executeTruncation' : 'truncate', named);
+      const id = await findConversation(session, given);
+      if (turn !== undefined) return explainTurn(session, id, turn);
+      return chunks === undefined ? showContext(session, id) : listChunks(session, id);
     },
   },
 ];
@@ -111,9 +111,9 @@ const DOING = {
   executeTruncation: 'leaving chunks out of',
 } as const;
 
-async function change(desk: CommandSession, given: string, name: keyof typeof DOING, chunks: readonly string[] = []): Promise<Answer> {
-  const { client, withSlowNotice } = desk;
-  const id = await findRunning(desk, given);
+async function change(session: CommandSession, given: string, name: keyof typeof DOING, chunks: readonly string[] = []): Promise<Answer> {
+  const { client, withSlowNotice } = session;
+  const id = await findRunning(session, given);
   const outcome = await withSlowNotice(`${DOING[name]} ${id}`, client[name](id, chunks));
   const words = describeOutcome(outcome);
   return {

@@ -33,11 +33,11 @@ export const DEBUG: readonly CommandRow[] = [
           EXIT.usage,
         );
       }
-      const desk = await frame.open();
-      const id = await findConversation(desk, given);
-      const { state } = await desk.client.describe(id);
-      if (isText && turn === undefined && state === 'running') return showLive(desk, id);
-      const { past, complete, problems } = await desk.withSlowNotice(`replaying the history of ${id}`, readPast(desk, id));
+      const session = await frame.open();
+      const id = await findConversation(session, given);
+      const { state } = await session.client.describe(id);
+      if (isText && turn === undefined && state === 'running') return showLive(session, id);
+      const { past, complete, problems } = await session.withSlowNotice(`replaying the history of ${id}`, readPast(session, id));
       const from = turn === undefined ? undefined : past.positionOf(turn);
       if (turn !== undefined && from === undefined) throw new CliError(unknownTurn(id, turn, past), EXIT.notFound);
       const unreplayed = problems.map((problem) => `a run cannot be replayed with this version: ${problem}`);
@@ -45,29 +45,29 @@ export const DEBUG: readonly CommandRow[] = [
         const events = await listEvents(past, from ?? 0);
         return { data: { id, complete, problems, last: past.last, turns: past.turns, events }, problems: unreplayed };
       }
-      const entries = await readEntries(desk, id, past);
+      const entries = await readEntries(session, id, past);
       const notice = [
         state === 'running' ? 'it runs on: this is its past, as of now' : `it has ended (${state})`,
         ...(complete ? [] : ['earlier runs have passed their retention']),
         ...unreplayed,
       ].join(' · ');
       const { debugPast } = await import('../debug/debugger.js');
-      return untilTermination(desk, async (session) => {
-        await debugPast(session, id, past, entries, { ...toTerminal(desk), from: from ?? past.last, notice });
+      return untilTermination(session, async (stopped) => {
+        await debugPast(stopped, id, past, entries, { ...toTerminal(session), from: from ?? past.last, notice });
         return EXIT.ok;
       });
     },
   },
 ];
 
-async function showLive(desk: CommandSession, id: string): Promise<number> {
+async function showLive(session: CommandSession, id: string): Promise<number> {
   const { debugLive } = await import('../debug/debugger.js');
-  return untilTermination(desk, async (session) => {
-    const { mode, ended } = await debugLive(session, id, toTerminal(desk));
-    if (ended) desk.output.note(`${id} has ended; \`perdura debug ${id}\` shows every state that it was in`);
+  return untilTermination(session, async (stopped) => {
+    const { mode, ended } = await debugLive(stopped, id, toTerminal(session));
+    if (ended) session.output.note(`${id} has ended; \`perdura debug ${id}\` shows every state that it was in`);
     else if (mode === 'stepping')
-      desk.output.say(`${id} stays in stepping: it waits for \`perdura debug step ${id}\`, or \`perdura debug mode ${id} auto\``);
-    else desk.output.note(`${id} stays in auto: it goes on by itself`);
+      session.output.say(`${id} stays in stepping: it waits for \`perdura debug step ${id}\`, or \`perdura debug mode ${id} auto\``);
+    else session.output.note(`${id} stays in auto: it goes on by itself`);
     return EXIT.ok;
   });
 }
@@ -78,11 +78,13 @@ function toTerminal({ surroundings: { input, stdout } }: CommandSession): { read
 }
 
 /** The terminal is given back, however the process ends. */
-async function untilTermination(desk: CommandSession, work: (desk: CommandSession) => Promise<number>): Promise<number> {
+async function untilTermination(session: CommandSession, work: (session: CommandSession) => Promise<number>): Promise<number> {
   const ended = new AbortController();
-  const stopListening = onTermination(desk.surroundings.signals, (exitCode) => ended.abort(new CliError('ended from outside', exitCode)));
+  const stopListening = onTermination(session.surroundings.signals, (exitCode) =>
+    ended.abort(new CliError('ended from outside', exitCode)),
+  );
   try {
-    return await work({ ...desk, signal: AbortSignal.any([desk.signal, ended.signal]) });
+    return await work({ ...session, signal: AbortSignal.any([session.signal, ended.signal]) });
   } finally {
     stopListening();
   }

@@ -47,9 +47,9 @@ export const DECIDE: readonly CommandRow[] = [
     args: [['[id]', 'only of this conversation, or the beginning of its id; shown whole']],
     options: [['--full', 'with all of their arguments, and how to decide']],
     async run(frame, given: string | undefined, { full }: { readonly full?: boolean }): Promise<Answer> {
-      const desk = await frame.open();
-      const id = given === undefined ? undefined : await findRunning(desk, given);
-      const { approvals, silent, more } = await desk.withSlowNotice('asking what waits', findPending(desk, id));
+      const session = await frame.open();
+      const id = given === undefined ? undefined : await findRunning(session, given);
+      const { approvals, silent, more } = await session.withSlowNotice('asking what waits', findPending(session, id));
       const isWhole = full === true || id !== undefined;
       return {
         data: approvals,
@@ -108,8 +108,8 @@ export const DECIDE: readonly CommandRow[] = [
       const typed = (isCall ? rest : words).join(' ');
       const text = typed === '-' ? (await readText(frame.surroundings, typed)).trimEnd() : typed;
       if (text.trim() === '') throw new CliError(`cannot answer ${given}: the answer is empty`, EXIT.usage);
-      const desk = await frame.open({ needsWorker: true });
-      return decide(desk, 'answer', given, isCall ? first : undefined, { decision: 'approve', note: text });
+      const session = await frame.open({ needsWorker: true });
+      return decide(session, 'answer', given, isCall ? first : undefined, { decision: 'approve', note: text });
     },
   },
   {
@@ -124,16 +124,16 @@ export const DECIDE: readonly CommandRow[] = [
     async run(frame, given: string, { maxCost, maxTokens, none = false }: BudgetOptions): Promise<Answer> {
       const isNamed = maxCost !== undefined || maxTokens !== undefined;
       if (none && isNamed) throw new CliError('--none takes every limit away: leave out --max-cost and --max-tokens', EXIT.usage);
-      const desk = await frame.open({ needsWorker: true });
-      const { client, withSlowNotice } = desk;
-      const id = await findRunning(desk, given);
+      const session = await frame.open({ needsWorker: true });
+      const { client, withSlowNotice } = session;
+      const id = await findRunning(session, given);
       const before: Status = await withSlowNotice(`asking ${id}`, client.status(id));
       // The limit that was not named stays.
       const more = { ...(maxCost !== undefined && { maxCostUsd: maxCost }), ...(maxTokens !== undefined && { maxTokens }) };
       const limits: Budget = none ? {} : { ...before.budget, ...more };
       const isChanged = none || isNamed;
       if (isChanged) await withSlowNotice(`asking ${id}`, client.raiseBudget(id, limits));
-      desk.signal.throwIfAborted();
+      session.signal.throwIfAborted();
       const { budget, usage } = isChanged ? await client.status(id) : before;
       return {
         data: { id, budget, usage },
@@ -149,10 +149,10 @@ export const DECIDE: readonly CommandRow[] = [
     help: `It answers from the next call on, with its limits and price; a call that runs goes on with the old one. Sub-agents keep theirs. Where
 the worker has no such provider, the next turn fails and names those that there are; the conversation stays as it is.`,
     async run(frame, given: string, name: string | undefined): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: true });
-      const id = await findRunning(desk, given);
-      if (name !== undefined) await desk.withSlowNotice(`asking ${id}`, desk.client.setModel(id, name === 'default' ? null : name));
-      const status = await desk.withSlowNotice(`asking ${id}`, desk.client.status(id));
+      const session = await frame.open({ needsWorker: true });
+      const id = await findRunning(session, given);
+      if (name !== undefined) await session.withSlowNotice(`asking ${id}`, session.client.setModel(id, name === 'default' ? null : name));
+      const status = await session.withSlowNotice(`asking ${id}`, session.client.status(id));
       const { model, chosenModel = null } = status;
       return {
         data: { id, model, chosenModel },
@@ -169,27 +169,27 @@ async function findPending({ client }: CommandSession, id: string | undefined): 
 
 /** It counts for the arguments that stood there when we looked, and for no others. */
 async function decide(
-  desk: CommandSession,
+  session: CommandSession,
   verb: Verb,
   given: string,
   call: string | undefined,
   word: Omit<Decision, 'callId'>,
   always?: { readonly reach: Reach; readonly yes: boolean },
 ): Promise<Answer> {
-  const id = await findRunning(desk, given);
+  const id = await findRunning(session, given);
   if (call !== undefined && !CALL_PATTERN.test(call)) {
     throw new CliError(
       `${JSON.stringify(call)} is not a call: write it as \`perdura approvals\` shows it, such as turn_0001/c1`,
       EXIT.usage,
     );
   }
-  const waiting = await desk.withSlowNotice(`asking what waits in ${id}`, desk.client.approvals(id));
+  const waiting = await session.withSlowNotice(`asking what waits in ${id}`, session.client.approvals(id));
   const chosen = pickApproval(waiting, call, verb, id);
   const { callId, conversation, hash, kind, tool } = chosen;
-  if (always) await allowForGood(desk, chosen, always);
+  if (always) await allowForGood(session, chosen, always);
   const where = conversation === id ? {} : { conversation };
   const decision: Decision = { ...word, ...(always && { always: true }), callId, hash, ...where };
-  await desk.withSlowNotice(`asking ${id}`, desk.client.decide(id, decision));
+  await session.withSlowNotice(`asking ${id}`, session.client.decide(id, decision));
   const { input, note } = decision;
   const what = { approve: 'is allowed', deny: kind !== 'approval' ? 'gets no answer' : 'is not run', answer: 'is answered' }[verb];
   const shown = input === undefined ? renderQuestion(chosen) : shownArguments(input, 2).split('\n');

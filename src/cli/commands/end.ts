@@ -29,10 +29,10 @@ export const END: readonly CommandRow[] = [
       ['--reason <text>', 'why, for its history'],
     ],
     async run(frame, given: string, { message, reason }: { readonly message?: string; readonly reason?: string }): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: message !== undefined });
-      const id = await findRunning(desk, given);
-      if (message !== undefined) return withdraw(desk, id, message);
-      await desk.withSlowNotice(`stopping the turn of ${id}`, desk.client.interrupt(id, reason));
+      const session = await frame.open({ needsWorker: message !== undefined });
+      const id = await findRunning(session, given);
+      if (message !== undefined) return withdraw(session, id, message);
+      await session.withSlowNotice(`stopping the turn of ${id}`, session.client.interrupt(id, reason));
       return {
         data: { id, stopped: true },
         say: `${id} stops its turn; the conversation goes on`,
@@ -67,11 +67,11 @@ runs in Temporal. It cannot be resumed, forked or healed afterwards, and memory 
 scope has learnt from it stays (perdura memory forget). One that runs is not deleted, nor one whose turns a fork reads: delete the fork
 first. If it is cut short, run it again: it does the rest.`,
     async run(frame, given: string, { yes }: { readonly yes?: boolean }): Promise<Answer> {
-      const desk = await frame.open();
-      const id = await findRemembered(desk, given);
+      const session = await frame.open();
+      const id = await findRemembered(session, given);
       const question = `Delete ${id} and its sub-agents from the store and from Temporal? It cannot be brought back. (What long-term memory has learnt stays.)`;
-      if (yes !== true) await confirmEnd(desk, id, question, `will not delete ${id} unasked: add --yes`);
-      const deleted = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
+      if (yes !== true) await confirmEnd(session, id, question, `will not delete ${id} unasked: add --yes`);
+      const deleted = await session.withSlowNotice(`deleting ${id}`, session.client.deleteConversation(id));
       const { lives, runs, subAgents } = deleted;
       const withThem = subAgents === 0 ? '' : ` with ${formatQuantity(subAgents, 'sub-agent')}`;
       return {
@@ -92,9 +92,9 @@ first. If it is cut short, run it again: it does the rest.`,
     args: [CONVERSATION, ['<title>', 'what lists call it']],
     async run(frame, given: string, title: string): Promise<Answer> {
       if (title.trim() === '') throw new CliError(`cannot rename ${given}: the title is empty`, EXIT.usage);
-      const desk = await frame.open();
-      const id = await findRunning(desk, given);
-      await desk.withSlowNotice(`renaming ${id}`, desk.client.rename(id, title));
+      const session = await frame.open();
+      const id = await findRunning(session, given);
+      await session.withSlowNotice(`renaming ${id}`, session.client.rename(id, title));
       return { data: { id, title }, say: `${id} is now ${title}`, temporal: signalWords('rename', id, { title }) };
     },
   },
@@ -110,14 +110,14 @@ async function withdraw({ client, withSlowNotice }: CommandSession, id: string, 
 }
 
 async function close(frame: CommandFrame, given: string, { wait, memory }: EndOptions): Promise<Answer> {
-  const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the conversation ends all the same' });
-  const { client, withSlowNotice, signal } = desk;
-  const id = await findRunning(desk, given);
+  const session = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the conversation ends all the same' });
+  const { client, withSlowNotice, signal } = session;
+  const id = await findRunning(session, given);
   await withSlowNotice(`ending ${id}`, client.closeConversation(id, { memory }));
   const temporal = signalWords('close', id, memory ? undefined : { memory });
   if (wait !== true) return { data: { id, closing: true }, say: `${id} takes no new messages, and ends after its queue`, temporal };
   const { scope } = await client.describe(id);
-  const ended = withEndingProgress({ ...desk, id, scope }, client.outcome(id, { signal }));
+  const ended = withEndingProgress({ ...session, id, scope }, client.outcome(id, { signal }));
   const outcome = await withSlowNotice(`waiting for the end of ${id}`, ended);
   return {
     data: { id, outcome },
@@ -127,9 +127,9 @@ async function close(frame: CommandFrame, given: string, { wait, memory }: EndOp
 }
 
 async function cancel(frame: CommandFrame, given: string): Promise<Answer> {
-  const desk = await frame.open();
-  const id = await findRunning(desk, given);
-  await desk.withSlowNotice(`ending ${id}`, desk.client.cancel(id));
+  const session = await frame.open();
+  const id = await findRunning(session, given);
+  await session.withSlowNotice(`ending ${id}`, session.client.cancel(id));
   return {
     data: { id, canceled: true },
     say: `${id} ends now, without what waits in its queue`,
@@ -138,12 +138,12 @@ async function cancel(frame: CommandFrame, given: string): Promise<Answer> {
 }
 
 async function terminate(frame: CommandFrame, given: string, { reason, yes }: EndOptions): Promise<Answer> {
-  const desk = await frame.open();
-  const id = await findRunning(desk, given);
+  const session = await frame.open();
+  const id = await findRunning(session, given);
   const refusal = `will not terminate ${id} unasked: add --yes, or let it end in good order with \`perdura end ${id}\``;
   const question = `Terminate ${id}? It cannot go on afterwards. (\`perdura end\` without --terminate ends it in good order.)`;
-  if (yes !== true) await confirmEnd(desk, id, question, refusal);
-  await desk.withSlowNotice(`terminating ${id}`, desk.client.terminate(id, reason));
+  if (yes !== true) await confirmEnd(session, id, question, refusal);
+  await session.withSlowNotice(`terminating ${id}`, session.client.terminate(id, reason));
   return {
     data: { id, terminated: true },
     say: `${id} is terminated: what was recorded stays, nothing of it runs any more`,

@@ -39,9 +39,9 @@ export const INSPECT: readonly CommandRow[] = [
     args: [CONVERSATION],
     options: [['--turns <count>', 'how many of the last turns', parseCount, 5]],
     async run(frame, given: string, { turns }: { readonly turns: number }): Promise<Answer> {
-      const desk = await frame.open();
-      const id = await findConversation(desk, given);
-      const inspection = await desk.withSlowNotice(`looking at ${id}`, readInspection(desk, id, turns));
+      const session = await frame.open();
+      const id = await findConversation(session, given);
+      const inspection = await session.withSlowNotice(`looking at ${id}`, readInspection(session, id, turns));
       return {
         data: inspection,
         draw: (look) => renderInspection(inspection, look),

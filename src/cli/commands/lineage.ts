@@ -100,16 +100,16 @@ old conversation cannot be deleted before the new one. Both have the same long-t
       if (wanted !== undefined && !ID_PATTERN.test(wanted)) {
         throw new CliError(`${JSON.stringify(wanted)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
       }
-      const desk = await frame.open({ needsWorker: true });
-      await refuseUnusableAgent(desk.config, more.agent);
-      const from = await findRemembered(desk, given);
-      const tenant = await desk.client.key(from).then(
+      const session = await frame.open({ needsWorker: true });
+      await refuseUnusableAgent(session.config, more.agent);
+      const from = await findRemembered(session, given);
+      const tenant = await session.client.key(from).then(
         ({ scope }) => readTenant(scope),
         () => splitName(given)?.tenant,
       );
-      const { id, publicId } = await newName(desk.config, tenant, wanted);
+      const { id, publicId } = await newName(session.config, tenant, wanted);
       const start = { at, id, tenant, publicId, ...more, ...startBudget({ budget, budgetTokens }) };
-      const begun = await desk.withSlowNotice(`forking ${from} at ${at}`, desk.client.fork(from, start));
+      const begun = await session.withSlowNotice(`forking ${from} at ${at}`, session.client.fork(from, start));
       return answerBegun(begun, `begins with ${countTurns(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
     },
   },
@@ -122,9 +122,9 @@ old conversation cannot be deleted before the new one. Both have the same long-t
 What tools have done is not undone, what was paid stays paid, and numbers of turns go on. Facts that long-term memory has learnt stay.`,
     async run(frame, given: string, { to: turn }: { readonly to: string }): Promise<Answer> {
       const to = toTurn(turn);
-      const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; it is rewound all the same' });
-      const id = await findRunning(desk, given);
-      const rewound = await desk.withSlowNotice(`rewinding ${id} to ${to}`, desk.client.rewind(id, to));
+      const session = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; it is rewound all the same' });
+      const id = await findRunning(session, given);
+      const rewound = await session.withSlowNotice(`rewinding ${id} to ${to}`, session.client.rewind(id, to));
       const { branch, cut } = rewound;
       const what = cut === 0 ? `: nothing was cut` : ` again: ${formatCount(cut)} ${cut === 1 ? 'turn is' : 'turns are'} cut`;
       return {
@@ -146,11 +146,11 @@ What tools have done is not undone, what was paid stays paid, and numbers of tur
     args: [CONVERSATION],
     options: LIFE,
     async run(frame, given: string, { budget, budgetTokens, ...more }: LifeOptions): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: true });
-      await refuseUnusableAgent(desk.config, more.agent);
-      const id = await findRemembered(desk, given);
+      const session = await frame.open({ needsWorker: true });
+      await refuseUnusableAgent(session.config, more.agent);
+      const id = await findRemembered(session, given);
       const start = { ...splitName(given), ...more, ...startBudget({ budget, budgetTokens }) };
-      const begun = await desk.withSlowNotice(`going on from the end of ${id}`, desk.client.resume(id, start));
+      const begun = await session.withSlowNotice(`going on from the end of ${id}`, session.client.resume(id, start));
       return answerBegun(begun, `goes on after ${begun.turn} with its ${countTurns(begun)}`);
     },
   },
@@ -168,12 +168,12 @@ async function answerAgain(
   frame: CommandFrame,
   given: string,
   { timeout }: AgainOptions,
-  ask: (desk: CommandSession, id: string, signal: AbortSignal) => Promise<AnsweredAgain>,
+  ask: (session: CommandSession, id: string, signal: AbortSignal) => Promise<AnsweredAgain>,
 ): Promise<Answer> {
-  const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the conversation goes on' });
-  const id = await findRunning(desk, given);
+  const session = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the conversation goes on' });
+  const id = await findRunning(session, given);
   const late = `\`perdura show ${id}\` has it once it is there`;
-  const answered = await awaitAnswer(desk, id, (signal) => ask(desk, id, signal), { timeout, late });
+  const answered = await awaitAnswer(session, id, (signal) => ask(session, id, signal), { timeout, late });
   return { ...answered, notes: [describeBranch(id, answered.data)] };
 }
 

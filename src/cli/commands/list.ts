@@ -32,19 +32,19 @@ export const LIST: readonly CommandRow[] = [
       new Option('--status <status>', 'only these').choices(STATUSES),
     ],
     async run(frame, { query, limit, status, tenant }: ListOptions): Promise<Answer> {
-      const desk = await frame.open();
-      const { client, withSlowNotice } = desk;
+      const session = await frame.open();
+      const { client, withSlowNotice } = session;
       const conditions = [
         ...(query === undefined ? [] : [`(${query})`]),
         ...(status === undefined
           ? []
-          : [statusQuery(status, await withSlowNotice('asking for search attributes', hasAttributes(desk, status)))]),
+          : [statusQuery(status, await withSlowNotice('asking for search attributes', hasAttributes(session, status)))]),
       ];
       const filter = conditions.length === 0 ? undefined : conditions.join(' AND ');
       // One more than is shown, to know whether there are more.
       const listing = client.list({ limit: limit + 1, query: filter, ...(tenant !== undefined && { tenant }) });
       const found = await withSlowNotice('listing conversations', listing.catch(explainQuery(query)));
-      const shown = await withSlowNotice('asking how they stand', readStanding(desk, found.slice(0, limit)));
+      const shown = await withSlowNotice('asking how they stand', readStanding(session, found.slice(0, limit)));
       const nothing =
         filter === undefined && tenant === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits';
       return {

@@ -31,9 +31,9 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
     ],
     async run(frame, scope: string | undefined, wanted: ReviewWanted): Promise<Answer> {
       const named = toChoices(wanted);
-      const desk = await frame.open({ needsWorker: named.length > 0 });
-      const { globals, output, surroundings, withSlowNotice } = desk;
-      const memory = await openScope(desk, { scope, of: wanted.of });
+      const session = await frame.open({ needsWorker: named.length > 0 });
+      const { globals, output, surroundings, withSlowNotice } = session;
+      const memory = await openScope(session, { scope, of: wanted.of });
       const all = await withSlowNotice(`reading the proposals of ${memory.scope}`, memory.proposals());
       for (const [id] of named) {
         if (all.some((proposal) => proposal.id === id)) continue;
@@ -42,12 +42,12 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
           EXIT.notFound,
         );
       }
-      if (named.length > 0) return review(desk, memory, named);
+      if (named.length > 0) return review(session, memory, named);
       const open = all.filter(({ state }) => state === 'open');
       const mayAsk = globals.output === 'text' && canAsk(surroundings);
       if (open.length === 0 || !mayAsk) return listProposals(memory, open);
       for (const line of renderProposals(open, await lookOn(output, globals))) output.draw(line);
-      return review(desk, memory, await pickChoices(surroundings, open));
+      return review(session, memory, await pickChoices(surroundings, open));
     },
   },
   {
@@ -56,13 +56,13 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
     args: [['<text>', 'what is to be forgotten, in its words']],
     options: [OF_CONVERSATION, ['--scope <scope>', 'whose memory (default: "default")'], ['-y, --yes', 'do not ask']],
     async run(frame, text: string, { yes, ...wanted }: ScopeWanted & { readonly yes?: boolean }): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: true });
-      const { output, globals, withSlowNotice } = desk;
-      const memory = await openScope(desk, wanted);
+      const session = await frame.open({ needsWorker: true });
+      const { output, globals, withSlowNotice } = session;
+      const memory = await openScope(session, wanted);
       const { scope } = memory;
       const found = await withSlowNotice(`looking for it in the memory of ${scope}`, memory.wouldForget(text));
       if (globals.output === 'text') for (const line of renderFound(found, await lookOn(output, globals))) output.draw(line);
-      if (yes !== true) await confirmForgetting(desk, scope, found);
+      if (yes !== true) await confirmForgetting(session, scope, found);
       const gone = await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.forget(text));
       const { historyLines } = found;
       const counts = [
@@ -89,10 +89,10 @@ export const MEMORY_DECIDE: readonly CommandRow[] = [
     args: [SCOPE],
     options: [OF_CONVERSATION, ['--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope']],
     async run(frame, given: string | undefined, { of, agent }: ScopeWanted & { readonly agent?: string }): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: true });
-      const memory = await openScope(desk, { scope: given, of });
+      const session = await frame.open({ needsWorker: true });
+      const memory = await openScope(session, { scope: given, of });
       const { scope } = memory;
-      const cared = await desk.withSlowNotice(`taking care of the memory of ${scope}`, memory.care(agent));
+      const cared = await session.withSlowNotice(`taking care of the memory of ${scope}`, memory.care(agent));
       const { kind, bytesBefore, bytesAfter, facts } = cared;
       const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${formatQuantity(facts.length, 'fact')}`;
       const done = `the memory of ${scope} is in order: ${formatCount(bytesBefore)} → ${formatCount(bytesAfter)} bytes${merged}`;

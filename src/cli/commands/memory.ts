@@ -65,17 +65,17 @@ export const MEMORY: readonly CommandRow[] = [
       if (items !== undefined || list !== undefined) {
         if (of === undefined || scope !== undefined)
           throw new CliError('say of which conversation: perdura memory --of ID --items, or --list', EXIT.usage);
-        const desk = await frame.open();
-        const id = await findConversation(desk, of);
-        if (list !== undefined) return listMemory(desk, id, options);
-        return items === undefined || items === true ? listItems(desk, id) : showItem(desk, id, items);
+        const session = await frame.open();
+        const id = await findConversation(session, of);
+        if (list !== undefined) return listMemory(session, id, options);
+        return items === undefined || items === true ? listItems(session, id) : showItem(session, id, items);
       }
-      const desk = await frame.open();
-      const memory = await openScope(desk, { scope, of });
-      if (at !== undefined) return textAt(desk, memory, at);
-      if (options.blame === true) return blameLines(desk, memory);
-      if (options.diff === true) return diffVersions(desk, memory, options);
-      return options.log === true ? logChanges(desk, memory, options.limit) : showDocument(desk, memory);
+      const session = await frame.open();
+      const memory = await openScope(session, { scope, of });
+      if (at !== undefined) return textAt(session, memory, at);
+      if (options.blame === true) return blameLines(session, memory);
+      if (options.diff === true) return diffVersions(session, memory, options);
+      return options.log === true ? logChanges(session, memory, options.limit) : showDocument(session, memory);
     },
   },
 ];
@@ -107,9 +107,9 @@ async function showDocument({ config, globals, withSlowNotice }: CommandSession,
   };
 }
 
-async function blameLines(desk: CommandSession, memory: ScopeMemory): Promise<Answer> {
+async function blameLines(session: CommandSession, memory: ScopeMemory): Promise<Answer> {
   const { scope } = memory;
-  const { text, version, changes } = await readWhole(desk, memory);
+  const { text, version, changes } = await readWhole(session, memory);
   const { blame } = await import('../../memory/documents/memory-diff.js');
   const lines = blame(text, changes);
   return {
@@ -120,13 +120,13 @@ async function blameLines(desk: CommandSession, memory: ScopeMemory): Promise<An
   };
 }
 
-async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: MemoryOptions): Promise<Answer> {
+async function diffVersions(session: CommandSession, memory: ScopeMemory, wanted: MemoryOptions): Promise<Answer> {
   const { scope } = memory;
-  const { version: present, changes } = await readWhole(desk, memory);
+  const { version: present, changes } = await readWhole(session, memory);
   const [from, to] = await chooseVersions(changes, present, wanted);
   const read = Promise.all([readVersion(memory, from), readVersion(memory, to)]);
   const { diffMemory } = await import('../../memory/documents/memory-diff.js');
-  const lines = diffMemory(...(await desk.withSlowNotice('reading both versions', read)));
+  const lines = diffMemory(...(await session.withSlowNotice('reading both versions', read)));
   const isSame = lines.every(({ kind }) => kind === 'kept');
   return {
     data: { scope, from, to, lines },
@@ -136,9 +136,9 @@ async function diffVersions(desk: CommandSession, memory: ScopeMemory, wanted: M
   };
 }
 
-async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Promise<Answer> {
+async function textAt(session: CommandSession, memory: ScopeMemory, ts: number): Promise<Answer> {
   const { scope } = memory;
-  const { changes } = await readWhole(desk, memory);
+  const { changes } = await readWhole(session, memory);
   const { versionAt } = await import('../../memory/documents/memory-diff.js');
   const version = versionAt(changes, ts);
   const text = await readVersion(memory, version);
@@ -155,13 +155,13 @@ async function textAt(desk: CommandSession, memory: ScopeMemory, ts: number): Pr
   };
 }
 
-async function logChanges(desk: CommandSession, memory: ScopeMemory, limit: number): Promise<Answer> {
+async function logChanges(session: CommandSession, memory: ScopeMemory, limit: number): Promise<Answer> {
   const { scope } = memory;
-  const { changes } = await readWhole(desk, memory);
+  const { changes } = await readWhole(session, memory);
   const { countedChange } = await import('../../memory/documents/memory-diff.js');
   const newest = changes.slice(-limit).reverse();
   const counting = Promise.all(newest.map((one) => countedChange(memory, one)));
-  const counted = await desk.withSlowNotice(`counting the lines of ${formatQuantity(newest.length, 'change')}`, counting);
+  const counted = await session.withSlowNotice(`counting the lines of ${formatQuantity(newest.length, 'change')}`, counting);
   return {
     data: { scope, changes: counted },
     draw: (look) => (counted.length === 0 ? [] : renderLog(counted, look)),

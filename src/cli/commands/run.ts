@@ -84,20 +84,20 @@ export const RUN: readonly CommandRow[] = [
 Without PERDURA_AUTH one token opens, with all rights. With it (docs/reference/protocols.md) those in its file do, and users of
 its identity provider; the one token then opens only where PERDURA_GATEWAY_TOKEN is set.`,
     async run(frame, wanted: ServeWanted): Promise<number> {
-      const desk = await frame.open({ needsWorker: true });
+      const session = await frame.open({ needsWorker: true });
       const { announceGateway, startGateway } = await import('../gateway/serve.js');
-      const gateway = await startGateway(desk, wanted);
+      const gateway = await startGateway(session, wanted);
       let stopListening = (): void => undefined;
       try {
-        announceGateway(desk, gateway, desk.config);
+        announceGateway(session, gateway, session.config);
         if (!isLoopback(wanted.host)) {
-          desk.output.problem(
+          session.output.problem(
             `${wanted.host} is reached from other machines, in the clear: put a proxy that speaks TLS before it (docs/operations/deploying.md)`,
           );
         }
         await new Promise<void>((done) => {
-          stopListening = onTermination(desk.surroundings.signals, () => done());
-          desk.signal.addEventListener('abort', () => done(), { once: true });
+          stopListening = onTermination(session.surroundings.signals, () => done());
+          session.signal.addEventListener('abort', () => done(), { once: true });
         });
         return EXIT.ok;
       } finally {

@@ -56,15 +56,15 @@ export const SEARCH: readonly CommandRow[] = [
       if (wanted.limit > MAX_HITS) throw new CliError(`--limit is at most ${MAX_HITS} here`, EXIT.usage);
       const after = readMoment('--after', wanted.after, 'beginning');
       const before = readMoment('--before', wanted.before, 'end');
-      const desk = await frame.open();
-      const memory = await openScope(desk, wanted);
+      const session = await frame.open();
+      const memory = await openScope(session, wanted);
       const { scope } = memory;
-      const conversation = wanted.in === undefined ? undefined : await findConversation(desk, wanted.in);
+      const conversation = wanted.in === undefined ? undefined : await findConversation(session, wanted.in);
       const began = performance.now();
       const notes: string[] = [];
       const onNote = (note: string): unknown => notes.push(note);
       const search = memory.search(question, { after, before, conversation, kinds: wanted.kind, limit: wanted.limit, onNote });
-      const hits = await desk.withSlowNotice(`searching what was said in ${scope}`, search);
+      const hits = await session.withSlowNotice(`searching what was said in ${scope}`, search);
       const ms = Math.round(performance.now() - began);
       return {
         data: { scope, hits, ms, ...(notes.length > 0 && { notes }) },
@@ -85,11 +85,11 @@ export const SEARCH: readonly CommandRow[] = [
     args: [SCOPE],
     options: [OF_CONVERSATION, ['--limit <count>', 'at most so many', parseCount, 20]],
     async run(frame, given: string | undefined, { of, limit }: HistoryWanted): Promise<Answer> {
-      const desk = await frame.open();
-      const memory = await openScope(desk, { scope: given, of });
+      const session = await frame.open();
+      const memory = await openScope(session, { scope: given, of });
       const { scope } = memory;
       // One more than is shown, to know whether there are more.
-      const found = await desk.withSlowNotice(`reading the HISTORY of ${scope}`, takeFirst(memory.history(), limit + 1));
+      const found = await session.withSlowNotice(`reading the HISTORY of ${scope}`, takeFirst(memory.history(), limit + 1));
       const entries = found.slice(0, limit);
       const more = found.length > entries.length;
       return {
@@ -118,11 +118,11 @@ export const SEARCH: readonly CommandRow[] = [
       if (query.length > MAX_QUERY) throw new CliError(`that is too long: at most ${MAX_QUERY} characters are looked for`, EXIT.usage);
       if (limit > MAX_MATCHES) throw new CliError(`--limit is at most ${MAX_MATCHES} here`, EXIT.usage);
       const after = readMoment('--since', since, 'beginning');
-      const desk = await frame.open();
-      const memory = await openScope(desk, { scope: given, of });
+      const session = await frame.open();
+      const memory = await openScope(session, { scope: given, of });
       const { scope } = memory;
-      const search = async () => searchHistory(await memory.history(), { query, limit, after, signal: desk.signal });
-      const { matches, more } = await desk.withSlowNotice(`searching the HISTORY of ${scope}`, search());
+      const search = async () => searchHistory(await memory.history(), { query, limit, after, signal: session.signal });
+      const { matches, more } = await session.withSlowNotice(`searching the HISTORY of ${scope}`, search());
       return {
         data: { scope, matches, more },
         draw: (look) => renderMatches(matches, words, look),
@@ -137,10 +137,10 @@ export const SEARCH: readonly CommandRow[] = [
 ];
 
 async function openAddress(frame: CommandFrame, address: string, wanted: ScopeWanted): Promise<Answer> {
-  const desk = await frame.open();
-  const memory = await openScope(desk, wanted);
+  const session = await frame.open();
+  const memory = await openScope(session, wanted);
   const { scope } = memory;
-  const hits = await desk.withSlowNotice(`reading what was said in ${scope}`, memory.open(address));
+  const hits = await session.withSlowNotice(`reading what was said in ${scope}`, memory.open(address));
   if (hits.length === 0) {
     const shown = JSON.stringify(address.slice(0, 120));
     throw new CliError(`nothing stands at ${shown} in ${scope}, or it was forgotten, deleted or rewound`, EXIT.notFound);

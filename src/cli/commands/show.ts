@@ -4,8 +4,7 @@ import { Option } from 'commander';
 import type { Branch, TurnEnd } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import type { SubAgent } from '../../conversation/protocol/stepping.js';
-import { toToolInteractions } from '../../memory/traces.js';
-import { toTraces } from '../../memory/traces.js';
+import { toToolInteractions, toTraces } from '../../memory/traces.js';
 import { turnNumber } from '../../records/identity.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';
@@ -52,15 +51,15 @@ export const SHOW: readonly CommandRow[] = [
       const turn = options.turn === undefined ? undefined : toTurn(options.turn);
       if (branch !== undefined && follow) throw new CliError('a branch has ended: nothing of it can be followed', EXIT.usage);
       if (options.archived === true && !raw) throw new CliError('--archived is for --raw: without it all messages are shown', EXIT.usage);
-      const desk = await frame.open({ whenInterrupted: 'stopped following' });
-      const { client, output, globals, withSlowNotice } = desk;
+      const session = await frame.open({ whenInterrupted: 'stopped following' });
+      const { client, output, globals, withSlowNotice } = session;
       const isText = globals.output === 'text';
-      const id = await findConversation(desk, given);
+      const id = await findConversation(session, given);
       const showsWaiting = isText && !raw && branch === undefined && turn === undefined;
       const read = Promise.all([
         client.history(id, { branch }),
         client.branches(id),
-        showsWaiting ? readWaiting(desk, id) : NOTHING,
+        showsWaiting ? readWaiting(session, id) : NOTHING,
         client.turnEnds(id),
       ]);
       const [all, branches, waiting, ends] = await withSlowNotice(`reading ${id}`, read);
@@ -86,10 +85,10 @@ export const SHOW: readonly CommandRow[] = [
           temporal: ['workflow', 'show', '-w', id],
         };
       }
-      print(desk, id, { entries, ends }, raw, undefined);
+      print(session, id, { entries, ends }, raw, undefined);
       for (const line of below) output.draw(line);
       for (const note of isText ? notes : cut) output.note(note);
-      if (follow) await followOn(desk, id, { entries: all, ends }, isWanted, raw);
+      if (follow) await followOn(session, id, { entries: all, ends }, isWanted, raw);
       return EXIT.ok;
     },
   },
@@ -139,13 +138,13 @@ const LOOK_AGAIN_MS = 1000;
 
 /** The store is the truth and the feed only hurries: what was recorded is looked for until the conversation has ended. */
 async function followOn(
-  desk: CommandSession,
+  session: CommandSession,
   id: string,
   known: Shown,
   isWanted: (entry: Entry) => boolean,
   isRaw: boolean,
 ): Promise<void> {
-  const { client, signal } = desk;
+  const { client, signal } = session;
   const seen = new Set(known.entries.map(({ slot }) => slot));
   const ended = new Set(known.ends.map(({ turn }) => turn));
   let before = known.entries.at(-1)?.turn;
@@ -161,7 +160,7 @@ async function followOn(
     const fresh = (await client.history(id, { after: dense })).filter(({ slot }) => !seen.has(slot));
     for (const { slot } of fresh) seen.add(slot);
     const wanted = fresh.filter(isWanted);
-    print(desk, id, { entries: wanted, ends }, isRaw, before);
+    print(session, id, { entries: wanted, ends }, isRaw, before);
     before = wanted.at(-1)?.turn ?? before;
   }
 }

@@ -58,9 +58,9 @@ export const STEPPING: readonly CommandRow[] = [
       new Argument('[mode]', 'auto drains the queue; stepping lets what is under way end').choices(['auto', 'stepping']),
     ],
     async run(frame, given: string, mode: ControlMode | undefined): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: true });
-      const { client, withSlowNotice } = desk;
-      const id = await findRunning(desk, given);
+      const session = await frame.open({ needsWorker: true });
+      const { client, withSlowNotice } = session;
+      const id = await findRunning(session, given);
       if (mode === undefined) return answerControl(id, await withSlowNotice(`asking ${id} for its mode`, client.control(id)));
       const control = await withSlowNotice(`setting ${id} to ${mode}`, client.setMode(id, mode));
       return answerControl(id, control, updateWords('setMode', id, { mode }));
@@ -80,9 +80,12 @@ Without --into or --over a step is the next thing of the conversation, and where
 \`perdura debug step CHILD\` steps a certain one. \`perdura debug mode\`, \`debug inspect\` and \`debug\` show which of them hold.`,
     async run(frame, given: string, { count, into, over }: StepOptions): Promise<Answer> {
       const scope = into === true ? 'into' : over === true ? 'over' : undefined;
-      const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; a step that has begun is done all the same' });
-      const { client, output, globals, withSlowNotice, signal } = desk;
-      const id = await findRunning(desk, given);
+      const session = await frame.open({
+        needsWorker: true,
+        whenInterrupted: 'stopped waiting; a step that has begun is done all the same',
+      });
+      const { client, output, globals, withSlowNotice, signal } = session;
+      const id = await findRunning(session, given);
       const steps: StepResult[] = [];
       while (steps.length < count && steps.at(-1)?.did !== 'nothing') {
         const step = await withSlowNotice(`stepping ${id}`, client.step(id, { scope, signal }));
@@ -104,9 +107,9 @@ Without --into or --over a step is the next thing of the conversation, and where
       ['--none', 'take away those that there are'],
     ],
     async run(frame, given: string, options: BreakOptions): Promise<Answer> {
-      const desk = await frame.open({ needsWorker: true });
-      const { client, withSlowNotice } = desk;
-      const id = await findRunning(desk, given);
+      const session = await frame.open({ needsWorker: true });
+      const { client, withSlowNotice } = session;
+      const id = await findRunning(session, given);
       const before = await withSlowNotice(`asking ${id} for its breakpoints`, client.control(id));
       if (Object.keys(options).length === 0) return answerControl(id, before);
       const breakpoints = addBreakpoints(options.none === true ? {} : before.breakpoints, options);
@@ -127,10 +130,10 @@ Without --into or --over a step is the next thing of the conversation, and where
     ],
     async run(frame, given: string, options: QueueOptions): Promise<Answer> {
       const edit = toEdit(options);
-      const desk = await frame.open({ needsWorker: true });
-      const { client, withSlowNotice } = desk;
-      const id = await findRunning(desk, given);
-      if (edit && edit.op !== 'move' && options.yes !== true) await confirmEdit(desk, id, edit);
+      const session = await frame.open({ needsWorker: true });
+      const { client, withSlowNotice } = session;
+      const id = await findRunning(session, given);
+      if (edit && edit.op !== 'move' && options.yes !== true) await confirmEdit(session, id, edit);
       const queue = edit
         ? await withSlowNotice(`changing the queue of ${id}`, client.editQueue(id, edit))
         : await withSlowNotice(`reading the queue of ${id}`, client.queue(id));
@@ -163,10 +166,10 @@ workflows of the worker. One without a reducer is counted; \`perdura debug inspe
       const event = { ...(eventId === undefined ? {} : { id: eventId }), type, ...(payload === undefined ? {} : { payload }) };
       const read = readAppEvent(event);
       if (!read.ok) throw new CliError(`cannot dispatch ${type} to ${given}: ${read.reason}`, EXIT.usage);
-      const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the event is reduced all the same' });
-      const id = await findRunning(desk, given);
-      const handing = desk.client.dispatch(id, event, { wait, signal: desk.signal });
-      const { id: handed, position, result } = await desk.withSlowNotice(`handing ${type} to ${id}`, handing);
+      const session = await frame.open({ needsWorker: true, whenInterrupted: 'stopped waiting; the event is reduced all the same' });
+      const id = await findRunning(session, given);
+      const handing = session.client.dispatch(id, event, { wait, signal: session.signal });
+      const { id: handed, position, result } = await session.withSlowNotice(`handing ${type} to ${id}`, handing);
       const behind = position === 0 ? '' : `, behind ${position} others`;
       return {
         data: { conversation: id, id: handed, type, position, ...(result && { result }) },

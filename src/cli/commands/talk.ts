@@ -100,8 +100,8 @@ export const TALK: readonly CommandRow[] = [
       const files = await readFiles(frame.surroundings.cwd, options.attach ?? []);
       const whole = files.filter(({ type }) => type === TEXT_TYPE).reduce(withTextFile, text);
       const first = { id: options.id ?? randomUUID(), text: whole, ...(await readParts(frame.surroundings, options)) };
-      const desk = await frame.open({ needsWorker: isAwaited, whenInterrupted: 'stopped waiting; the conversation goes on' });
-      const { client, config, withSlowNotice } = desk;
+      const session = await frame.open({ needsWorker: isAwaited, whenInterrupted: 'stopped waiting; the conversation goes on' });
+      const { client, config, withSlowNotice } = session;
       const id = (await namedByTenant(config, given)) ?? given;
       const attached = files.filter(({ type }) => type !== TEXT_TYPE).map(({ bytes }) => client.attach(id, bytes));
       const sent = { ...first, ...toMedia(await withSlowNotice(`attaching to ${id}`, Promise.all(attached))) };
@@ -111,7 +111,7 @@ export const TALK: readonly CommandRow[] = [
       }
       if (isAwaited) {
         const late = `the message stays sent, and \`perdura send ${id} … --id ${sent.id}\` waits again`;
-        const answered = await awaitAnswer(desk, id, (signal) => client.send(id, sent, { signal }), { timeout: options.timeout, late });
+        const answered = await awaitAnswer(session, id, (signal) => client.send(id, sent, { signal }), { timeout: options.timeout, late });
         return { ...answered, data: { messageId: sent.id, ...answered.data } };
       }
       const { messageId } = await withSlowNotice(`sending to ${id}`, client.message(id, sent));

@@ -50,14 +50,14 @@ export const TRANSFER: readonly CommandRow[] = [
     ],
     async run(frame, given: string, { format: wanted, out }: ExportOptions): Promise<Answer | number> {
       if (out !== undefined && wanted !== 'seed') throw new CliError('--out is for --format seed: others are printed', EXIT.usage);
-      const desk = await frame.open();
-      const id = await findConversation(desk, given);
-      const format = wanted ?? (desk.globals.output === 'text' ? 'md' : 'json');
-      if (format === 'seed') return exportLayout(desk, id, resolve(desk.config.cwd, out ?? id));
+      const session = await frame.open();
+      const id = await findConversation(session, given);
+      const format = wanted ?? (session.globals.output === 'text' ? 'md' : 'json');
+      if (format === 'seed') return exportLayout(session, id, resolve(session.config.cwd, out ?? id));
       // A document is printed as it is, whatever -o asks for.
-      const exporting = format === 'history' ? exportRuns(desk, id) : exportEntries(desk, id, format);
-      for (const line of await desk.withSlowNotice(`reading ${id}`, exporting)) desk.output.line(line);
-      desk.output.explain(temporalCommand(desk.temporal, ['workflow', 'show', '-w', id, '-o', 'json']));
+      const exporting = format === 'history' ? exportRuns(session, id) : exportEntries(session, id, format);
+      for (const line of await session.withSlowNotice(`reading ${id}`, exporting)) session.output.line(line);
+      session.output.explain(temporalCommand(session.temporal, ['workflow', 'show', '-w', id, '-o', 'json']));
       return EXIT.ok;
     },
   },

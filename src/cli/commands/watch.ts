@@ -20,25 +20,25 @@ export const WATCH: readonly CommandRow[] = [
     args: [CONVERSATION],
     options: [['--from-start', 'begin with the oldest event that is kept']],
     async run(frame, given: string, { fromStart }: { readonly fromStart?: boolean }): Promise<number> {
-      const desk = await frame.open({ needsWorker: true, whenInterrupted: 'stopped watching; the conversation goes on' });
-      const { output, globals, temporal, client } = desk;
-      const id = await findConversation(desk, given);
+      const session = await frame.open({ needsWorker: true, whenInterrupted: 'stopped watching; the conversation goes on' });
+      const { output, globals, temporal, client } = session;
+      const id = await findConversation(session, given);
       const isText = globals.output === 'text';
       const ended = new AbortController();
-      const stop = AbortSignal.any([desk.signal, ended.signal]);
+      const stop = AbortSignal.any([session.signal, ended.signal]);
       if (isText) output.note(`watching ${id}; Ctrl+C ends that`);
-      const looking = look(desk, id, isText, stop);
+      const looking = look(session, id, isText, stop);
       // Nothing more comes once it has ended: what is on its way is let in, then the feed is left.
       void looking.then(() => setTimeout(() => ended.abort(), 500));
       const describe = createEventLines();
-      await read(desk, id, fromStart === true ? '0' : '$', stop, (cursor, event) => {
+      await read(session, id, fromStart === true ? '0' : '$', stop, (cursor, event) => {
         const at = Date.now();
         if (!isText) return output.line(toTerminalJson({ cursor, at, event }));
         const line = describe(event);
         if (line) output.draw([{ text: `${formatTime(at, 'iso', at)}  `, style: 'dim' }, ...line]);
       });
       await looking;
-      desk.signal.throwIfAborted();
+      session.signal.throwIfAborted();
       const { state } = await client.describe(id);
       output.note(`${id} has ended (${state})`);
       if (isText) output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id, '--follow']));

@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { press, renderDebug, showWhole, type Cursor, type ScreenLook } from './screen.js';
 import type { CommandSession } from '../session/command.js';
-import { openFullScreen, type Key } from '../terminal/full-screen.js';
+import { openFullScreen, type FullScreen } from '../terminal/full-screen.js';
+import type { Output } from '../terminal/output.js';
 import { formatCount, formatDuration, formatTime } from '../views/quantities.js';
 import { loadMeasure } from '../views/table.js';
 import type { PerduraClient } from '../../client.js';
@@ -24,11 +25,16 @@ const STALE_MS = 8000;
 /** Many events of the feed are one look. */
 const GATHER_MS = 150;
 
+interface Terminal {
+  readonly input: ReadStream;
+  readonly screen: WriteStream;
+}
+
 /** Resolves when the person leaves, with the mode that the conversation is left in; rejects when the first look fails. */
 export async function debugLive(
   { client, output, signal }: CommandSession,
   id: string,
-  terminal: { readonly input: ReadStream; readonly screen: WriteStream },
+  terminal: Terminal,
 ): Promise<{ readonly mode: string; readonly ended: boolean }> {
   const measure = await loadMeasure();
   const read = createEntryReader(client, id);
@@ -133,18 +139,10 @@ export async function debugLive(
     return: showSelected,
     enter: showSelected,
   };
-  const onKey = ({ name }: Key): void => {
-    if (name === 'q' || name === 'ctrl+c') return left.abort();
-    cursor.notice = '';
-    if (!press(cursor, name, scene, look())) commands[name]?.();
-    draw();
-  };
-
-  const screen = openFullScreen(terminal.input, terminal.screen, {
-    onKey,
-    onResize: draw,
-    onEnd: () => left.abort(),
-    isColored: output.isColoredTerminal(),
+  const screen = openScreen(terminal, output, {
+    ...{ cursor, commands, look, draw },
+    scene: () => scene,
+    leave: () => left.abort(),
   });
   const timer = setInterval(() => {
     void refresh();
@@ -209,7 +207,7 @@ export async function debugPast(
   id: string,
   past: Past,
   entries: ReadonlyMap<number, Entry>,
-  terminal: { readonly input: ReadStream; readonly screen: WriteStream; readonly from: number; readonly notice: string },
+  terminal: Terminal & { readonly from: number; readonly notice: string },
 ): Promise<void> {
   const measure = await loadMeasure();
   const cursor: Cursor = { selected: 0, notice: terminal.notice };
@@ -246,18 +244,7 @@ export async function debugPast(
   };
   let leave!: () => void;
   const leaving = new Promise<void>((resolve) => (leave = resolve));
-  const onKey = ({ name }: Key): void => {
-    if (name === 'q' || name === 'ctrl+c') return leave();
-    cursor.notice = '';
-    if (!press(cursor, name, scene, look())) commands[name]?.();
-    draw();
-  };
-  const screen = openFullScreen(terminal.input, terminal.screen, {
-    onKey,
-    onResize: draw,
-    onEnd: leave,
-    isColored: output.isColoredTerminal(),
-  });
+  const screen = openScreen(terminal, output, { cursor, commands, look, draw, scene: () => scene, leave });
   signal.addEventListener('abort', leave, { once: true });
   try {
     draw();
@@ -267,4 +254,28 @@ export async function debugPast(
     screen.close();
   }
   signal.throwIfAborted();
+}
+
+interface ScreenParts {
+  readonly cursor: Cursor;
+  readonly commands: Readonly<Record<string, () => void>>;
+  readonly scene: () => DebugScene;
+  readonly look: () => ScreenLook;
+  readonly draw: () => void;
+  readonly leave: () => void;
+}
+
+/** A key leaves, moves in the list, or is a command. */
+function openScreen(terminal: Terminal, output: Output, { cursor, commands, scene, look, draw, leave }: ScreenParts): FullScreen {
+  return openFullScreen(terminal.input, terminal.screen, {
+    onKey({ name }) {
+      if (name === 'q' || name === 'ctrl+c') return leave();
+      cursor.notice = '';
+      if (!press(cursor, name, scene(), look())) commands[name]?.();
+      draw();
+    },
+    onResize: draw,
+    onEnd: leave,
+    isColored: output.isColoredTerminal(),
+  });
 }

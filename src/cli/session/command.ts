@@ -7,8 +7,7 @@ import type { PerduraClient } from '../../client.js';
 import { wholeAnswer } from '../../client/whole-answer.js';
 import { temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { orAborted } from '../../platform/promises.js';
-import { timeoutSignal } from '../../platform/promises.js';
+import { orAborted, timeoutSignal } from '../../platform/promises.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/input.js';
@@ -167,19 +166,19 @@ export async function lookOn(output: Output, { timeFormat }: GlobalOptions): Pro
 
 /** The answer of a turn, waited for no longer than `timeout` milliseconds; `late` is what a person can do then. */
 export async function awaitAnswer<Result extends TurnResult>(
-  desk: CommandSession,
+  session: CommandSession,
   id: string,
   ask: (signal: AbortSignal) => Promise<Result>,
   { timeout, late }: { readonly timeout?: number; readonly late: string },
 ): Promise<Answer & { readonly data: Result & { readonly conversation: string } }> {
-  const { client, output, signal } = desk;
+  const { client, output, signal } = session;
   const limit = timeout === undefined ? undefined : timeoutSignal(timeout);
   const asking = ask(limit === undefined ? signal : AbortSignal.any([signal, limit]));
   const answering = withProgress({ client, output, id }, asking).catch((error: unknown) => {
     if (limit?.aborted !== true || signal.aborted) throw error;
     throw new CliError(`no answer from ${id} within ${formatDuration(timeout ?? 0)}; ${late}`, EXIT.timedOut);
   });
-  const result = await desk.withSlowNotice(`waiting for the answer of ${id}`, answering);
+  const result = await session.withSlowNotice(`waiting for the answer of ${id}`, answering);
   const text = await wholeAnswer(client, id, result);
   return {
     data: { conversation: id, ...result, text },
