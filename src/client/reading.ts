@@ -1,7 +1,7 @@
 /** What the store has of a conversation: its live events, its messages, and what it remembers. */
 import { randomUUID } from 'node:crypto';
 import { openMemory } from '../memory/channel/open-memory.js';
-import type { AgentMemory } from '../records/memory/agent-memory.js';
+import type { AgentMemory, ItemRecord } from '../records/memory/agent-memory.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
@@ -10,7 +10,6 @@ import { withBodies } from '../memory/bodies.js';
 import { readBranch, readBranches, readCurrent, readLatest, readTurnEnds, type Branch } from '../memory/branches.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
-import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
 import { truncate } from '../records/text.js';

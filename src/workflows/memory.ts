@@ -23,8 +23,13 @@ import {
   readForget,
   readMemoryStart,
   readReview,
+  memoryWorkflowId,
+  type Cared,
+  type Forgotten,
+  type MemoryStart,
+  type Reviewed,
+  type AskedConsolidation,
 } from '../conversation/protocol/memory-contract.js';
-import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/protocol/memory-contract.js';
 import {
   addRequest,
   dropRequest,
@@ -44,7 +49,6 @@ import {
   startRequest,
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
-import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 import { outcomeOf, toRemember } from '../conversation/memory-workflow/consolidated.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
 import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';

@@ -10,8 +10,8 @@ import type {
   MemoryStatus,
   Reviewed,
   ReviewRequest,
+  AskedConsolidation,
 } from '../conversation/protocol/memory-contract.js';
-import type { AskedConsolidation } from '../conversation/protocol/memory-contract.js';
 import type {
   CompactionOutcome,
   ContextIndex,

@@ -1,7 +1,6 @@
 /** Signals: they cannot be refused, so what cannot be read is listed in the status. */
 import type { ConversationEvent } from '../conversation/event.js';
-import { readParentOrder } from '../conversation/protocol/stepping.js';
-import { readAppEvent, type ReadAppEvent } from '../conversation/protocol/stepping.js';
+import { readParentOrder, readAppEvent, type ReadAppEvent } from '../conversation/protocol/stepping.js';
 import { readChildNews, readDecision } from '../conversation/protocol/human-input.js';
 import { readClose, readOptionalText, readTitle } from '../conversation/protocol/input.js';
 import { readMessage } from '../conversation/protocol/message.js';

@@ -8,8 +8,7 @@ import { readLastConversation, type ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { canAsk, onInterrupt, onTermination } from '../terminal/input.js';
 import { startCommands } from '../terminal/start-commands.js';
-import type { CliContext } from '../session/context.js';
-import type { Input, Surroundings } from '../session/context.js';
+import type { CliContext, Input, Surroundings } from '../session/context.js';
 import type { Services } from '../services/services.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 

@@ -3,11 +3,9 @@ import { textOfDrawn, toTerminalLine, type StyledLine, type StyledSpan } from '.
 import { formatBytes, formatCount, formatTime } from './quantities.js';
 import { drawLine, drawText, renderTable, type Column, type Look } from './table.js';
 import type { Recalled, StoredItem } from '../../client.js';
-import type { BlamedLine } from '../../memory/documents/memory-diff.js';
-import type { CountedChange } from '../../memory/documents/memory-diff.js';
+import type { BlamedLine, CountedChange, DiffLine } from '../../memory/documents/memory-diff.js';
 import { turnNumber } from '../../records/identity.js';
 import type { LineSource, Proposal } from '../../records/memory/documents.js';
-import type { DiffLine } from '../../memory/documents/memory-diff.js';
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
 
 /** Of a version, for people; it is enough to ask for it by. */

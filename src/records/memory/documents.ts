@@ -10,7 +10,7 @@ export interface MemoryText {
 }
 
 /**
- * How far what stands in a line is to be trusted: `user` wrote it, `model` concluded it, `tool:<name>` brought it, `person` wrote
+ * How far a line can be trusted: `user` wrote it, `model` concluded it, `tool:<name>` brought it, `person` wrote
  * it into the document or accepted it.
  */
 export type Trust = 'user' | 'model' | 'person' | `tool:${string}`;
