@@ -104,6 +104,25 @@ class World {
   }
 }
 
+test('a reader that stops at the last event that there is ends, though nothing comes any more', async () => {
+  const feed = new Feed();
+  feed.publish(3);
+  const [stop, ended] = [new AbortController(), jest.fn()];
+  const look = {
+    newest: () => Promise.resolve(feed.newest()),
+    page: (from: string) => Promise.resolve(feed.page(from)),
+    pageSize: 7,
+    join: () => createFeedTail(OLDEST),
+    leave: ended,
+  };
+  const reading = (async () => {
+    for await (const { cursor } of readFeed(OLDEST, stop.signal, look)) if (cursor === feed.newest()) stop.abort();
+  })();
+  for (let at = 0; at < 100; at += 1) await turnOfLoop();
+  expect(ended).toHaveBeenCalledTimes(1);
+  await reading;
+});
+
 const isResync = ({ event }: FeedEvent): boolean => (event as { kind?: string }).kind === 'resync';
 const numberOf = ({ event }: FeedEvent): number => (event as { n: number }).n;
 
