@@ -75,26 +75,31 @@ async function read(
   }
 }
 
-/** What the feed does not have: retries of activities, how it is stepped, and that the conversation has ended. Each is printed once. */
+/** What the feed does not have: retries of activities, how it is stepped, and that the conversation has ended. */
 async function look({ client, output }: CommandSession, id: string, isText: boolean, signal: AbortSignal): Promise<void> {
-  const shown = new Set<string>();
-  let control = AUTO;
-  const say = (text: string): void => output.draw([{ text: toTerminalLine(text, 300), style: 'yellow' }]);
+  const toNews = createLookNews();
   while (!signal.aborted) {
     const description = await client.describe(id).catch(() => undefined);
     if (description !== undefined && description.state !== 'running') return;
     if (isText) {
-      for (const text of (description?.pendingActivities ?? []).flatMap(describeRetry)) {
-        if (!shown.has(text)) say(text);
-        shown.add(text);
-      }
       const status = await withTimeoutFallback(client.status(id), undefined, LOOK_MS).catch(() => undefined);
-      const now = status === undefined ? control : describeControl(status);
-      if (now !== control) say(now);
-      control = now;
+      const news = toNews(description?.pendingActivities ?? [], status);
+      for (const text of news) output.draw([{ text: toTerminalLine(text, 300), style: 'yellow' }]);
     }
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
+}
+
+/** What is new since the look before; the first status that is not automatic is news too. */
+export function createLookNews(): (activities: readonly PendingActivity[], status: ControlView | undefined) => readonly string[] {
+  let retries: readonly string[] = [];
+  let control = AUTO;
+  return (activities, status) => {
+    const [retriesBefore, controlBefore] = [retries, control];
+    retries = activities.flatMap(describeRetry);
+    if (status !== undefined) control = describeControl(status);
+    return [...retries.filter((text) => !retriesBefore.includes(text)), ...(control === controlBefore ? [] : [control])];
+  };
 }
 
 function describeRetry({ type, attempt, lastFailure }: PendingActivity): string[] {
@@ -103,7 +108,9 @@ function describeRetry({ type, attempt, lastFailure }: PendingActivity): string[
 
 const AUTO = 'auto · it runs by itself';
 
-function describeControl({ mode, stepLock, pausedBy, nextStep }: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): string {
+type ControlView = Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>;
+
+function describeControl({ mode, stepLock, pausedBy, nextStep }: ControlView): string {
   if (mode === 'auto') return AUTO;
   if (stepLock !== null) return `stepping · ${stepLock} runs`;
   const stopped = pausedBy === null ? '' : ` · stopped by ${pausedBy}`;

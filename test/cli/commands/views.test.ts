@@ -6,11 +6,12 @@ import { fit, pad, wrap } from '../../../src/cli/views/table.js';
 import { renderList, renderProblems, shortIds } from '../../../src/cli/commands/list.js';
 import { inspectTurns } from '../../../src/insight/turns.js';
 import { renderInspection, type Inspection } from '../../../src/cli/commands/inspect.js';
-import { createEventLines } from '../../../src/cli/commands/watch.js';
+import { createEventLines, createLookNews } from '../../../src/cli/commands/watch.js';
 import { formatDuration, formatTime } from '../../../src/cli/views/quantities.js';
 import { renderControl } from '../../../src/cli/views/control.js';
 import { renderTraces, renderTranscript, withTurnEnds } from '../../../src/cli/views/transcript.js';
 import type { Standing } from '../../../src/client/current-status.js';
+import type { PendingActivity } from '../../../src/client/describe.js';
 import type { Description } from '../../../src/client.js';
 import type { FeedEvent, Status, TurnResult } from '../../../src/conversation/protocol/contract.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
@@ -340,6 +341,23 @@ describe('live events', () => {
      |turn_0001  end  1,000 in, 40 out · $0.0100 · Done.|"
     `);
   });
+});
+
+test('a look reports a retry once, each later attempt again, and how it is stepped when that changes', () => {
+  const toNews = createLookNews();
+  const auto = { mode: 'auto', stepLock: null, pausedBy: null, nextStep: null } as const;
+  const stepping = { ...auto, mode: 'stepping', nextStep: 'model' } as const;
+  const activity: PendingActivity = {
+    ...{ id: '1', type: 'modelStep', attempt: 2, state: 'started', lastFailure: 'overloaded' },
+    ...{ scheduledAt: null, startedAt: null, nextAttemptAt: null, worker: null },
+  };
+  const later = { ...activity, attempt: 3 };
+  expect(toNews([], auto)).toEqual([]);
+  expect(toNews([activity], auto)).toEqual(['modelStep, attempt 2: overloaded']);
+  expect(toNews([activity], undefined)).toEqual([]);
+  expect(toNews([later], stepping)).toEqual(['modelStep, attempt 3: overloaded', 'stepping · next: model']);
+  expect(toNews([later], stepping)).toEqual([]);
+  expect(toNews([], auto)).toEqual(['auto · it runs by itself']);
 });
 
 describe('a transcript', () => {
