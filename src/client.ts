@@ -23,7 +23,7 @@ export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
 export type { OfTenant, UploadedFile, UploadOptions, UploadsClient } from './client/uploads.js';
 export type { UsageClient, UsageOptions, UsageReport } from './client/usage.js';
-export type { Branch } from './memory/branches.js';
+export type { Branch } from './memory/past-life.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
 export type { ChunkText, ContextChanges, ContextView, InsightClient, Replay, TurnPage } from './client/insight.js';
 export type { Standing } from './client/current-status.js';

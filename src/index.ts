@@ -20,11 +20,11 @@ export type {
   TextToolFormat,
   ToolDescription,
 } from './models/model.js';
-export type { ContextWindow } from './models/context-window.js';
+export type { ContextWindow } from './models/model.js';
 export { ModelFailure, ModelInterrupted } from './models/model.js';
 export type { Embedded, Embedder } from './models/embedder.js';
 export { createDraft, type Draft, type GrowingCall } from './models/draft.js';
-export type { HookedCall, ModelHook } from './models/hooks.js';
+export type { HookedCall, ModelHook } from './models/model.js';
 export type {
   InputProcessor,
   Processor,
@@ -82,9 +82,9 @@ export type { ToolInteraction } from './memory/traces.js';
 export type { MemoryBundle } from './memory/facts.js';
 export type { Summarized as CompactionResult } from './memory/compaction/summary.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
-export type { FileOperations } from './memory/compaction/file-operations.js';
+export type { FileOperations } from './memory/compaction/recent-turns.js';
 export type { OverflowReport } from './memory/select-messages.js';
-export type { ConversationEntry } from './memory/consolidation/conversation-entries.js';
+export type { ConversationEntry } from './memory/consolidation/message-lines.js';
 export type { ConsolidationResult } from './memory/consolidation/parse-response.js';
 export type { EpisodicItem, SemanticItem } from './records/memory/items.js';
 export type { MemoryChunk, TokenThresholds, TokenUsage } from './records/token-usage.js';
@@ -129,7 +129,7 @@ export type {
   SubAgent,
 } from './conversation/protocol/stepping.js';
 export type { FetchedRuns } from './heal/fetch-runs.js';
-export type { Earlier } from './memory/compaction/fold.js';
+export type { Earlier } from './memory/compaction/snapshot.js';
 export type { FlatTurn } from './memory/compaction/recent-turns.js';
 export type { Ask } from './memory/long-record.js';
 export type { RecallQuery } from './memory/recall/recall.js';
@@ -151,7 +151,7 @@ export type { Budget } from './records/shared-budget.js';
 export type { SlotRange } from './records/slots.js';
 export type { SpendingSum } from './records/spending.js';
 export type { ChunkType } from './records/token-usage.js';
-export type { Mark } from './search/marks.js';
+export type { Mark } from './search/question.js';
 export type { ConversationKey } from './stores/names.js';
 export type { EpisodeRecord, FactRecord, FactSource } from './stores/store.js';
 export type { ApprovalPolicy, ExamineContext, Examined, OpenEpisode, Verified, WorkflowActionContext } from './tools/tool.js';

@@ -29,8 +29,7 @@ import {
 } from './config.js';
 import type { WorkflowCode } from './heal/replay-here.js';
 import { toTraces } from './memory/traces.js';
-import { createCircuits } from './models/circuit-breaker.js';
-import { writeCircuits } from './models/circuit-file.js';
+import { createCircuits, writeCircuits } from './models/circuit-breaker.js';
 import type { Model } from './models/model.js';
 import { modelsAnsweredBy } from './models/known-models.js';
 import { createEmbedder, createModels } from './models/providers.js';

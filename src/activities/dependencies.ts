@@ -3,7 +3,7 @@ import type { AgentLoader } from '../agents/load-agent.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
-import type { ModelHook } from '../models/hooks.js';
+import type { ModelHook } from '../models/model.js';
 import type { Circuits } from '../models/circuit-breaker.js';
 import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
@@ -11,7 +11,7 @@ import type { WebhookDelivery } from '../conversation/outbox/webhook-effects.js'
 import type { WebhookEventType } from '../records/webhooks.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
-import type { BackgroundEmbedding } from '../memory/recall/background-embedding.js';
+import type { BackgroundEmbedding } from '../memory/recall/open-recall.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';

@@ -8,8 +8,8 @@
  */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import { MAX_LIVES } from '../conversation/protocol/memory-contract.js';
-import { rawFallbackLines } from '../memory/documents/raw-fallbacks.js';
-import { dropDeleted } from '../memory/recall/drop-index.js';
+import { rawFallbackLines } from '../memory/documents/search-history.js';
+import { dropDeleted } from '../memory/recall/recall.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { deletedSignal, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';

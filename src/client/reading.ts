@@ -7,7 +7,7 @@ import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import { withBodies } from '../memory/bodies.js';
-import { readBranch, readBranches, readCurrent, readLatest, readTurnEnds, type Branch } from '../memory/branches.js';
+import { readBranch, readBranches, readCurrent, readLatest, readTurnEnds, type Branch } from '../memory/past-life.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import type { Description } from './describe.js';

@@ -1,5 +1,5 @@
 /** What became of older turns: summaries, facts, what went to HISTORY as it was, and what is archived. */
-import { consolidationId } from '../memory/documents/raw-fallbacks.js';
+import { consolidationId } from '../memory/documents/search-history.js';
 import { redactor, tombstoneFor } from '../memory/documents/forgetting.js';
 import { learnFacts, factsBatch } from '../memory/facts.js';
 import { DocumentRefused, type ConversationKey, type Store, type ScopeKey } from '../stores/store.js';

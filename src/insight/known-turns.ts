@@ -1,7 +1,7 @@
 /** Of which turns the next model call sees what: word for word, shortened, as a summary, or not at all. For people who miss something. */
 import { MESSAGE_END_CHARACTERS, newFrom } from '../conversation/context/citing.js';
 import type { ContextIndex } from '../conversation/protocol/contract.js';
-import { messageItemId } from '../memory/channel/cite-messages.js';
+import { messageItemId } from '../memory/channel/citations.js';
 import { isBodyRef, isFromPerson, isNotice, type Body, type Entry } from '../records/message.js';
 import { listSlots } from '../records/slots.js';
 import { withoutSuperseded } from '../records/memory/items.js';

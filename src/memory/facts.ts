@@ -8,7 +8,7 @@ import {
   MAX_SEMANTIC_ITEMS,
   type ShownMemory,
 } from '../records/memory/items.js';
-import { foldEarlier, type Earlier, type FoldedEpisode } from './compaction/fold.js';
+import { foldEarlier, type Earlier, type FoldedEpisode } from './compaction/snapshot.js';
 import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';

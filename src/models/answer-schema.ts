@@ -5,10 +5,8 @@
  */
 import type { JsonObject, JsonValue } from '../records/message.js';
 import type { AnswerSchema, ModelRequest } from './model.js';
-import { asObject } from './read-json.js';
+import { asObject, toWellFormedJson, toWireName } from './wire.js';
 import { modelLimits } from './known-models.js';
-import { toWellFormedJson } from './well-formed.js';
-import { toWireName } from './wire-names.js';
 import { isRecord } from '../platform/json.js';
 
 /** Undefined where there is none to send: the request has none, the model is not known to take one, or no strict schema expresses it. */

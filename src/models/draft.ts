@@ -4,8 +4,7 @@
  */
 import type { AssistantBlock, JsonValue, ModelStop } from '../records/message.js';
 import type { ModelDelta, ModelResponse, ModelUsage } from './model.js';
-import { readCall, brokenStream } from './tool-input.js';
-import { toWellFormed } from './well-formed.js';
+import { readCall, brokenStream, toWellFormed } from './wire.js';
 
 /** An answer that grows by pieces, for those who write a provider. */
 export interface Draft {

@@ -1,5 +1,4 @@
 /** A language model, any provider's: a stateless function from a request to a stream. */
-import type { ContextWindow } from './context-window.js';
 import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../records/message.js';
 
 /** A tool as a model is shown it. */
@@ -132,5 +131,73 @@ export class ModelInterrupted extends Error {
     readonly usage: ModelUsage,
   ) {
     super('the model call was stopped');
+  }
+}
+
+/** Room for prompt and answer together, where a provider's server gives it instead of the model's name. Pure. */
+
+export interface ContextWindow {
+  /** What the request sets for the server in each call. */
+  readonly tokens: number;
+  /** False: the server did not say how much the model takes, so this is the agent's number or a default. */
+  readonly isKnown: boolean;
+}
+
+/** An answer takes no more than half of a small window, and then a quarter: the prompt needs the rest. */
+export function answerTokens(wanted: number, window: number): number {
+  return wanted <= window / 2 ? wanted : Math.floor(window / 4);
+}
+
+interface PromptCut {
+  /** Tokens: what was sent, by estimate, and what the server has read. */
+  readonly sent: number;
+  readonly read: number;
+}
+
+/** Below it the estimate alone may be that far off; a server that cuts leaves more. */
+const MIN_READ = 1_024;
+
+/** A server that cuts a prompt does not say so: it reads far less than was sent. Estimates miss by less than half. */
+export function promptCut(sent: number, read: number): PromptCut | undefined {
+  return read >= MIN_READ && read * 2 < sent ? { sent, read } : undefined;
+}
+
+/**
+ * Hooks around each model call (seed 000, phase D): they see what goes out and what comes back, explicitly, and hold no history.
+ * They look on: what a hook changes in what it is given, returns or throws does not reach the conversation.
+ */
+
+/** The call of a model that a hook looks at. */
+export interface HookedCall {
+  readonly conversation: string;
+  readonly turn: string;
+  /** `turn_0007/m2` */
+  readonly call: string;
+  /** `provider/model` */
+  readonly model: string;
+}
+
+/** Reads the requests to models and their answers, and changes nothing. What it throws is logged. */
+export interface ModelHook {
+  /** Unique, for logs. */
+  readonly name: string;
+  /** `payload` is the whole request, before its provider renders it. */
+  beforeInvoke?(messages: readonly ConversationMessage[], payload: ModelRequest, call: HookedCall): void | Promise<void>;
+  /** Not called for a call that failed. */
+  afterInvoke?(messages: readonly ConversationMessage[], response: ModelResponse, call: HookedCall): void | Promise<void>;
+}
+
+/** Runs one side of all hooks, each to its end; what one throws goes to `onFailure` and stops nothing. */
+export async function runHooks(
+  hooks: readonly ModelHook[],
+  run: (hook: ModelHook) => void | Promise<void>,
+  onFailure: (hook: string, error: unknown) => void,
+): Promise<void> {
+  for (const hook of hooks) {
+    try {
+      await run(hook);
+    } catch (error) {
+      onFailure(hook.name, error);
+    }
   }
 }

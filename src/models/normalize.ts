@@ -27,7 +27,7 @@ import {
   mapMedia,
   sourcesIn,
 } from '../records/message.js';
-import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './well-formed.js';
+import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './wire.js';
 import { isRecord } from '../platform/json.js';
 
 export interface NormalizeOptions {

@@ -3,11 +3,9 @@ import type { Embedder } from './embedder.js';
 import { createAnthropicModel } from './anthropic/client.js';
 import { createGeminiModel } from './gemini/client.js';
 import { type Model, ModelFailure } from './model.js';
-import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
-import { createOllamaEmbedder } from './ollama/embedder.js';
+import { createOllamaModel, type OllamaOptions, createOllamaEmbedder } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
-import { createOpenAIModel, createOpenAIResponsesModel } from './openai/client.js';
-import { createOpenAIEmbedder } from './openai/embedder.js';
+import { createOpenAIModel, createOpenAIResponsesModel, createOpenAIEmbedder } from './openai/client.js';
 import { createModelLimits, splitModel, type DeclaredModels, type Models } from './known-models.js';
 
 export interface ProviderOptions {

@@ -1,5 +1,5 @@
 /** A provider's no, over HTTP or in the middle of a stream, read from whichever of the providers' shapes it has. */
-import { asList, asObject, asText } from './read-json.js';
+import { asList, asObject, asText } from './wire.js';
 import { isRecord } from '../platform/json.js';
 
 export interface Refused {

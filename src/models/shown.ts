@@ -8,7 +8,7 @@ import {
   type ToolOutcome,
   type ToolResultMessage,
 } from '../records/message.js';
-import { toWellFormed } from './well-formed.js';
+import { toWellFormed } from './wire.js';
 
 /** Blank text is refused everywhere: it becomes none. */
 export function sentText(body: Body): string {
@@ -108,7 +108,7 @@ const BECAME: Record<ToolOutcome, string> = {
   unknown: 'Outcome unknown: this call was interrupted and may or may not have had its effect. Check before repeating it.',
 };
 
-/** What a model reads of a tool's result, after a sentence on what became of the call. Long ones were cited before: memory/channel/cite-results.ts. */
+/** What a model reads of a tool's result, after a sentence on what became of the call. Long ones were cited before: memory/channel/citations.ts. */
 export function toolResultText(result: ToolResultMessage): string {
   const text = toWellFormed(shownText(result.text));
   const lines = [BECAME[result.outcome], text].filter((part) => part.trim() !== '').join('\n');

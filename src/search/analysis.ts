@@ -1,7 +1,6 @@
 /** What a text is found by: the stems of its words, who wrote it, the days that it mentions. Pure but for what stems it remembers. */
 import { daysIn, mentionTerms } from './dates.js';
-import { createStems, isStopWord, detectLanguage, type Language, type Stems } from './languages.js';
-import { folded, splitWords, type Word } from './words.js';
+import { createStems, isStopWord, detectLanguage, type Language, type Stems, folded, splitWords, type Word } from './words.js';
 
 export interface Analysis {
   /** How often each word stands there. */

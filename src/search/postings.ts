@@ -5,7 +5,7 @@
  * The passages of a word are a chain of slices in one large array; a slice is twice as long as the one before, up to a limit, and the
  * number behind it says where the next one begins. One number is a passage (24 bits) and how often it has the word (8 bits).
  */
-import { grown, hashText } from './numbers.js';
+import { grown, hashText } from './passage-table.js';
 
 export const MAX_PASSAGES = 2 ** 24 - 1;
 const MAX_TIMES = 255;

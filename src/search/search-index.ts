@@ -9,9 +9,8 @@
  *   language is unclear keeps the guess from what stood before it. (test: test/search/rank.test.ts)
  */
 import { createAnalyzer, type Analyzer } from './analysis.js';
-import { LANGUAGES, type Language } from './languages.js';
-import { hashText } from './numbers.js';
-import { ASKS, DATED, KINDS, PassageTable, type Kind, type Line } from './passage-table.js';
+import { LANGUAGES, type Language } from './words.js';
+import { hashText, ASKS, DATED, KINDS, PassageTable, type Kind, type Line } from './passage-table.js';
 import { MAX_PASSAGES, Postings } from './postings.js';
 import { BOUNDS } from './weights.js';
 

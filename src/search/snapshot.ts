@@ -2,9 +2,8 @@
  * An index as bytes, so that a worker that begins need not read every message. What is of another version, of another scope, cut
  * off or changed is refused, and the caller builds the index anew: it is only derived.
  */
-import { makeColumns, COLUMN_NAMES, KINDS, PassageTable, type Columns } from './passage-table.js';
-import { LANGUAGES } from './languages.js';
-import type { Numbers } from './numbers.js';
+import { makeColumns, COLUMN_NAMES, KINDS, PassageTable, type Columns, type Numbers } from './passage-table.js';
+import { LANGUAGES } from './words.js';
 import { Postings, type PostingsState } from './postings.js';
 import { SearchIndex } from './search-index.js';
 import { BOUNDS } from './weights.js';

@@ -5,7 +5,7 @@ import pino from 'pino';
 import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
-import type { ModelHook } from '../models/hooks.js';
+import type { ModelHook } from '../models/model.js';
 import { createDelivery } from './delivery.js';
 import { createLog } from './log.js';
 import { createRedactor } from './redact.js';

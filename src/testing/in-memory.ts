@@ -19,7 +19,7 @@ import type { ConversationState } from '../conversation/state.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
 import { endedTurn, isTurnOpen, statusOf } from '../conversation/views/view.js';
 import { readArguments, withBodies } from '../memory/bodies.js';
-import { readCurrent } from '../memory/branches.js';
+import { readCurrent } from '../memory/past-life.js';
 import { modelsAnsweredBy } from '../models/known-models.js';
 import { createKnownSecrets } from '../platform/known-secrets.js';
 import { turnId } from '../records/identity.js';

@@ -5,7 +5,11 @@
  * Not in the tables: what its program runs only when it is named (scripts, sources), and what is changed every day and can only name what
  * is in the tables itself (tsconfig.json, a package.json without its scripts, .gitignore, .editorconfig).
  */
-import { isNamed, plainNames } from './plain-name.js';
+import { isNamed, plainNames } from './protected-paths.js';
+import { relative, resolve } from 'node:path';
+import type { Examined } from './tool.js';
+import { enterWorkspace, type Workspace } from './workspace.js';
+import { PathRefused, WriteRefused } from './workspace-guard.js';
 
 /** Everything in them. */
 const RUN_FOLDERS = [
@@ -144,4 +148,27 @@ export function reasonToAskBeforeReading(path: string): string | undefined {
     // A submodule's or a worktree's.
     (file === 'config' && names.includes('.git'));
   return isSecret ? `${file} may hold secrets` : undefined;
+}
+
+/**
+ * What a file tool reports of a path before the call is allowed: where it leads, and whether a person has to approve it. `resolved`: as the
+ * run will do it; what it refuses, the run refuses. `whyAsk`: of a path relative to the workspace.
+ */
+export async function examinePath(
+  workspace: string,
+  path: string,
+  resolved: (place: Workspace) => Promise<string>,
+  whyAsk: (path: string) => string | undefined = () => undefined,
+): Promise<Examined> {
+  try {
+    const place = await enterWorkspace(workspace);
+    const root = await place.resolve('.');
+    const real = relative(root, await resolved(place)) || '.';
+    // By both names: a link may have a harmless one, or lead to a file that has.
+    const why = whyAsk(real) ?? whyAsk(relative(root, resolve(root, path)));
+    return { real: { path: real }, ...(why !== undefined && { asks: { why } }) };
+  } catch (error) {
+    if (error instanceof PathRefused || error instanceof WriteRefused) return {};
+    throw error;
+  }
 }

@@ -3,14 +3,13 @@
  * of these arguments, then the tool's policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they
  * look at from a model.
  *
- * @rule tools/spellings-are-one: Other spellings of one thing make no difference (canonical-forms.ts). A rule that allows must fit each
+ * @rule tools/spellings-are-one: Other spellings of one thing make no difference (call-identity.ts). A rule that allows must fit each
  *   spelling that counts; a rule that asks or denies need fit only one. (test: test/tools/approval-rules.test.ts)
  * @rule tools/allow-only-what-is-named: A rule that allows some arguments does not allow others that would make another call of it: another
  *   `cwd` than the workspace, or a `stdin`. (test: test/tools/approval-rules.test.ts)
  */
 import type { JsonObject, JsonValue } from '../records/message.js';
-import { canonicalCall } from './call-identity.js';
-import { canonicalForms, canonicalPattern } from './canonical-forms.js';
+import { canonicalCall, canonicalForms, canonicalPattern } from './call-identity.js';
 import type { Examined, Tool, ApprovalPolicy } from './tool.js';
 import { isRecord } from '../platform/json.js';
 

@@ -22,7 +22,7 @@ import { sharedPlace } from '../../src/activities/tools/tool-context.js';
 import { deleteConversation } from '../../src/client/deletion.js';
 import { ClientError } from '../../src/client/errors.js';
 import { sharedWith } from '../../src/conversation/turn/delegation.js';
-import { readCurrent } from '../../src/memory/branches.js';
+import { readCurrent } from '../../src/memory/past-life.js';
 import { openMemory, withOther } from '../../src/memory/channel/open-memory.js';
 import { turnId, type ParentLink } from '../../src/records/identity.js';
 import type { AgentMemory } from '../../src/records/memory/agent-memory.js';

@@ -46,7 +46,7 @@ export const ARROWS: readonly Row[] = [
   {
     // Words, counts and what must not be said: no work on import.
     place: 'telemetry/',
-    may: ['records/', 'conversation/', 'platform/', 'config.ts', 'models/model.ts', 'models/known-models.ts', 'models/hooks.ts'],
+    may: ['records/', 'conversation/', 'platform/', 'config.ts', 'models/model.ts', 'models/known-models.ts'],
     mayTypes: ['models/circuit-breaker.ts'],
     never: ['ioredis', '@temporalio/client'],
   },
@@ -105,15 +105,7 @@ export const ARROWS: readonly Row[] = [
       'models/embedder.ts',
       'extensions/typescript.ts',
     ],
-    mayTypes: [
-      'records/',
-      'conversation/',
-      'models/model.ts',
-      'models/known-models.ts',
-      'models/hooks.ts',
-      'memory/channel/',
-      'telemetry/observer.ts',
-    ],
+    mayTypes: ['records/', 'conversation/', 'models/model.ts', 'models/known-models.ts', 'memory/channel/', 'telemetry/observer.ts'],
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
@@ -197,9 +189,7 @@ export const ARROWS: readonly Row[] = [
       'models/draft.ts',
     ],
     mayTypes: [
-      'models/context-window.ts',
       'models/embedder.ts',
-      'models/hooks.ts',
       'models/known-models.ts',
       // What signatures of the client name.
       ...['client/', 'stores/', 'heal/fetch-runs.ts', 'search/', 'insight/'],

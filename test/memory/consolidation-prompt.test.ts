@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 import { utf8Length } from '../../src/records/text.js';
-import { countMessages, toConversationEntries, type ConversationEntry } from '../../src/memory/consolidation/conversation-entries.js';
-import { messageText, rawFallback, RECAP_BYTES, writeRecap } from '../../src/memory/consolidation/message-lines.js';
+import {
+  countMessages,
+  toConversationEntries,
+  type ConversationEntry,
+  messageText,
+  rawFallback,
+  RECAP_BYTES,
+  writeRecap,
+} from '../../src/memory/consolidation/message-lines.js';
 import {
   carePrompt,
   careJsonSchema,

@@ -1,7 +1,14 @@
 /** Older summaries as one text that grows slowly, whatever the number of compactions. */
 import * as fc from 'fast-check';
-import { foldEarlier, folded, toFolding, describeEpisodes, refolded, type FoldedEpisode } from '../../src/memory/compaction/fold.js';
-import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
+import {
+  foldEarlier,
+  folded,
+  toFolding,
+  describeEpisodes,
+  refolded,
+  type FoldedEpisode,
+  memoryBundle,
+} from '../../src/memory/compaction/snapshot.js';
 import { SUMMARY_LIMITS } from '../../src/memory/compaction/summary-answer.js';
 import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
 import { retrieve } from '../../src/memory/facts.js';

@@ -1,5 +1,4 @@
-import { goalIn, namesGoal, describePins, taskIn } from '../../src/memory/pins.js';
-import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
+import { goalIn, namesGoal, describePins, taskIn, memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import type { ConversationMessage } from '../../src/records/message.js';
 import { answer, calls, result, user } from './builders.js';
 

@@ -1,6 +1,5 @@
 import type { JsonValue } from '../../src/records/message.js';
-import { recentTurns } from '../../src/memory/compaction/recent-turns.js';
-import { fileOperations, toolFailures, workNotes } from '../../src/memory/compaction/file-operations.js';
+import { recentTurns, fileOperations, toolFailures, workNotes } from '../../src/memory/compaction/recent-turns.js';
 import { answer, calls, conversation, result, user } from './builders.js';
 
 describe('recent turns', () => {

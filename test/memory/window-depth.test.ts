@@ -1,8 +1,7 @@
 /** How deep a compaction goes: the turns of the tail, and the oldest tool rounds of the running turn. */
 import fc from 'fast-check';
-import { compactionWindow } from '../../src/memory/compaction/window.js';
+import { compactionWindow, planCompaction } from '../../src/memory/compaction/window.js';
 import { chosenTruncation, withWholeCalls } from '../../src/memory/compaction/truncation.js';
-import { planCompaction } from '../../src/memory/compaction/plan.js';
 import { CITED_FROM, citedMessageTokens } from '../../src/conversation/context/citing.js';
 import { listSlots } from '../../src/records/slots.js';
 import { turnId } from '../../src/records/identity.js';

@@ -2,8 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createCircuits, type Circuits, type OpenCircuit } from '../../src/models/circuit-breaker.js';
-import { readCircuits, writeCircuits } from '../../src/models/circuit-file.js';
+import { createCircuits, type Circuits, type OpenCircuit, readCircuits, writeCircuits } from '../../src/models/circuit-breaker.js';
 import { checkCircuits } from '../../src/cli/doctor/checks.js';
 import { ModelFailure, type ModelFailureKind } from '../../src/models/model.js';
 

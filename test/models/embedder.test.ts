@@ -2,8 +2,8 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { cutText, MAX_TEXT_CHARS, readVectors, type Embedder } from '../../src/models/embedder.js';
-import { createOllamaEmbedder } from '../../src/models/ollama/embedder.js';
-import { createOpenAIEmbedder } from '../../src/models/openai/embedder.js';
+import { createOllamaEmbedder } from '../../src/models/ollama/client.js';
+import { createOpenAIEmbedder } from '../../src/models/openai/client.js';
 import { createEmbedder } from '../../src/models/providers.js';
 import { startEmbeddingsApi } from '../support/provider-apis/embeddings-api.js';
 

@@ -1,6 +1,5 @@
-import { answerTokens, promptCut } from '../../src/models/context-window.js';
-import { createOllamaModel } from '../../src/models/ollama/client.js';
-import { createWindows, DEFAULT_WINDOW, readShown, toContextWindow } from '../../src/models/ollama/window.js';
+import { answerTokens, promptCut } from '../../src/models/model.js';
+import { createOllamaModel, createWindows, DEFAULT_WINDOW, readShown, toContextWindow } from '../../src/models/ollama/client.js';
 import { startOllamaApi } from '../support/provider-apis/ollama-api.js';
 import { text } from '../support/provider-apis/reply.js';
 import { request } from './builders.js';

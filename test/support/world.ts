@@ -14,7 +14,7 @@ import { createClientWith, type PerduraClient, type Replay } from '../../src/cli
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
-import type { ModelHook } from '../../src/models/hooks.js';
+import type { ModelHook } from '../../src/models/model.js';
 import { createWebhooks, type WebhookOptions } from '../../src/extensions/webhooks.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import type { Embedder } from '../../src/models/embedder.js';

@@ -5,7 +5,7 @@ import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
-import { readEpisode } from '../../src/tools/builtin/memory/read-episode.js';
+import { readEpisode } from '../../src/tools/builtin/memory-tools.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../src/tools/tool.js';

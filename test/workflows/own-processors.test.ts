@@ -1,6 +1,6 @@
 /** What people bring to see and change texts: a secret that a processor takes out is nowhere but in Temporal's own history. */
 import type { InputProcessor, ToolResultProcessor } from '../../src/memory/processors.js';
-import type { ModelHook } from '../../src/models/hooks.js';
+import type { ModelHook } from '../../src/models/model.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { createStage, say, type Stage } from '../support/stage.js';

@@ -9,7 +9,7 @@ import { listSlots } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';
 import { listBodyRefs } from '../../memory/bodies.js';
 import { itemNumber } from '../../records/memory/items.js';
-import { countMessages } from '../../memory/consolidation/conversation-entries.js';
+import { countMessages } from '../../memory/consolidation/message-lines.js';
 import { joinedSessions, toSlotRanges, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';

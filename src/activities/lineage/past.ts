@@ -10,10 +10,9 @@ import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/lineage/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
-import { boundedBundle } from '../../memory/compaction/snapshot.js';
+import { boundedBundle, goalIn, taskIn } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
-import { goalIn, taskIn } from '../../memory/pins.js';
 import { refuseDeleted, readPages } from '../../memory/past-life.js';
 import {
   currentLine,

@@ -9,7 +9,7 @@ import { turnNumber } from '../../records/identity.js';
 import { listSlots } from '../../records/slots.js';
 import { episodicId } from '../../records/memory/items.js';
 import { currentLine, slotsIn, sortedRanges, groupTurns, type Beforehand } from '../../memory/prefix.js';
-import { refolded } from '../../memory/compaction/fold.js';
+import { refolded } from '../../memory/compaction/snapshot.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { MAX_CARRIED, readBefore, readPrefix, resume } from './past.js';
 

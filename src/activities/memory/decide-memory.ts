@@ -2,7 +2,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { Forgotten, Reviewed } from '../../conversation/protocol/memory-contract.js';
 import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../../memory/documents/forgetting.js';
-import { dropIndex, dropVectors } from '../../memory/recall/drop-index.js';
+import { dropIndex, dropVectors } from '../../memory/recall/recall.js';
 import type { LineSource } from '../../records/memory/documents.js';
 import { splitLines } from '../../records/memory/memory-lines.js';
 import type { ScopeKey, Store } from '../../stores/store.js';

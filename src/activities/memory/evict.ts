@@ -5,20 +5,26 @@
  */
 import { log } from '@temporalio/activity';
 import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/context/memory-effects.js';
-import { toConversationEntries, countMessages } from '../../memory/consolidation/conversation-entries.js';
-import { rawFallback, withSources, withTask, writeRecap, summariesInOrder } from '../../memory/consolidation/message-lines.js';
+import {
+  toConversationEntries,
+  countMessages,
+  rawFallback,
+  withSources,
+  withTask,
+  writeRecap,
+  summariesInOrder,
+} from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type EpisodeRecord, type Store } from '../../stores/store.js';
-import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
+import { consolidationId } from '../../memory/documents/search-history.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
-import { boundedBundle } from '../../memory/compaction/snapshot.js';
-import { hasShortenedLines, SHORTENED } from '../../memory/compaction/provisional.js';
+import { boundedBundle, goalIn } from '../../memory/compaction/snapshot.js';
+import { hasShortenedLines, SHORTENED } from '../../memory/compaction/summary.js';
 import { retrieve } from '../../memory/facts.js';
-import { goalIn } from '../../memory/pins.js';
 import { estimateStringTokens, countShown } from '../../memory/tokens.js';
 import { turnNumber } from '../../records/identity.js';
 import { episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';

@@ -1,5 +1,5 @@
 /** What consolidations have put into HISTORY: of which life, and which of its slots it was about, is in their ids. */
-import { consolidationId } from '../../memory/documents/raw-fallbacks.js';
+import { consolidationId } from '../../memory/documents/search-history.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withoutSuperseding } from '../../records/memory/history-text.js';
 import type { LifeName } from '../../records/lives.js';

@@ -25,12 +25,13 @@ import {
   type ModelResponse,
   type ModelUsage,
   type Model,
+  promptCut,
+  runHooks,
+  type HookedCall,
 } from '../../models/model.js';
-import { promptCut } from '../../models/context-window.js';
 import { costUsd, type ModelLimits } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { countMessageTokens } from '../../memory/tokens.js';
-import { runHooks, type HookedCall } from '../../models/hooks.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
 import { countModelFailure, countRetry, usageTracking } from '../../telemetry/metrics.js';
 import { noteFailedSpending, performEffect, toSpending, type Done, type Reserved } from '../effect.js';

@@ -24,8 +24,8 @@ import { SERVER_PATIENCE_MS, findTools, hasMemoryChannel } from '../tools/tools-
 import { isKept, newFrom, type KeptResult } from '../../conversation/context/citing.js';
 import { readText } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
-import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
-import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compact-by-model.js';
+import { citeOld, frameNew } from '../../memory/channel/citations.js';
+import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compaction-plugin.js';
 import { createAsker, summarizers, type Asker } from '../ask-model.js';
 import { noteSpending, toSpending } from '../effect.js';
 import { timeoutSignal } from '../../platform/promises.js';

@@ -1,6 +1,5 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
-import { answerTokens, type ContextWindow } from '../../models/context-window.js';
-import type { Model } from '../../models/model.js';
+import { answerTokens, type ContextWindow, type Model } from '../../models/model.js';
 import { defaultSafetyMargin, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
 import type { Thresholds } from '../../conversation/state/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';

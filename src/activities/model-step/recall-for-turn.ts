@@ -5,8 +5,8 @@
 import { log } from '@temporalio/activity';
 import type { ModelStepInput } from '../../conversation/turn/model-step-effects.js';
 import { readText } from '../../memory/bodies.js';
-import { recalledNotice } from '../../memory/recall/answer.js';
-import { lifeMark } from '../../memory/recall/lines.js';
+import { recalledNotice } from '../../memory/recall/question.js';
+import { lifeMark } from '../../memory/recall/indexed-texts.js';
 import type { Recalled } from '../../memory/recall/recalled.js';
 import { isFromPerson } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';

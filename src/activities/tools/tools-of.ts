@@ -1,7 +1,7 @@
 /** Which tools an agent has: those of the worker, and those of its MCP servers. */
 import type { LoadedAgent } from '../../agents/load-agent.js';
 import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
-import { isServerToolName, serverPrefix } from '../../tools/mcp/tool-name.js';
+import { isServerToolName, serverPrefix } from '../../tools/mcp/server-tool.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/registry.js';
 import type { Tool } from '../../tools/tool.js';
 import type { ConversationDependencies } from '../dependencies.js';

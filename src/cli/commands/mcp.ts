@@ -142,7 +142,7 @@ async function withServers(context: CliContext, agent: string, work: (servers: A
       import('../../extensions/user-config.js'),
       import('../../stores/open.js'),
       import('../../tools/mcp/server-tools.js'),
-      import('../../tools/mcp/pins.js'),
+      import('../../tools/mcp/server-tool.js'),
     ]);
   const user = await loadUserConfig(config.cwd);
   const { servers } = await loadAgent(agentsFolder(config, user.agentsDir), agent, agent, sharedServers(user, config.cwd));

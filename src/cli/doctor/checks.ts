@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { loadAgent, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
 import { broken, ok, skipped, warning, type Finding } from './finding.js';
 import { needsStandIn, providerSettings, type Config, type Environment } from '../../config.js';
-import { readCircuits } from '../../models/circuit-file.js';
+import { readCircuits } from '../../models/circuit-breaker.js';
 import { splitModel } from '../../models/known-models.js';
 import { ModelFailure } from '../../models/model.js';
 import { createModels } from '../../models/providers.js';

@@ -21,7 +21,7 @@ import { packageVersion } from '../../platform/version.js';
 import { formatQuantity } from '../../records/quantities.js';
 import { qualifiedScope } from '../../records/scope.js';
 import type { Store } from '../../stores/store.js';
-import { toServerTool } from '../../tools/mcp/pins.js';
+import { toServerTool } from '../../tools/mcp/server-tool.js';
 import type { McpServer } from '../../tools/mcp/server-config.js';
 
 export interface ServeWanted {

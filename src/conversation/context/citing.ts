@@ -3,7 +3,7 @@
  * context alone, so that every attempt at a call, and a worker of tomorrow, writes the same bytes.
  *
  * The prompt before the newest results seldom changes: each message is rewritten right after it was new, and once more when the citations
- * together are too large. Then many of the oldest become one line each (memory/channel/cite-results.ts).
+ * together are too large. Then many of the oldest become one line each (memory/channel/citations.ts).
  *
  * @rule context/new-result-whole: A result is new until an assistant message stands after it; a model call shows it whole, and cites an
  *   older one. (test: test/memory/channel/citing.test.ts)

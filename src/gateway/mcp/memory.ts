@@ -1,8 +1,7 @@
 /** Long-term memory of a scope: MEMORY.md as a tool and as a resource, and a search in what is known. */
 import type { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
 import type { PerduraClient } from '../../client.js';
-import { formatHits, openedAnswer } from '../../memory/recall/answer.js';
-import { openShape, toQuery, questionShape } from '../../memory/recall/question.js';
+import { formatHits, openedAnswer, openShape, toQuery, questionShape } from '../../memory/recall/question.js';
 import { scope } from './tool-shapes.js';
 
 const URI = /^memory:\/\/([^/]+)\/MEMORY\.md$/;

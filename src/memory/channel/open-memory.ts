@@ -22,7 +22,7 @@ import {
   type MemoryTransform,
   type NewMemoryItem,
 } from '../../records/memory/agent-memory.js';
-import { slotOfItem } from './cite-messages.js';
+import { slotOfItem } from './citations.js';
 import { transformed } from './transforms.js';
 
 /** What `openMemory` is given. */

@@ -2,12 +2,15 @@
  * The memory's part of a compaction snapshot, as text (seed 000, section 19): the same memory gives the same bytes. The two
  * headings and the way their items are marked are the seed's, literally; `[TASK]` is ours and pinned (design section 4).
  */
-import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
-import { indented, oneLine, withoutHeadings, cut } from '../../records/text.js';
-import { describeEpisodes, type Earlier } from './fold.js';
-import type { Task } from '../../records/episodes.js';
+import { type EpisodicItem, type SemanticItem, episodicId, itemNumber } from '../../records/memory/items.js';
+import { indented, oneLine, withoutHeadings, cut, truncate, thatFit } from '../../records/text.js';
+import { type Task, type EpisodeFold, type EpisodeLinks, pinnedAgain } from '../../records/episodes.js';
 import type { MemoryBundle } from '../facts.js';
 import type { CountTokens } from '../tokens.js';
+import { isoTime } from '../../records/memory/history-text.js';
+import { turnNumber } from '../../records/identity.js';
+import { SUMMARY_LIMITS } from './summary-answer.js';
+import { isFromPerson, isNotice, shownText, type ConversationMessage } from '../../records/message.js';
 
 export interface SnapshotParts {
   /** In the order of showing; how many there are, `retrieve` decides. */
@@ -99,4 +102,125 @@ export function boundedBundle(parts: BoundedParts, line: number, count: CountTok
       episodic = [{ ...newest, summary }];
     }
   }
+}
+
+/**
+ * Episodes that are no longer shown one by one, as one text that grows slowly: each compaction folds in the one that leaves (seed 000, by
+ * whom `[MEMORY:EPISODIC]` has three). The newest episode carries it, so that with a compaction its fold is undone too. Pure.
+ */
+
+export type FoldedEpisode = EpisodicItem & EpisodeLinks;
+
+export interface Folding {
+  /** What stands for earlier ones already; '' when nothing does. */
+  readonly text: string;
+  readonly through: string;
+  /** To be folded in, oldest first. */
+  readonly leaving: readonly EpisodicItem[];
+}
+
+/** `episodes`: those that count, newest first, of which the first `shown` are shown as they are. */
+export function toFolding(episodes: readonly FoldedEpisode[], shown: number): Folding {
+  const { text, through } = episodes.find(({ fold }) => fold !== undefined)?.fold ?? { text: '', through: episodicId(0) };
+  const leaving = episodes.slice(shown).filter(({ id }) => itemNumber(id) > itemNumber(through));
+  return { text, through, leaving: leaving.reverse() };
+}
+
+/** `byModel`: what a model has made of it; without it the newest of the summaries do. Undefined while nothing is folded. */
+export function folded({ text, through, leaving }: Folding, byModel?: string): EpisodeFold | undefined {
+  const last = leaving.at(-1);
+  if (last) return { text: byModel ?? foldByRules(text, leaving), through: last.id };
+  return text === '' ? undefined : { text, through };
+}
+
+/** What episodes beyond the first `shown` are in a prompt; undefined when there are none. */
+export function foldEarlier(episodes: readonly FoldedEpisode[], shown: number): Earlier | undefined {
+  const earlier = episodes.slice(shown);
+  if (earlier.length === 0) return undefined;
+  const { text, leaving } = toFolding(episodes, shown);
+  return { text: foldByRules(text, leaving), episodes: earlier };
+}
+
+/** What stands for episodes that are too old to be shown one by one. */
+export interface Earlier {
+  readonly text: string;
+  /** Newest first. */
+  readonly episodes: readonly EpisodicItem[];
+}
+
+/** The same for episodes that have other ids now, such as those of a fork: what is folded is the newest of them up to it. */
+export function refolded({ text, through }: EpisodeFold, newIds: ReadonlyMap<string, string>): EpisodeFold {
+  const numbers = [...newIds.keys()].map(itemNumber).filter((number) => number <= itemNumber(through));
+  const newest = numbers.length === 0 ? undefined : newIds.get(episodicId(Math.max(...numbers)));
+  return { text, through: newest ?? episodicId(0) };
+}
+
+/** `turns 3–8, 2026-11-20`, in UTC. */
+export function describeEpisodes(episodes: readonly Pick<EpisodicItem, 'turn_ids' | 'ts'>[]): string {
+  const turns = episodes.flatMap(({ turn_ids }) => turn_ids.map(turnNumber)).sort((a, b) => a - b);
+  const days = episodes.map(({ ts }) => isoTime(ts).slice(0, 10)).sort();
+  const span = (values: readonly (number | string)[]): string => [...new Set([values[0], values.at(-1)])].join('–');
+  return [...(turns.length === 0 ? [] : [`${turns.length === 1 ? 'turn' : 'turns'} ${span(turns)}`]), span(days)].join(', ');
+}
+
+/** The newest that have room, whole: what says how a thing was must not outlive what says how it is now. */
+function foldByRules(text: string, leaving: readonly EpisodicItem[]): string {
+  const lines = leaving.map((episode) => `${episode.id} (${describeEpisodes([episode])}): ${oneLine(episode.summary)}`);
+  const newestFirst = [...(text === '' ? [] : text.split('\n')), ...lines].reverse();
+  const shown = thatFit(newestFirst, SUMMARY_LIMITS.fold);
+  return shown.length > 0 ? shown.toReversed().join('\n') : truncate(newestFirst[0] ?? '', SUMMARY_LIMITS.fold);
+}
+
+/** What a conversation is for, as its messages say it (design section 4): what the tool `set_task` has pinned last, and its first message. */
+
+const GOAL_CHARACTERS = 500;
+/** As `memoryBundle` writes it, at the end of what it writes. */
+const PINNED = /(?:^|\n\n)(\[TASK\]\n[^]*)$/;
+const PINNED_GOAL = /^\[TASK\]\nGoal: ([^]*?)(?:\nOpen tasks:|$)/;
+
+/** The session's first user message is its goal, unless the agent has pinned another. */
+export function goalIn(messages: readonly ConversationMessage[]): string {
+  const first = messages.find(isFromPerson);
+  return first ? truncate(shownText(first.text), GOAL_CHARACTERS) : '';
+}
+
+/** As the tool `set_task` has pinned it; its goal is '' where none was ever set: then it is the session's first message. */
+export function taskIn(messages: readonly ConversationMessage[]): Task | null {
+  const done = new Set(messages.flatMap((message) => (message.role === 'tool' && message.outcome === 'ok' ? [message.callId] : [])));
+  let pinned: Task | null = null;
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const block of message.blocks) {
+      if (block.kind !== 'tool-call' || block.name !== 'set_task' || !done.has(block.callId)) continue;
+      const { goal, openTasks } = (block.input ?? {}) as { readonly goal?: unknown; readonly openTasks?: unknown };
+      pinned = pinnedAgain(pinned, {
+        goal: typeof goal === 'string' ? goal.trim() : '',
+        openTasks: Array.isArray(openTasks) ? openTasks.filter((one): one is string => typeof one === 'string') : [],
+      });
+    }
+  }
+  return pinned;
+}
+
+/** Whether what stands before the messages of an epoch names the goal. */
+export function namesGoal(base: string): boolean {
+  return PINNED_GOAL.test(PINNED.exec(base)?.[1] ?? '');
+}
+
+/**
+ * Of messages that leave a prompt and for which no summary stands: what they have pinned, as the end of the notice that says so; '' where
+ * that is nothing. An earlier notice may be among them: wherever it stands, it has what left before all others of these, since the oldest
+ * leave first. `isBeginning`: the session's first message is the first of these.
+ */
+export function describePins(leaving: readonly ConversationMessage[], isBeginning: boolean): string {
+  const noticed = leaving.map((message) =>
+    message.role === 'user' && isNotice(message) ? PINNED.exec(shownText(message.text))?.[1] : undefined,
+  );
+  const notice = noticed.findLast((text) => text !== undefined);
+  const pinned = taskIn(leaving);
+  if (notice !== undefined && pinned === null) return `\n\n${notice}`;
+  const first = isBeginning ? goalIn(leaving) : '';
+  const goal = pinned?.goal || (PINNED_GOAL.exec(notice ?? '')?.[1]?.replace(/\n {2}/g, '\n') ?? first);
+  const text = memoryBundle({ goal, openTasks: pinned?.openTasks ?? [] });
+  return text === '' ? '' : `\n\n${text}`;
 }

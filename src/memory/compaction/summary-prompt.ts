@@ -3,10 +3,9 @@ import type { SemanticItem } from '../../records/memory/items.js';
 import type { Entry } from '../../records/message.js';
 import { cut, indented, oneLine } from '../../records/text.js';
 import { longRecord, notesText, PROMPT_CHARACTERS, type Piece } from '../long-record.js';
-import { describeEpisodes, type Folding } from './fold.js';
-import { messagesByTurn } from './recent-turns.js';
+import { describeEpisodes, type Folding } from './snapshot.js';
+import { messagesByTurn, workNotes } from './recent-turns.js';
 import { SUMMARY_LIMITS, summaryJsonSchema } from './summary-answer.js';
-import { workNotes } from './file-operations.js';
 
 export interface SummaryRequest {
   /** The window: whole turns, with every text at hand. */

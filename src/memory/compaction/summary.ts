@@ -12,11 +12,13 @@
 import { isNotice, type Entry, shownText } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
 import { readPieces, type Ask } from '../long-record.js';
-import { workNotes } from './file-operations.js';
+import { workNotes } from './recent-turns.js';
 import { onlyKnown, parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
 import { repairPrompt, summaryPrompt, type SummaryPrompt, type SummaryRequest } from './summary-prompt.js';
 import { turnNumber } from '../../records/identity.js';
 import { errorMessage } from '../../platform/errors.js';
+import { countSlots } from '../../records/slots.js';
+import type { EpisodeRecord } from '../../stores/store.js';
 
 /** What a compaction has made of turns, and by which way. */
 export interface Summarized extends Summary {
@@ -183,4 +185,27 @@ function rememberedIn(turns: readonly SummarizedTurn[]): Summary['semantic'] {
   return [...new Set(facts)]
     .slice(-SUMMARY_LIMITS.facts)
     .map((fact) => ({ fact: `The person said: ${fact}`, ...REMEMBERED, tags: [...REMEMBERED.tags] }));
+}
+
+/**
+ * Summaries that rules have made for want of a model, and shortened lines that a trim has left: as `[raw-fallback]` entries of HISTORY they
+ * stand until a model has read their turns.
+ */
+
+/** How many entries are read again at once: what a long absence of the model has left is caught up with bit by bit. */
+const MAX_ENTRIES = 2_000;
+
+/** Of a session's episodes that count, newest first, those that the next compaction reads again: the newest that fit, oldest first. */
+export function selectProvisional(episodes: readonly EpisodeRecord[]): EpisodeRecord[] {
+  let room = MAX_ENTRIES;
+  const made = episodes.filter((episode) => (episode.made?.method === 'rules' || hasShortenedLines(episode)) && episode.slots.length > 0);
+  return made.filter(({ slots }) => (room -= countSlots(slots)) >= 0).reverse();
+}
+
+/** Of an episode that a trim has made: some of its messages no model had summarized. */
+export const SHORTENED = 'by-rule';
+
+/** A compaction says itself how it was made, whatever tags its model has thought of. */
+export function hasShortenedLines({ made, tags }: EpisodeRecord): boolean {
+  return made === undefined && tags.includes('trimmed') && tags.includes(SHORTENED);
 }

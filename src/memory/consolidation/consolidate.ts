@@ -23,7 +23,7 @@ import {
 } from './prompt.js';
 import { splitLines } from '../../records/memory/memory-lines.js';
 import { evidenceWords } from '../documents/significant-words.js';
-import type { ConversationEntry } from './conversation-entries.js';
+import type { ConversationEntry } from './message-lines.js';
 
 export type Consolidated =
   /** At least one of the two. `memoryUpdate` is absent when memory stays as it is. */

@@ -7,9 +7,8 @@
  * its lines back so, except for lines that would pass for ours.
  */
 import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
-import type { ConversationEntry } from './conversation-entries.js';
+import { type ConversationEntry, messageText } from './message-lines.js';
 import { longRecord, notesText, PROMPT_CHARACTERS, type Piece } from '../long-record.js';
-import { messageText } from './message-lines.js';
 
 /** Bytes of UTF-8 (seed 001, Configuration). */
 export const MAX_MEMORY_SIZE = 8192;

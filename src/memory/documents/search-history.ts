@@ -1,5 +1,7 @@
 /** Looking for words in HISTORY. They are taken literally: no pattern is made of them, so no query takes long by its shape. */
 import type { HistoryEntry } from '../../records/memory/documents.js';
+import { splitLines } from '../../records/memory/memory-lines.js';
+import type { ConversationKey } from '../../stores/store.js';
 
 export interface HistoryQuery {
   /** All its words must be there, and what stands in quotation marks as it stands there; upper and lower case are the same. */
@@ -93,4 +95,26 @@ function excerptAt(text: string, match: number): string {
   const cut = text.slice(start, start + MAX_EXCERPT - head.length - tail.length);
   // Never half of a character at either end.
   return `${head}${cut.replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, '')}${tail}`;
+}
+
+/**
+ * Lines of HISTORY that are no summary but words of a conversation, where no model summarized in time. Of these lives alone: a line that another entry has too is that one's as well, and is not among them.
+ */
+export async function rawFallbackLines(
+  history: AsyncIterable<HistoryEntry>,
+  of: readonly { readonly conversation: string; readonly lives: readonly string[] }[],
+): Promise<ReadonlySet<string>> {
+  const ids = of.flatMap(({ conversation, lives }) => lives.map((life) => consolidationId({ conversation, life }, '')));
+  const [ofLives, others] = [new Set<string>(), new Set<string>()];
+  for await (const { id, kind, text } of history) {
+    const isOfLives = kind === 'raw-fallback' && ids.some((beginning) => id.startsWith(beginning));
+    // The first line says what the entry is.
+    for (const line of splitLines(text).slice(1)) (isOfLives ? ofLives : others).add(line);
+  }
+  return new Set([...ofLives].filter((line) => line !== '' && !others.has(line)));
+}
+
+/** The same for all that one request leads to: its entries in HISTORY, its write of MEMORY.md. */
+export function consolidationId({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, requestId: string): string {
+  return `${conversation}/${life}/${requestId}`;
 }

@@ -2,8 +2,7 @@
 import type { Entry } from '../../records/message.js';
 import type { Trust } from '../../records/memory/documents.js';
 import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
-import { hashText } from '../../search/numbers.js';
-import type { Kind } from '../../search/passage-table.js';
+import { hashText, type Kind } from '../../search/passage-table.js';
 import type { Text } from '../../search/search-index.js';
 import type { ConversationKey, ScopeKey, Store, EpisodeRecord } from '../../stores/store.js';
 import { readText } from '../bodies.js';
@@ -11,7 +10,6 @@ import { blame } from '../documents/memory-diff.js';
 import type { ItemRecord } from '../../records/memory/agent-memory.js';
 import { readPages } from '../past-life.js';
 import { currentLine, episodesInSight, slotsIn } from '../prefix.js';
-import { lineName } from './lines.js';
 
 /** What these answer was found or remembered already: it would be found again and again. */
 const ECHOES = ['search_memory', 'open_memory', 'search_history', 'read_episode', 'retrieve_from_memory', 'query_memory'];
@@ -160,4 +158,50 @@ export async function slotsThatCount(store: Store, key: ConversationKey): Promis
   const { entries } = await readPages(store, key);
   const now = new Set(slotsIn(currentLine(entries, cuts)));
   return (slot) => now.has(slot);
+}
+
+// What is called how in the index of a scope, and by which address people and models open it.
+
+/** What a life has beside its messages. */
+export type Beside = 'episode' | 'item';
+
+export function lineName({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, beside?: Beside): string {
+  return JSON.stringify(beside === undefined ? [conversation, life] : [conversation, life, beside]);
+}
+
+interface LifeLine {
+  readonly key: ConversationKey;
+  /** Absent: its messages. */
+  readonly beside?: Beside;
+}
+
+/** Undefined for a document's. */
+export function readLine(scope: ScopeKey, line: string): LifeLine | undefined {
+  if (!line.startsWith('[')) return undefined;
+  const [conversation = '', life = '', beside] = JSON.parse(line) as [string, string, Beside?];
+  const key = { namespace: scope.namespace, scope: scope.scope, conversation, life };
+  return beside === undefined ? { key } : { key, beside };
+}
+
+/**
+ * A life in an address: 12 hexadecimal digits that say nothing. A conversation's id would show a tenant's model how the installation
+ * calls it.
+ */
+export function lifeMark({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>): string {
+  const name = `${conversation}\0${life}`;
+  return `${digits(hashText(name, 0x2f0b4d1), 8)}${digits(hashText(name, 0x9e3779b1), 4)}`;
+}
+
+/** `3f2a9c1d52b0/12`, `3f2a9c1d52b0/ep_0003`. */
+export function addressIn(key: Pick<ConversationKey, 'conversation' | 'life'>, place: number | string): string {
+  return `${lifeMark(key)}/${place}`;
+}
+
+/** `fact/sem_0003`. */
+export function addressOfDocument(kind: string, name: string): string {
+  return `${kind}/${name}`;
+}
+
+function digits(hash: number, count: number): string {
+  return (hash >>> 0).toString(16).padStart(8, '0').slice(-count);
 }

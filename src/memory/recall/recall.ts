@@ -1,19 +1,18 @@
 /**
  * Finding the messages of a scope. Each hit is read from the store before it is answered, and what was forgotten meanwhile is taken out:
- * an index, however old, can only fail to find.
+ * an index, however old, can only fail to find. What is forgotten or deleted leaves what is written of the index too (`dropIndex`).
  */
 import { createAnalyzer } from '../../search/analysis.js';
-import { marksIn } from '../../search/marks.js';
+import { marksIn } from '../../search/question.js';
 import type { Kind } from '../../search/passage-table.js';
 import { BOUNDS } from '../../search/weights.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { embedMissing, MAX_FILLED } from './embed-missing.js';
-import { lifeMark, readLine } from './lines.js';
+import { embedMissing, MAX_FILLED, keepLifeVectors, megabytes } from './scope-vectors.js';
+import { lifeMark, readLine } from './indexed-texts.js';
 import type { PaidEmbedder, Payer } from './paid-embedder.js';
 import { openAt, readHits, type Recalled } from './recalled.js';
 import { ScopeIndex } from './scope-index.js';
-import { megabytes } from './scope-vectors.js';
-import { PartLost } from './segments.js';
+import { PartLost, HEAD } from './segments.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** What a search looks for. */
@@ -287,4 +286,30 @@ function asksTheSame(text: string, question: string): boolean {
 
 function onlyLetters(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
+}
+
+/** The next search makes it anew. Idempotent. A worker that has it in memory still takes it out by itself, at its next search. */
+export async function dropIndex({ scopes }: Pick<Store, 'scopes'>, key: ScopeKey): Promise<void> {
+  await scopes.removeIndex(key, await scopes.indexParts(key));
+}
+
+/** After a life was deleted. A large index is not made anew for one life: it is taken out of its parts. Idempotent. */
+export async function dropDeleted(store: Store, key: ScopeKey): Promise<void> {
+  const parts = await store.scopes.indexParts(key);
+  if (parts.every((part) => part === HEAD)) return dropIndex(store, key);
+  const index = new ScopeIndex({ store, key, cacheBytes: Infinity });
+  const isWritten = await index.update().then(
+    () => index.write({ isKept: true }),
+    (error: unknown) => {
+      if (error instanceof PartLost) return false;
+      throw error;
+    },
+  );
+  if (!isWritten) await dropIndex(store, key);
+}
+
+/** Of what was forgotten; those of what was deleted go with their life. Idempotent. */
+export async function dropVectors(store: Store, key: ScopeKey): Promise<void> {
+  const { lives } = await store.scopes.marks(key);
+  for (const life of lives) await keepLifeVectors(store, life.key);
 }

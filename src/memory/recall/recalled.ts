@@ -3,14 +3,26 @@ import type { Trust } from '../../records/memory/documents.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';
 import { speakerIn } from '../../search/analysis.js';
-import type { Mark } from '../../search/marks.js';
+import type { Mark } from '../../search/question.js';
 import type { Kind } from '../../search/passage-table.js';
 import type { Hit } from '../../search/rank.js';
 import { textHash } from '../../search/search-index.js';
 import type { ConversationKey, LifeName, ScopeKey, Store } from '../../stores/store.js';
 import { redactor } from '../documents/forgetting.js';
-import { documentTexts, textOfEntry, type NamedText, type Source, episodeTexts, itemTexts, slotsThatCount } from './indexed-texts.js';
-import { addressIn, addressOfDocument, lifeMark, readLine, type Beside } from './lines.js';
+import {
+  documentTexts,
+  textOfEntry,
+  type NamedText,
+  type Source,
+  episodeTexts,
+  itemTexts,
+  slotsThatCount,
+  addressIn,
+  addressOfDocument,
+  lifeMark,
+  readLine,
+  type Beside,
+} from './indexed-texts.js';
 
 export const DEFAULT_AROUND = 3;
 export const MAX_AROUND = 20;

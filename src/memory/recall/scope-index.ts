@@ -19,11 +19,9 @@ import type { Hit, Query } from '../../search/scan.js';
 import { SearchIndex, sumFacts, type Text } from '../../search/search-index.js';
 import { fromSnapshot, toSnapshot } from '../../search/snapshot.js';
 import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Store, StoredVector } from '../../stores/store.js';
-import { missingVectorsIn, type MissingVector } from './embed-missing.js';
-import { DOCUMENTS, documentTexts, foundText, textOfEntry, episodeTexts, itemTexts } from './indexed-texts.js';
-import { lineName, readLine } from './lines.js';
+import { missingVectorsIn, type MissingVector, ScopeVectors } from './scope-vectors.js';
+import { DOCUMENTS, documentTexts, foundText, textOfEntry, episodeTexts, itemTexts, lineName, readLine } from './indexed-texts.js';
 import { searchParts, HEAD, PartLost, Segments, type ListedPart } from './segments.js';
-import { ScopeVectors } from './scope-vectors.js';
 import { errorMessage } from '../../platform/errors.js';
 
 interface ReadLife {

@@ -21,8 +21,7 @@ import {
   type SemanticItem,
 } from '../../records/memory/items.js';
 import type { PastLife } from '../past-life.js';
-import { HIGHEST_SLOT, readEntry, withoutRefs } from './entry-schema.js';
-import { seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';
+import { HIGHEST_SLOT, readEntry, withoutRefs, seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';
 
 export const LAYOUT_FILES = ['raw_traces.jsonl', 'raw_traces_archive.jsonl', 'episodic.jsonl', 'semantic.jsonl', 'perdura.json'] as const;
 export type LayoutFile = (typeof LAYOUT_FILES)[number];

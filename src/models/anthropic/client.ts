@@ -5,12 +5,21 @@ import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
 import type { Model, ModelRequest, ModelDelta, ModelUsage } from '../model.js';
 import { toRefusal } from '../refusal.js';
-import { brokenStream, isDeeperThan, MAX_DEPTH, readCall, type UnparsedCall } from '../tool-input.js';
+import {
+  brokenStream,
+  isDeeperThan,
+  MAX_DEPTH,
+  readCall,
+  type UnparsedCall,
+  asCount,
+  asObject,
+  asText,
+  isWellFormed,
+  toWellFormed,
+} from '../wire.js';
 import { renderRequest } from './render.js';
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
 import { type Answer, hasText, settledStop, createDeltaEmitter } from '../draft.js';
-import { asCount, asObject, asText } from '../read-json.js';
-import { isWellFormed, toWellFormed } from '../well-formed.js';
 
 const NAME = 'anthropic';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */

@@ -27,9 +27,7 @@ import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessag
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, toolResultText } from '../shown.js';
-import { toSentInput } from '../tool-input.js';
-import { toWellFormed, toWellFormedJson } from '../well-formed.js';
-import { createWireIds, toWireName } from '../wire-names.js';
+import { toSentInput, toWellFormed, toWellFormedJson, createWireIds, toWireName } from '../wire.js';
 
 type WireId = (callId: string) => string;
 type UserSide = UserMessage | ToolResultMessage;

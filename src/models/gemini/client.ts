@@ -10,13 +10,10 @@ import type { Model, ModelRequest, ModelDelta, ModelUsage, ToolDescription } fro
 import { toRefusal } from '../refusal.js';
 import type { AssistantBlock, ModelStop, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, settledStop, createDraft } from '../draft.js';
-import { asCount, asList, asObject, asText } from '../read-json.js';
-import { brokenStream, toSentInput } from '../tool-input.js';
-import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { asCount, asList, asObject, asText, toWellFormed, toWellFormedJson, toWireName, brokenStream, toSentInput } from '../wire.js';
 import { isRecord } from '../../platform/json.js';
 import { sentSchema } from '../answer-schema.js';
 import { sentDocument, sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
-import { toWireName } from '../wire-names.js';
 
 const NAME = 'gemini';
 const PUBLIC_API = 'https://generativelanguage.googleapis.com';

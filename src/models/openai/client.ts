@@ -11,19 +11,28 @@ import type {
 import { loadOptional } from '../../platform/optional-package.js';
 import { type Answer, NO_USAGE, settledStop, createDraft, type GrowingCall } from '../draft.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type KeyedOptions, type HttpChannel } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type HttpChannel, guardedRequest } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest, ModelUsage, ToolDescription } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { renderChat, IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
 import { createResponsesAnswer } from './responses-answer.js';
 import { isRecord } from '../../platform/json.js';
 import type { ModelStop, AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
-import { asCount, asList, asObject, asText } from '../read-json.js';
-import { brokenStream, toSentInput } from '../tool-input.js';
+import {
+  asCount,
+  asList,
+  asObject,
+  asText,
+  toWellFormed,
+  toWellFormedJson,
+  createWireIds,
+  toWireName,
+  brokenStream,
+  toSentInput,
+} from '../wire.js';
 import { sentSchema } from '../answer-schema.js';
 import { PDF_TYPE, describeRecordings, sentDocument, sentImage, sentText, markedResultText } from '../shown.js';
-import { toWellFormed, toWellFormedJson } from '../well-formed.js';
-import { createWireIds, toWireName } from '../wire-names.js';
+import { cutText, EMBED_MS, readVectors, type Embedder } from '../embedder.js';
 
 const PUBLIC_API = 'https://api.openai.com/v1';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */
@@ -305,4 +314,40 @@ function renderReasoning(value: unknown): ResponseInputItem[] {
 function readPhase(before: AssistantBlock | undefined): Pick<EasyInputMessage, 'phase'> {
   const { type, phase } = before?.kind === 'opaque' ? asObject(before.value) : {};
   return type === 'message_phase' && (phase === 'commentary' || phase === 'final_answer') ? { phase } : {};
+}
+
+/** OpenAI's embeddings, and those of servers that speak as OpenAI does. */
+
+/** US dollars per million tokens, as published in November 2026. */
+const PRICES: Readonly<Record<string, number>> = {
+  'text-embedding-3-small': 0.02,
+  'text-embedding-3-large': 0.13,
+  'text-embedding-ada-002': 0.1,
+};
+
+/** `openai/<model>` */
+export function createOpenAIEmbedder(model: string, { apiKey: written, baseURL, fetch }: KeyedOptions): Embedder {
+  const apiKey = written?.trim() ?? '';
+  const provider: Provider = { name: 'openai', secrets: [apiKey], advice: keyAdvice('OPENAI_API_KEY') };
+  const name = `openai/${model}`;
+  const price = PRICES[model];
+  return {
+    name,
+    ...(price !== undefined && baseURL === undefined && { price }),
+    async embed(texts, { signal, totalMs = EMBED_MS }) {
+      if (apiKey === '') throw missingKey(provider, model);
+      return await guardedRequest({ provider, model, signal, totalMs, fetch }, async (line) => {
+        const client = await createClient(apiKey, baseURL, line);
+        const input = texts.map(cutText);
+        const { data, usage } = await client.embeddings.create({ model, input, encoding_format: 'float' }, { signal: line.signal });
+        const came: unknown = data;
+        const inOrder = Array.isArray(came) ? data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding) : came;
+        return { vectors: readVectors(name, inOrder, texts.length), tokens: readTokenCount(usage?.total_tokens) };
+      });
+    },
+  };
+}
+
+function readTokenCount(counted: unknown): number {
+  return typeof counted === 'number' && Number.isSafeInteger(counted) && counted >= 0 ? counted : 0;
 }

@@ -26,9 +26,7 @@ import {
   sentText,
   textAndCalls,
 } from '../shown.js';
-import { toSentInput } from '../tool-input.js';
-import { toWellFormed, toWellFormedJson } from '../well-formed.js';
-import { createWireIds, toWireName } from '../wire-names.js';
+import { toSentInput, toWellFormed, toWellFormedJson, createWireIds, toWireName } from '../wire.js';
 
 const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
   ['audio/wav', 'wav'],

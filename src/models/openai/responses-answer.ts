@@ -8,10 +8,19 @@
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop, createDeltaEmitter } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
-import { asCount, asList, asObject, asText } from '../read-json.js';
+import {
+  asCount,
+  asList,
+  asObject,
+  asText,
+  toWellFormed,
+  isDeeperThan,
+  MAX_DEPTH,
+  brokenStream,
+  readCall,
+  type UnparsedCall,
+} from '../wire.js';
 import { toRefusal } from '../refusal.js';
-import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnparsedCall } from '../tool-input.js';
-import { toWellFormed } from '../well-formed.js';
 
 type WholeBlock = AssistantBlock | UnparsedCall;
 

@@ -1,10 +1,11 @@
-/** How lives stand on each other: where each begins, what rewinds have cut of it, and who shares its entries. */
+/** How lives stand on each other: where each begins, what rewinds have cut of it, and who shares its entries; and how its turns ended. */
 import { z } from 'zod';
 import type { Beginning, Cut } from '../../records/lives.js';
 import type { SlotRange } from '../../records/slots.js';
 import { decodeJson } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
-import { LifeDeleted, type ConversationKey, type ConversationName, type Lives } from '../store.js';
+import { LifeDeleted, type ConversationKey, type ConversationName, type Lives, type TurnEnds } from '../store.js';
+import { byTurn, MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-end.js';
 
 const slot = z.number().int().nonnegative();
 const MAX_RANGES = 100_000;
@@ -156,4 +157,35 @@ export function createTombstones(open: OpenCollection): Pick<Lives, 'markDeleted
 /** Epoch seconds; undefined for a life that was not deleted. */
 export async function deletedAt({ deleted }: Pick<Lives, 'deleted'>, key: ConversationKey): Promise<number | undefined> {
   return (await deleted(key)).find(({ life }) => life === key.life)?.at;
+}
+
+/** How turns ended that have no whole answer, of one life. A turn ends once: the first word on it counts. */
+
+/** A conversation that fails for ever keeps only the newest. */
+const MAX_STORED = 500;
+
+const turnEndSchema = z.object({
+  v: z.literal(1),
+  turn: z.string().regex(/^turn_\d{4,15}$/),
+  stopReason: z.enum(UNFINISHED),
+  error: z.object({ type: z.string().max(200), message: z.string().max(MAX_ERROR) }).optional(),
+});
+
+const ENDS = recordCodec<TurnEnd>(turnEndSchema, ({ turn }) => turn);
+
+export function createTurnEnds(open: OpenCollection): TurnEnds {
+  return {
+    async add(key, ends) {
+      if (ends.length === 0) return;
+      await open({ name: 'turn-ends', key }, ENDS).change(`write how ${ends.length} turns of ${key.conversation} ended`, (known) => {
+        const turns = new Set(known.map(({ turn }) => turn));
+        const all = [...known, ...ends.filter(({ turn }) => !turns.has(turn))].sort(byTurn).slice(-MAX_STORED);
+        return all.every((end) => known.includes(end)) ? undefined : all;
+      });
+    },
+
+    async list(key) {
+      return [...(await open({ name: 'turn-ends', key }, ENDS).read(`read how turns of ${key.conversation} ended`)).items].sort(byTurn);
+    },
+  };
 }

@@ -20,12 +20,12 @@ import { z } from 'zod';
 import { describeErrors, unlessAbsent } from './errors.js';
 import { namesIn } from './lives.js';
 import { withLock } from './lock.js';
-import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
-import { scopeDir } from './paths.js';
-import type { OpenCollection } from '../collections/collection.js';
-import { createProposals, redactProposals } from '../collections/proposals.js';
-import type { Documents, ScopeKey } from '../store.js';
 import {
+  createFileMemoryText,
+  foldChanges,
+  changeLineSchema,
+  seeHand,
+  versionPath,
   type FindFolder,
   type DocumentFolder,
   readDocument,
@@ -35,7 +35,11 @@ import {
   type Begun,
   type Known,
   type Name,
-} from './document.js';
+} from './memory-text.js';
+import { scopeDir } from './paths.js';
+import type { OpenCollection } from '../collections/collection.js';
+import { createProposals, redactProposals } from '../collections/proposals.js';
+import type { Documents, ScopeKey } from '../store.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import {
   headerTime,

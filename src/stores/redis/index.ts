@@ -1,12 +1,10 @@
 /** The store in Redis: which keys there are, and what each holds, is in keys.ts. */
 import { createBudgets } from '../collections/budgets.js';
 import { createItems } from '../collections/items.js';
-import { createLives } from '../collections/lives.js';
-import { createEpisodes, createFacts } from '../collections/memory.js';
+import { createLives, createTurnEnds } from '../collections/lives.js';
+import { createEpisodes, createFacts, createVectors } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
-import { createTurnEnds } from '../collections/turn-ends.js';
 import { createUploads } from '../collections/uploads.js';
-import { createVectors } from '../collections/vectors.js';
 import { createLifeGuard, withLifeWrites } from '../life-writes.js';
 import { freshStoreId } from '../names.js';
 import { withShared } from '../shared-entries.js';

@@ -23,7 +23,7 @@ import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../convers
 import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText } from '../../records/message.js';
-import type { ModelHook } from '../../models/hooks.js';
+import type { ModelHook } from '../../models/model.js';
 import type { Observed } from '../observer.js';
 import type { Redactor } from '../redact.js';
 import { ATTRIBUTE as A, BUCKETS, METRIC, modelOf, providerOf, SPAN } from './names.js';

@@ -9,9 +9,7 @@ import { listFiles } from './files/list-files.js';
 import { readFile } from './files/read-file.js';
 import { createRunCommand, runCommand } from './command/run-command.js';
 import { searchFiles } from './files/search-files.js';
-import { openMemory, searchHistory, searchMemory } from './memory/search-memory.js';
-import { readEpisode } from './memory/read-episode.js';
-import { storeInMemory, retrieveFromMemory, queryMemory } from './memory/memory-channel.js';
+import { openMemory, searchHistory, searchMemory, readEpisode, storeInMemory, retrieveFromMemory, queryMemory } from './memory-tools.js';
 import { createWriteFile, writeFile } from './files/write-file.js';
 
 export const builtinTools: Tool[] = [

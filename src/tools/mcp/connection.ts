@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
-import { createJsonDepthLimit, SHAPE_REFUSAL } from './message-shape.js';
-import { createStdioTransport, MAX_BYTES, createMessageRateLimiter } from './stdio-transport.js';
+import { createJsonDepthLimit, SHAPE_REFUSAL, createStdioTransport, MAX_BYTES, createMessageRateLimiter } from './stdio-transport.js';
 import { orUndefinedAfter, withTimeout } from '../../platform/promises.js';
 
 export interface Connection {

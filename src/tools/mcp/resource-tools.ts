@@ -6,8 +6,7 @@ import type { JsonValue } from '../../records/message.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import type { Listed } from './connection.js';
 import type { ServerLink } from './link.js';
-import { promptText, resourceText } from './result.js';
-import { failed, leavingFor } from './run-server-tool.js';
+import { promptText, resourceText, failed, leavingFor } from './run-server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export const RESOURCE_TOOL_NAMES = ['mcp_get_prompt', 'mcp_list_prompts', 'mcp_list_resources', 'mcp_read_resource'] as const;

@@ -1,14 +1,15 @@
 /** A server's tool as one of the agent's. Whatever the server does is a result that the model reads. */
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { examineLeaving } from '../egress-scan.js';
-import { errorText } from '../result-text.js';
+import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
 import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
-import { toPin, type ToolPin } from './pins.js';
-import { toToolResult } from './result.js';
-import type { ServerTool } from './server-tool.js';
+import type { ToolPin } from '../../stores/store.js';
+import { toPin, type ServerTool } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 import { isRecord } from '../../platform/json.js';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 
 export interface OfferedTool {
   readonly name: string;
@@ -84,4 +85,156 @@ function findRefusal({ name, agent, link, accepted, pin }: OfferedTool): string 
 /** What is no object the server would refuse with less words. */
 function argumentsIn(input: JsonValue): JsonObject {
   return isRecord(input) ? (input as JsonObject) : {};
+}
+
+/** What a server answers, as a tool result: text that a model reads, bounded, with words in the place of what is no text. */
+
+const MAX_PARTS = 1_000;
+
+const text = z.looseObject({ type: z.literal('text'), text: z.string() });
+const media = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string(), mimeType: z.string().optional() });
+const link = z.looseObject({
+  type: z.literal('resource_link'),
+  uri: z.string(),
+  name: z.string().optional(),
+  mimeType: z.string().optional(),
+  description: z.string().optional(),
+});
+const contents = z.looseObject({
+  uri: z.string().optional(),
+  mimeType: z.string().optional(),
+  text: z.string().optional(),
+  blob: z.string().optional(),
+});
+const resource = z.looseObject({ type: z.literal('resource'), resource: contents });
+const part = z.union([text, media, link, resource]);
+
+type Part = z.output<typeof part>;
+
+/** Takes out what was given in confidence. */
+type Redact = (text: string) => string;
+
+/**
+ * What is read of an answer, in characters: more than is shown, since invisible characters are taken out. Nothing behind it is looked at, so
+ * that an answer of any length takes no longer than one of this.
+ */
+const READ_CHARACTERS = 2 * RESULT_BYTES;
+
+export function toToolResult(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): ToolResult {
+  const reading = createReading(redact);
+  readParts(reading, answer['content']);
+  const structured = answer['structuredContent'];
+  // Servers say the same twice, for clients that know only text.
+  if (structured !== undefined && !reading.texts.some((one) => isSameJson(one, structured))) reading.add(toText(structured));
+  const shown = reading.text();
+  if (answer['isError'] === true) return { ok: false, error: shown === '' ? 'The server says that it failed, and not why.' : shown };
+  return { ok: true, content: shown === '' ? '(the tool returned nothing)' : shown };
+}
+
+/** Of `resources/read`. */
+export function resourceText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+  const reading = createReading(redact);
+  const read: readonly unknown[] = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
+  for (const one of read) {
+    const checked = contents.safeParse(one);
+    if (checked.success) readContents(reading, checked.data);
+    else reading.add('[a part that cannot be read]');
+  }
+  return reading.text() || '(the resource is empty)';
+}
+
+/** Of `prompts/get`: what a person would have put into the conversation, here as text that a tool brings. */
+export function promptText(answer: Readonly<Record<string, unknown>>, redact: Redact = asItIs): string {
+  const reading = createReading(redact);
+  const messages: readonly unknown[] = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
+  messages.forEach((message, i) => {
+    const { role, content } = (typeof message === 'object' && message !== null ? message : {}) as { role?: unknown; content?: unknown };
+    reading.add(`${i === 0 ? '' : '\n'}[${role === 'assistant' ? 'assistant' : 'user'}]`);
+    readParts(reading, [content]);
+  });
+  return reading.text() || '(the prompt is empty)';
+}
+
+interface Reading {
+  /** As they came, as far as they were read. */
+  readonly texts: readonly string[];
+  add(text: string): void;
+  /** Bounded, with a note of what is missing. */
+  text(): string;
+}
+
+function createReading(redact: Redact): Reading {
+  const texts: string[] = [];
+  const pieces: string[] = [];
+  let [left, bytes, isCut] = [READ_CHARACTERS, 0, false];
+  return {
+    texts,
+    add(text) {
+      bytes += Buffer.byteLength(text) + (bytes === 0 ? 0 : 1);
+      if (text.length > left) isCut = true;
+      if (left <= 0) return;
+      const read = text.slice(0, left);
+      left -= read.length + 1;
+      texts.push(read);
+      pieces.push(withoutHidden(read));
+    },
+    text: () => boundText(redact(pieces.join('\n')), RESULT_BYTES, isCut ? bytes : undefined),
+  };
+}
+
+function asItIs(text: string): string {
+  return text;
+}
+
+function readParts(reading: Reading, content: unknown): void {
+  if (!Array.isArray(content)) return;
+  for (const one of content.slice(0, MAX_PARTS) as readonly unknown[]) {
+    const checked = part.safeParse(one);
+    if (checked.success) readPart(reading, checked.data);
+    else reading.add('[a part of a kind that is not known here]');
+  }
+  if (content.length > MAX_PARTS) reading.add(`[${content.length - MAX_PARTS} more parts left out]`);
+}
+
+function readPart(reading: Reading, one: Part): void {
+  switch (one.type) {
+    case 'text':
+      return reading.add(one.text);
+    case 'image':
+    case 'audio':
+      return reading.add(`[${one.type}, ${plainLine(one.mimeType ?? 'of an unnamed kind')}, ${bytesIn(one.data)} bytes: not shown]`);
+    case 'resource_link':
+      return reading.add(
+        `[resource ${[one.name, one.uri, one.mimeType, one.description].flatMap((word) => (word ? [plainLine(word)] : [])).join(', ')}]`,
+      );
+    case 'resource':
+      return readContents(reading, one.resource);
+  }
+}
+
+function readContents(reading: Reading, { uri = '', mimeType, text: content, blob }: z.output<typeof contents>): void {
+  const about = [`resource ${plainLine(uri)}`, ...(mimeType === undefined ? [] : [plainLine(mimeType)])].join(', ');
+  if (content !== undefined) reading.add(`[${about}]\n${content}`);
+  else reading.add(blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes: not shown]`);
+}
+
+/** On one line, and not for ever. */
+function plainLine(given: string): string {
+  const shown = withoutHidden(given.slice(0, 1_000)).replace(/\s+/g, ' ').trim();
+  return shown.length > 300 ? `${shown.slice(0, 300)}…` : shown;
+}
+
+function bytesIn(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
+  return Math.floor(((base64.length - padding) * 3) / 4);
+}
+
+function isSameJson(text: string, structured: unknown): boolean {
+  // One that is longer is shown beside it: to compare them would take longer than to read them.
+  if (text.length > RESULT_BYTES || (!text.startsWith('{') && !text.startsWith('['))) return false;
+  try {
+    return isDeepStrictEqual(JSON.parse(text), structured);
+  } catch {
+    return false;
+  }
 }

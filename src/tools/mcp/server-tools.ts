@@ -1,12 +1,11 @@
 /** The tools that an agent has from its MCP servers, now. */
 import type { Tool } from '../tool.js';
 import { createServerLink, type ServerLink, type LinkOptions, type LinkState } from './link.js';
-import { byTool, pinKey, loadPins, toServerTool, type AgentKey, type Pins, type ToolPin } from './pins.js';
+import type { AgentKey, Pins, ToolPin } from '../../stores/store.js';
+import { byTool, pinKey, loadPins, toServerTool, promptSize, type LeftOut, type ServerTool, toolTable } from './server-tool.js';
 import { resourceTools } from './resource-tools.js';
 import { toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
-import { promptSize, type LeftOut, type ServerTool } from './server-tool.js';
-import { toolTable } from './tool-name.js';
 import { withoutHidden } from '../hidden-text.js';
 import { createHash } from 'node:crypto';
 

@@ -30,13 +30,11 @@ import type { Effect } from '../../../src/conversation/effect.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { consolidationId } from '../../../src/memory/documents/raw-fallbacks.js';
-import { citeMessage, messageItemId } from '../../../src/memory/channel/cite-messages.js';
-import { citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
-import { boundedBundle } from '../../../src/memory/compaction/snapshot.js';
-import { planCompaction } from '../../../src/memory/compaction/plan.js';
+import { consolidationId } from '../../../src/memory/documents/search-history.js';
+import { citeMessage, messageItemId, citeOld, frameNew } from '../../../src/memory/channel/citations.js';
+import { boundedBundle, goalIn } from '../../../src/memory/compaction/snapshot.js';
+import { planCompaction } from '../../../src/memory/compaction/window.js';
 import { retrieve } from '../../../src/memory/facts.js';
-import { goalIn } from '../../../src/memory/pins.js';
 import { entryTokens, estimateStringTokens, countMessageTokens } from '../../../src/memory/tokens.js';
 import { normalize } from '../../../src/models/normalize.js';
 import { modelLimits } from '../../../src/models/known-models.js';
@@ -47,7 +45,22 @@ import { episodicId } from '../../../src/records/memory/items.js';
 import { isFromPerson, shownText, type AssistantBlock, type ConversationMessage } from '../../../src/records/message.js';
 import { listSlots, toRanges } from '../../../src/records/slots.js';
 import type { ConversationKey, EpisodeRecord } from '../../../src/stores/store.js';
-import { answer, answered, askingFor, deferred, finished, notAnswered, open, ORDINARY, QUICK, said, SETTINGS, stored, USAGE, written } from '../drive.js'; // prettier-ignore
+import {
+  answer,
+  answered,
+  askingFor,
+  deferred,
+  finished,
+  notAnswered,
+  open,
+  ORDINARY,
+  QUICK,
+  said,
+  SETTINGS,
+  stored,
+  USAGE,
+  written,
+} from '../drive.js';
 import { createSmallStore } from './small-store.js';
 
 type Plain = 'time' | 'compact' | 'truncate' | 'undo' | 'reset';

@@ -5,7 +5,7 @@ import type { CompactInput, Compacted } from '../../../src/conversation/context/
 import type { ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { compactsAt } from '../../../src/conversation/context/compaction.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { planCompaction } from '../../../src/memory/compaction/plan.js';
+import { planCompaction } from '../../../src/memory/compaction/window.js';
 import { citedMessageTokens } from '../../../src/conversation/context/citing.js';
 import { estimateTokens } from '../../../src/records/token-usage.js';
 import { isFromPerson, type Entry } from '../../../src/records/message.js';

@@ -1,6 +1,6 @@
 import { isKept, shownWhole } from '../../../src/conversation/context/citing.js';
 import type { ConversationMessage, ToolResultMessage } from '../../../src/records/message.js';
-import { citedBytes, citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
+import { citedBytes, citeOld, frameNew } from '../../../src/memory/channel/citations.js';
 import { countShown, countMessageTokens } from '../../../src/memory/tokens.js';
 import { answer, calls, result, user } from '../builders.js';
 

@@ -1,5 +1,5 @@
 /** What a model makes to stand for a long result: in the form that it was asked for, whatever it answers. */
-import { compactByModel } from '../../../src/memory/channel/compact-by-model.js';
+import { compactByModel } from '../../../src/memory/channel/compaction-plugin.js';
 
 const COMPACTION = { goal: 'find the plum thief', action: 'fetch_page', result: 'All about plums.', memoryId: 'mem_1' };
 const answeredWith = (answer: string): Promise<string | undefined> => compactByModel(() => Promise.resolve(answer), COMPACTION);

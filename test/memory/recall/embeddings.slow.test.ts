@@ -2,10 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBackgroundEmbedding } from '../../../src/memory/recall/background-embedding.js';
-import { dropVectors } from '../../../src/memory/recall/drop-index.js';
+import { createBackgroundEmbedding } from '../../../src/memory/recall/open-recall.js';
+import { dropVectors, createRecall, type Recall } from '../../../src/memory/recall/recall.js';
 import { createPaidEmbedder, type Payer } from '../../../src/memory/recall/paid-embedder.js';
-import { createRecall, type Recall } from '../../../src/memory/recall/recall.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
 import { createEmbedder } from '../../../src/models/providers.js';
 import type { Embedder } from '../../../src/models/embedder.js';

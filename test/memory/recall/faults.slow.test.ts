@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { formatHits } from '../../../src/memory/recall/answer.js';
+import { formatHits } from '../../../src/memory/recall/question.js';
 import { createRecall } from '../../../src/memory/recall/recall.js';
 import { HEAD } from '../../../src/memory/recall/segments.js';
 import { createFileStore } from '../../../src/stores/file/index.js';

@@ -1,9 +1,8 @@
 /** What a search is not to fall over: hostile questions and texts, damaged and foreign snapshots, a store that refuses, clocks that jump. */
-import { dropDeleted } from '../../../src/memory/recall/drop-index.js';
+import { dropDeleted, createRecall } from '../../../src/memory/recall/recall.js';
 import { fromSnapshot } from '../../../src/search/snapshot.js';
 import { tombstoneFor } from '../../../src/memory/documents/forgetting.js';
-import { formatHits } from '../../../src/memory/recall/answer.js';
-import { createRecall } from '../../../src/memory/recall/recall.js';
+import { formatHits } from '../../../src/memory/recall/question.js';
 import { HEAD } from '../../../src/memory/recall/segments.js';
 import type { Store } from '../../../src/stores/store.js';
 import { aConversation, aScope, userEntry } from '../../stores/builders.js';

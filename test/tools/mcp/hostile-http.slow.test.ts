@@ -1,7 +1,7 @@
 /** What a server over HTTP sends that takes long to parse or never ends, as one answer and as a stream of events. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { MAX_DEPTH } from '../../../src/tools/mcp/message-shape.js';
+import { MAX_DEPTH } from '../../../src/tools/mcp/stdio-transport.js';
 import { aBench, aTool, run, said, type Bench } from '../../support/mcp.js';
 
 interface Rpc {

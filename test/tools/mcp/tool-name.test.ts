@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { serverPrefix, toolName, toolTable } from '../../../src/tools/mcp/tool-name.js';
+import { serverPrefix, toolName, toolTable } from '../../../src/tools/mcp/server-tool.js';
 import { TOOL_NAME_PATTERN } from '../../../src/tools/define-tool.js';
 
 const plainText = fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom('a', 'B', '_', '-', '9') });

@@ -6,7 +6,7 @@ import { firstBytes } from '../../result-text.js';
 import type { Tool } from '../../tool.js';
 import { enterWorkspace, PathRefused } from '../../workspace.js';
 import { createSupervisor, type Supervised, type Supervisor } from './supervised.js';
-import { examinePath } from '../files/examine-path.js';
+import { examinePath } from '../../approval-paths.js';
 import { plainOutput } from '../../hidden-text.js';
 import type { CommandReport, KeptOutput } from './command-supervisor.js';
 

@@ -2,11 +2,9 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import type { Tool } from '../../tool.js';
-import { reasonToAskBeforeWriting } from '../../approval-paths.js';
-import { examinePath } from './examine-path.js';
+import { reasonToAskBeforeWriting, examinePath } from '../../approval-paths.js';
 import { enterWorkspace } from '../../workspace.js';
-import { readWhole, inTurn } from './whole-file.js';
-import { FILE_BYTES, type FileSettings } from './write-file.js';
+import { readWhole, inTurn, FILE_BYTES, type FileSettings } from './write-file.js';
 import { errorMessage } from '../../../platform/errors.js';
 
 const NAMED_LINES = 20;

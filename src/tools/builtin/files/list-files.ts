@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
-import { examinePath } from './examine-path.js';
+import { examinePath } from '../../approval-paths.js';
 import { enterWorkspace, PathRefused, type Folder, type FolderEntry, type Workspace } from '../../workspace.js';
 
 export const listFiles = defineTool({

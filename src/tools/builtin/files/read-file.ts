@@ -4,8 +4,7 @@ import { defineTool } from '../../define-tool.js';
 import { countHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import { enterWorkspace } from '../../workspace.js';
-import { reasonToAskBeforeReading } from '../../approval-paths.js';
-import { examinePath } from './examine-path.js';
+import { reasonToAskBeforeReading, examinePath } from '../../approval-paths.js';
 
 /** Of text in one read; what remains of a result's room is for the note. */
 const READ_BYTES = RESULT_BYTES - 1024;

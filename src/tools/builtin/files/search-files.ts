@@ -4,8 +4,7 @@ import { defineTool } from '../../define-tool.js';
 import { showHidden } from '../../hidden-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
 import { isPassedOver } from './list-files.js';
-import { reasonToAskBeforeReading } from '../../approval-paths.js';
-import { examinePath } from './examine-path.js';
+import { reasonToAskBeforeReading, examinePath } from '../../approval-paths.js';
 
 const FILE_BYTES = 16 * 1024 * 1024;
 const TOTAL_BYTES = 128 * 1024 * 1024;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import type { Tool } from '../../tool.js';
-import { reasonToAskBeforeWriting } from '../../approval-paths.js';
-import { examinePath } from './examine-path.js';
+import { reasonToAskBeforeWriting, examinePath } from '../../approval-paths.js';
 import { refuseNewScripts } from '../../protected-paths.js';
-import { enterWorkspace } from '../../workspace.js';
-import { readWhole, inTurn } from './whole-file.js';
+import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
+import type { Seen } from '../../workspace-write.js';
+import pLimit from 'p-limit';
 
 /** UTF-8 bytes of one file that is written or edited whole. */
 export const FILE_BYTES = 4 * 1024 * 1024;
@@ -51,4 +51,51 @@ export const writeFile = createWriteFile();
 
 function countLines(text: string): number {
   return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+}
+
+/** A text file read whole, as it is to be written back: what is not UTF-8 is refused, since a rewrite would spoil it. */
+
+interface WholeFile {
+  readonly text: string;
+  readonly seen: Seen;
+}
+
+/** Undefined where there is no such file. `real`: resolved. */
+export async function readWhole(place: Workspace, real: string, mostBytes: number): Promise<WholeFile | undefined> {
+  const opened = await place.openFile(real).catch((error: unknown) => {
+    if (error instanceof PathRefused && error.kind === 'missing') return undefined;
+    throw error;
+  });
+  if (!opened) return undefined;
+  const { handle, bytes, seen } = opened;
+  try {
+    const name = place.shown(real);
+    if (bytes > mostBytes) {
+      throw new Error(
+        `cannot edit ${name}: its ${bytes} bytes are over the limit of ${mostBytes}. Change it with a program, by run_command.`,
+      );
+    }
+    // One byte more shows a file that has grown since; `writeFile` notices every other change.
+    const { bytesRead, buffer } = await handle.read(Buffer.alloc(bytes + 1), 0, bytes + 1, 0);
+    return { text: toText(name, buffer.subarray(0, bytesRead)), seen };
+  } finally {
+    await handle.close();
+  }
+}
+
+function toText(name: string, bytes: Buffer): string {
+  if (bytes.includes(0)) throw new Error(`cannot edit ${name}: it is a binary file`);
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new Error(`cannot edit ${name}: it is not UTF-8 text, and writing it back would spoil it. Convert it first.`, { cause });
+  }
+}
+
+// Files are changed one after the other in one worker: of two edits of one file at the same time, one would be lost.
+
+const one = pLimit(1);
+
+export function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  return one(work);
 }
