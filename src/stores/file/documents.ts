@@ -18,7 +18,6 @@ import { join } from 'node:path';
 import { readFile, stat, unlink } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeErrors, unlessAbsent } from './errors.js';
-import { namesIn } from './lives.js';
 import { withLock } from './lock.js';
 import {
   createFileMemoryText,
@@ -53,7 +52,7 @@ import {
 } from '../../records/memory/history-text.js';
 import { decodeRecord, encodeRecord, redactChange, redactRecord, redactText, entrySchema, memoryVersion } from '../codecs.js';
 import { createFileCollections } from './collections.js';
-import { createTurns, foldLines, replaceFile, type FoldedLines } from './lines.js';
+import { createTurns, foldLines, namesIn, replaceFile, type FoldedLines } from './lines.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is needed. */
 const OPEN_FOLDERS = 256;

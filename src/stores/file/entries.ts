@@ -1,17 +1,22 @@
-/** Entries, long texts and effects of conversations in files, whose journals are open for as long as they are used. */
-import { mkdir, readFile, stat, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+/** Entries, long texts, effects and lives of conversations in files, whose journals are open for as long as they are used. */
+import { mkdir, readFile, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../../records/message.js';
 import { countSlots, listSlots } from '../../records/slots.js';
+import type { Spent } from '../../records/spending.js';
 import { hashInRef, toBodyRef, verified } from '../codecs.js';
 import { decideTexts, parseTexts, type OpenCollection } from '../collections/collection.js';
+import type { LifeStorage } from '../collections/lives.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
 import { isAbsent, isForeign, toUnavailable } from './errors.js';
-import { findSettlement, recordsIn, toLine, toOutcome, type JournalIndex } from './journal.js';
-import { conversationDir } from './paths.js';
+import type { FileHandles } from './handles.js';
+import { findSettlement, recordsIn, spentIn, toLine, toOutcome, type JournalIndex } from './journal.js';
+import { namesIn, readNewLines, UNREAD } from './lines.js';
+import { conversationDir, conversationsDir, toFileName } from './paths.js';
 import { describeBatch, toRanges } from '../shared-entries.js';
-import type { Bodies, ConversationKey, Effects, Entries, Feed, LiveEvent, Writes } from '../store.js';
+import type { Bodies, ConversationKey, Effects, Entries, Feed, LiveEvent, Spendings, Writes } from '../store.js';
+import { errorCode } from '../../platform/errors.js';
 
 /** How many conversations are open, and the bytes of their journals together, before the longest unused is let go. */
 const OPEN_CONVERSATIONS = 256;
@@ -231,4 +236,80 @@ export function createFileBodies(dir: string): Bodies {
     },
   };
   return bodies;
+}
+
+/** The costs of all conversations: from their journals, line by line. */
+export function createFileSpendings(dir: string): Spendings {
+  return {
+    async *all() {
+      for (const journal of await journals(dir)) yield* await readSpent(journal);
+    },
+  };
+}
+
+async function journals(dir: string): Promise<string[]> {
+  const found: string[] = [];
+  const agents = join(dir, 'agents');
+  for (const scope of await namesIn(agents)) {
+    const conversations = join(agents, scope, 'conversations');
+    for (const conversation of await namesIn(conversations)) {
+      const lives = join(conversations, conversation);
+      for (const life of await namesIn(lives)) found.push(join(lives, life, 'journal.jsonl'));
+    }
+  }
+  return found;
+}
+
+/** Once per id, as the journal's index has it (file/first-line-wins). */
+async function readSpent(journal: string): Promise<Iterable<Spent>> {
+  const found = new Map<string, Spent>();
+  const take = (line: string): void => {
+    const spent = spentIn(line);
+    if (spent && !found.has(spent.id)) found.set(spent.id, spent);
+  };
+  try {
+    await readNewLines(journal, UNREAD, take, () => undefined);
+  } catch (error) {
+    if (!isForeign(error)) throw toUnavailable('read what was spent', journal, error);
+  }
+  return found.values();
+}
+
+export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'forget'>): Omit<LifeStorage, 'archiveShared'> {
+  return {
+    async list({ namespace, conversation, scope, tree = false }) {
+      const scopes = scope === undefined ? await namesIn(join(dir, 'agents')) : [toFileName(scope)];
+      const found: ConversationKey[] = [];
+      for (const name of scopes) {
+        const of = decodeURIComponent(name);
+        const folder = conversationsDir(dir, { scope: of });
+        const below = tree ? (await namesIn(folder)).flatMap((known) => subAgentIn(known, conversation) ?? []) : [];
+        for (const each of [conversation, ...below]) {
+          for (const life of await namesIn(join(folder, toFileName(each)))) {
+            found.push({ namespace, conversation: each, scope: of, life: decodeURIComponent(life) });
+          }
+        }
+      }
+      return found;
+    },
+
+    async remove(key, attempt) {
+      const folder = conversationDir(dir, key);
+      handles.forget(folder);
+      try {
+        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+        await rmdir(dirname(folder));
+      } catch (error) {
+        // Other lives lie there.
+        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw toUnavailable(attempt, folder, error);
+      }
+    },
+  };
+}
+
+/** The id of a conversation whose folder it is, where that is one of the sub-agents of another. */
+function subAgentIn(name: string, conversation: string): string | undefined {
+  // A long name ends in a hash, which no id can be read from: ids of sub-agents as deep as they go are shorter.
+  if (!name.startsWith(toFileName(`${conversation}:`)) || name.includes('~')) return undefined;
+  return decodeURIComponent(name);
 }

@@ -25,6 +25,8 @@ import {
   createEffects,
   createEntries,
   createFileBodies,
+  createFileLifeStorage,
+  createFileSpendings,
   createOpenConversations,
   createWrites,
   withJournalCollections,
@@ -34,7 +36,7 @@ import { createFileDocuments } from './documents.js';
 import { toUnavailable } from './errors.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './collections.js';
-import { createFileLifeStorage, createFileScopes, createFileSpendings, noteChange } from './lives.js';
+import { createFileScopes, noteChange } from './scopes.js';
 import { createFileUploadBytes } from './uploads.js';
 import { createFileCalls, createFileHandles } from './handles.js';
 import { createLocks } from './lock.js';

@@ -9,9 +9,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { open, readdir, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isForeign, unlessAbsent } from './errors.js';
+import { isAbsent, isForeign, toUnavailable, unlessAbsent } from './errors.js';
 
 /** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
 export interface Reading {
@@ -184,4 +184,14 @@ export function createTurns(): Turns {
     last = result.catch(() => undefined);
     return result;
   };
+}
+
+/** The names in a folder; none where there is no folder. */
+export async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).sort();
+  } catch (error) {
+    if (isAbsent(error) || isForeign(error)) return [];
+    throw toUnavailable('look what is there', folder, error);
+  }
 }

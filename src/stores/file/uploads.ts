@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import type { UploadBytes } from '../collections/uploads.js';
 import type { UploadOwner } from '../store.js';
 import { describeErrors, unlessAbsent } from './errors.js';
-import { namesIn } from './lives.js';
+import { namesIn } from './lines.js';
 import { toFileName, uploadsDir } from './paths.js';
 
 const DRAFT_LIFE_MS = 60 * 60 * 1000;

@@ -1,17 +1,21 @@
-/** Entries, effects and long texts of conversations in Redis. Which keys there are, and what each holds, is in keys.ts. */
+/** Entries, effects, long texts and lives of conversations in Redis. Which keys there are, and what each holds, is in keys.ts. */
 import type { ItemRecord } from '../../records/memory/agent-memory.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, listSlots, withSlot, type SlotRange } from '../../records/slots.js';
+import { isSpending } from '../../records/spending.js';
 import { decodeEntry, decodeJson, encodeEntry, hashInRef, toBodyRef, verified } from '../codecs.js';
+import type { LifeStorage } from '../collections/lives.js';
 import type { EntryCache } from './entry-cache.js';
 import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
-import { deletedKey, lifeKey } from './keys.js';
+import { deletedKey, KEY_NAMES, lifeKey, placeInKey, scanPattern, spendingsPattern } from './keys.js';
 import { isReply, replyCode, type RedisLink } from './link.js';
-import { noteLife } from './lives.js';
+import { noteLife } from './scopes.js';
 import { describeBatch, toRanges } from '../shared-entries.js';
-import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Writes } from '../store.js';
+import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Spendings, Writes } from '../store.js';
 
 const PAGE_STEP = 500;
+/** Keys that one step of a scan looks at. */
+const SCAN_STEP = 1_000;
 /** Most slots of one range: a damaged one must not be walked for ever. */
 const MAX_SLOTS = 1_000_000;
 
@@ -284,4 +288,63 @@ function decodeResult(link: RedisLink, attempt: string, id: string, text: string
 /** As the script takes them: id, JSON. */
 function toItemArguments(items: readonly ItemRecord[]): string[] {
   return items.flatMap((item) => [item.id, JSON.stringify(item)]);
+}
+
+/** The costs of all conversations. */
+export function createRedisSpendings(link: RedisLink): Spendings {
+  return {
+    async *all({ namespace }) {
+      const attempt = 'read what was spent';
+      // SCAN may name a key twice.
+      const seen = new Set<string>();
+      for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
+        const [next, names] = await link.ask(attempt, (redis) =>
+          redis.scan(cursor, 'MATCH', spendingsPattern(namespace), 'COUNT', SCAN_STEP),
+        );
+        for (const name of names) {
+          if (seen.has(name)) continue;
+          seen.add(name);
+          const records = Object.entries((await link.askUnlessForeign(attempt, (redis) => redis.hgetall(name))) ?? {});
+          if (records.length === 0) continue;
+          const effects = name.replace(/spendings$/, 'effects');
+          const marks = await link.askUnlessForeign(attempt, (redis) => redis.hmget(effects, ...records.map(([id]) => `fenced:${id}`)));
+          for (const [i, [id, text]] of records.entries()) {
+            const spending: unknown = decodeJson(text);
+            if (isSpending(spending)) yield { ...spending, id, fenced: typeof marks?.[i] === 'string' };
+          }
+        }
+        cursor = next;
+      }
+    },
+  };
+}
+
+export function createRedisLifeStorage(link: RedisLink): LifeStorage {
+  return {
+    async archiveShared(key, archived) {
+      // As ranges: thousands of slots of another life take no more room than one.
+      const ranges = archived.map(([first, last]) => `${first}-${last}`);
+      await link.ask(`write where ${key.conversation} begins`, (redis) => redis.sadd(lifeKey(key, 'archived'), ...ranges));
+    },
+
+    async list({ namespace, conversation, scope = 'default', tree = false }) {
+      const found = new Map<string, ConversationKey>();
+      const attempt = `look for the lives of ${conversation}`;
+      for (const which of tree ? (['itself', 'sub-agents'] as const) : (['itself'] as const)) {
+        for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
+          const pattern = scanPattern({ namespace, conversation }, which);
+          const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
+          for (const place of names.flatMap((name) => placeInKey(name) ?? [])) {
+            found.set(JSON.stringify([place.conversation, place.life]), { namespace, scope, ...place });
+          }
+          cursor = next;
+        }
+      }
+      return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
+    },
+
+    async remove(key, attempt) {
+      await link.ask(attempt, (redis) => redis.unlink(...KEY_NAMES.map((name) => lifeKey(key, name))));
+    },
+  };
 }

@@ -1,73 +1,8 @@
-/** Which lives there are in Redis: of a conversation and of a scope, what was paid in them, and the index of a scope. Keys: keys.ts. */
+/** What a search needs of a scope in Redis: which lives there are, what was written in them since, and the parts of its index. Keys: keys.ts. */
 import { randomUUID } from 'node:crypto';
-import { isSpending } from '../../records/spending.js';
-import { decodeJson } from '../codecs.js';
-import type { LifeStorage } from '../collections/lives.js';
-import { KEY_NAMES, lifeKey, placeInKey, scanPattern, scopeKey, spendingsPattern } from './keys.js';
+import { lifeKey, scopeKey } from './keys.js';
 import type { RedisLink } from './link.js';
-import type { ConversationKey, MarkedLife, ScopeKey, Scopes, Spendings } from '../store.js';
-
-/** Keys that one step of a scan looks at. */
-const SCAN_STEP = 1_000;
-
-export function createRedisLifeStorage(link: RedisLink): LifeStorage {
-  return {
-    async archiveShared(key, archived) {
-      // As ranges: thousands of slots of another life take no more room than one.
-      const ranges = archived.map(([first, last]) => `${first}-${last}`);
-      await link.ask(`write where ${key.conversation} begins`, (redis) => redis.sadd(lifeKey(key, 'archived'), ...ranges));
-    },
-
-    async list({ namespace, conversation, scope = 'default', tree = false }) {
-      const found = new Map<string, ConversationKey>();
-      const attempt = `look for the lives of ${conversation}`;
-      for (const which of tree ? (['itself', 'sub-agents'] as const) : (['itself'] as const)) {
-        for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-          const pattern = scanPattern({ namespace, conversation }, which);
-          const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
-          for (const place of names.flatMap((name) => placeInKey(name) ?? [])) {
-            found.set(JSON.stringify([place.conversation, place.life]), { namespace, scope, ...place });
-          }
-          cursor = next;
-        }
-      }
-      return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
-    },
-
-    async remove(key, attempt) {
-      await link.ask(attempt, (redis) => redis.unlink(...KEY_NAMES.map((name) => lifeKey(key, name))));
-    },
-  };
-}
-
-/** The costs of all conversations. */
-export function createRedisSpendings(link: RedisLink): Spendings {
-  return {
-    async *all({ namespace }) {
-      const attempt = 'read what was spent';
-      // SCAN may name a key twice.
-      const seen = new Set<string>();
-      for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-        const [next, names] = await link.ask(attempt, (redis) =>
-          redis.scan(cursor, 'MATCH', spendingsPattern(namespace), 'COUNT', SCAN_STEP),
-        );
-        for (const name of names) {
-          if (seen.has(name)) continue;
-          seen.add(name);
-          const records = Object.entries((await link.askUnlessForeign(attempt, (redis) => redis.hgetall(name))) ?? {});
-          if (records.length === 0) continue;
-          const effects = name.replace(/spendings$/, 'effects');
-          const marks = await link.askUnlessForeign(attempt, (redis) => redis.hmget(effects, ...records.map(([id]) => `fenced:${id}`)));
-          for (const [i, [id, text]] of records.entries()) {
-            const spending: unknown = decodeJson(text);
-            if (isSpending(spending)) yield { ...spending, id, fenced: typeof marks?.[i] === 'string' };
-          }
-        }
-        cursor = next;
-      }
-    },
-  };
-}
+import type { ConversationKey, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const PIECE_BYTES = 1024 * 1024;
 const PIECES_AT_ONCE = 4;

@@ -1,103 +1,12 @@
-/** Which lives there are in files, each a folder: of a conversation and of a scope, what was written and paid in them, and the index of a scope. */
+/** What a search needs of a scope in files: which lives there are, what was written in them since, and the parts of its index. */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync, unlinkSync, writeSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, rmdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Spent } from '../../records/spending.js';
-import { describeErrors, isAbsent, isForeign, toUnavailable } from './errors.js';
-import type { FileHandles } from './handles.js';
-import { spentIn } from './journal.js';
-import { readNewLines, replaceFile, UNREAD } from './lines.js';
-import { conversationDir, conversationsDir, scopeDir, toFileName } from './paths.js';
-import type { LifeStorage } from '../collections/lives.js';
-import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Scopes, Spendings } from '../store.js';
-import { errorCode } from '../../platform/errors.js';
-
-export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'forget'>): Omit<LifeStorage, 'archiveShared'> {
-  return {
-    async list({ namespace, conversation, scope, tree = false }) {
-      const scopes = scope === undefined ? await namesIn(join(dir, 'agents')) : [toFileName(scope)];
-      const found: ConversationKey[] = [];
-      for (const name of scopes) {
-        const of = decodeURIComponent(name);
-        const folder = conversationsDir(dir, { scope: of });
-        const below = tree ? (await namesIn(folder)).flatMap((known) => subAgentIn(known, conversation) ?? []) : [];
-        for (const each of [conversation, ...below]) {
-          for (const life of await namesIn(join(folder, toFileName(each)))) {
-            found.push({ namespace, conversation: each, scope: of, life: decodeURIComponent(life) });
-          }
-        }
-      }
-      return found;
-    },
-
-    async remove(key, attempt) {
-      const folder = conversationDir(dir, key);
-      handles.forget(folder);
-      try {
-        await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-        await rmdir(dirname(folder));
-      } catch (error) {
-        // Other lives lie there.
-        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw toUnavailable(attempt, folder, error);
-      }
-    },
-  };
-}
-
-/** The id of a conversation whose folder it is, where that is one of the sub-agents of another. */
-function subAgentIn(name: string, conversation: string): string | undefined {
-  // A long name ends in a hash, which no id can be read from: ids of sub-agents as deep as they go are shorter.
-  if (!name.startsWith(toFileName(`${conversation}:`)) || name.includes('~')) return undefined;
-  return decodeURIComponent(name);
-}
-
-/** The names in a folder; none where there is no folder. */
-export async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return (await readdir(folder)).sort();
-  } catch (error) {
-    if (isAbsent(error) || isForeign(error)) return [];
-    throw toUnavailable('look what is there', folder, error);
-  }
-}
-
-/** The costs of all conversations: from their journals, line by line. */
-export function createFileSpendings(dir: string): Spendings {
-  return {
-    async *all() {
-      for (const journal of await journals(dir)) yield* await readSpent(journal);
-    },
-  };
-}
-
-async function journals(dir: string): Promise<string[]> {
-  const found: string[] = [];
-  const agents = join(dir, 'agents');
-  for (const scope of await namesIn(agents)) {
-    const conversations = join(agents, scope, 'conversations');
-    for (const conversation of await namesIn(conversations)) {
-      const lives = join(conversations, conversation);
-      for (const life of await namesIn(lives)) found.push(join(lives, life, 'journal.jsonl'));
-    }
-  }
-  return found;
-}
-
-/** Once per id, as the journal's index has it (file/first-line-wins). */
-async function readSpent(journal: string): Promise<Iterable<Spent>> {
-  const found = new Map<string, Spent>();
-  const take = (line: string): void => {
-    const spent = spentIn(line);
-    if (spent && !found.has(spent.id)) found.set(spent.id, spent);
-  };
-  try {
-    await readNewLines(journal, UNREAD, take, () => undefined);
-  } catch (error) {
-    if (!isForeign(error)) throw toUnavailable('read what was spent', journal, error);
-  }
-  return found.values();
-}
+import { describeErrors, isAbsent, isForeign } from './errors.js';
+import { namesIn, replaceFile } from './lines.js';
+import { conversationDir, conversationsDir, scopeDir } from './paths.js';
+import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Scopes } from '../store.js';
 
 const PART = /^search-index\.([\w-]+)\.bin$/;
 const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', 'vectors.jsonl'];

@@ -1,4 +1,14 @@
-/** The package brings no types; of its 62 lists those that are used. */
+/** Two packages that bring no types. */
+
+declare module 'snowball-stemmers' {
+  export interface Stemmer {
+    stem(word: string): string;
+  }
+  /** Throws for a name that it does not know. */
+  export function newStemmer(algorithm: string): Stemmer;
+}
+
+/** Of its 62 lists those that are used. */
 declare module 'stopword' {
   export const deu: readonly string[];
   export const eng: readonly string[];
