@@ -1,6 +1,6 @@
 /** What a text is found by: the stems of its words, who wrote it, the days that it mentions. Pure but for what stems it remembers. */
 import { daysIn, mentionTerms } from './dates.js';
-import { createStems, isStopWord, detectLanguage, type Language, type Stems, folded, splitWords, type Word } from './words.js';
+import { createStems, isStopWord, detectLanguage, type Language, type Stems, folded, splitWords } from './words.js';
 
 export interface Analysis {
   /** How often each word stands there. */
@@ -35,7 +35,7 @@ export function createAnalyzer(stems: Stems = createStems()): Analyzer {
       const terms = new Map<string, number>();
       const count = (term: string): void => void terms.set(term, (terms.get(term) ?? 0) + 1);
       for (const word of words) {
-        if (isLookedFor(word, language ?? 'en')) count(stemWord(stems, word.text, language ?? 'en'));
+        if (!isStopWord(word.text, language ?? 'en')) count(stemWord(stems, word.text, language ?? 'en'));
       }
       // Names are words too, also those that a language has as a stop word: Will, May.
       for (const word of speaker === undefined ? [] : splitWords(speaker)) {
@@ -57,16 +57,7 @@ export function speakerIn(text: string): string | undefined {
   return NAMED.exec(text.slice(0, 160))?.[1];
 }
 
-function isLookedFor({ text }: Word, language: Language): boolean {
-  return !isStopWord(text, language);
-}
-
+/** Stems are of Latin and Cyrillic words: the nine languages'. */
 function stemWord(stems: Stems, word: string, language: Language): string {
-  return isStemmed(word) ? stems.of(word, language) : folded(word);
-}
-
-/** Latin and Cyrillic: the nine languages'. */
-function isStemmed(word: string): boolean {
-  const first = word.codePointAt(0) ?? 0;
-  return first < 0x530;
+  return (word.codePointAt(0) ?? 0) < 0x530 ? stems.of(word, language) : folded(word);
 }

@@ -70,7 +70,7 @@ export function countIn(
       const term = postings.findTerm(mention);
       return term === undefined ? 0 : postings.countPassages(term);
     }),
-    then: countFlags(isThenIn(index, plan, all)),
+    then: isThenIn(index, plan, all)?.reduce((sum, flag) => sum + flag, 0) ?? 0,
   };
   return { counts, occurrences, isEmpty: ![...counts.found, ...counts.mentions, counts.then].some((count) => count > 0) };
 }
@@ -239,10 +239,6 @@ function isThenIn({ table, size }: SearchIndex, plan: Plan, { first, last }: Fac
     }
   }
   return isThen;
-}
-
-function countFlags(flags: Uint8Array | undefined): number {
-  return flags?.reduce((sum, flag) => sum + flag, 0) ?? 0;
 }
 
 /** Of the times that a question names: messages of that time, and those that mention it. Undefined where it names none. */

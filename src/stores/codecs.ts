@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { HistoryEntry, MemoryChange } from '../records/memory/documents.js';
-import { NO_MEMORY_VERSION } from '../records/memory/memory-lines.js';
+import type { HistoryEntry, MemoryChange, MemoryText } from '../records/memory/documents.js';
+import { newLines, NO_MEMORY_VERSION } from '../records/memory/memory-lines.js';
 import type { BodyRef, Entry } from '../records/message.js';
 import { DocumentRefused, MAX_MEMORY } from './store.js';
 
@@ -85,6 +85,24 @@ export function decodeRecord<T>(schema: z.ZodType<T>, text: string | null | unde
 
 export const toChange = (text: string | null | undefined): MemoryChange | undefined => decodeRecord(changeSchema, text);
 export const toEntry = (text: string | null | undefined): HistoryEntry | undefined => decodeRecord(entrySchema, text);
+
+/** A person's edit from `before` to `after`, at `ts`, as the change after `count` others, of which `last` is the newest. */
+export function toHandChange(
+  before: MemoryText,
+  after: MemoryText,
+  { ts, count, last }: { readonly ts: number; readonly count: number; readonly last: MemoryChange | undefined },
+): MemoryChange {
+  return {
+    // With its number: the same text may come back later.
+    id: `hand/${after.version}/${count + 1}`,
+    // A file may be older than the last change, put back from a copy.
+    ts: Math.max(ts, last?.ts ?? 0),
+    cause: 'hand',
+    from: before.version,
+    version: after.version,
+    lines: newLines(before.text, after.text).map((line) => ({ line, source: { trust: 'person' } })),
+  };
+}
 
 export function refuseLongMemory(scope: string, text: string): void {
   const bytes = Buffer.byteLength(text);

@@ -8,7 +8,7 @@
 import type { Beginning, SharedSlots } from '../records/lives.js';
 import { byTime, type ItemRecord } from '../records/memory/agent-memory.js';
 import type { Entry } from '../records/message.js';
-import type { Bodies, ConversationKey, Entries, Items, Lives, WriteBatch } from './store.js';
+import type { Bodies, ConversationKey, Effects, Entries, Items, Lives, WriteBatch, Writes } from './store.js';
 import { withSlot, type SlotRange } from '../records/slots.js';
 
 /** Beginnings never change; so many are remembered. */
@@ -176,6 +176,28 @@ function inRanges(ranges: readonly (readonly [first: number, last: number])[]): 
       else return true;
     }
     return false;
+  };
+}
+
+/** Writes of entries alone are batches of one kind. */
+export function recordsBy(writes: Writes): Pick<Entries, 'record' | 'append'> {
+  return {
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
+
+    async append(key, entries) {
+      if (entries.length > 0) await writes.apply(key, { append: entries });
+    },
+  };
+}
+
+export function claimsBy(writes: Writes): Pick<Effects, 'reserve' | 'fence'> {
+  return {
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
+    },
+
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
   };
 }
 

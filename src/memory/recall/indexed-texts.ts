@@ -110,14 +110,7 @@ export function named(
     trust,
     conversation,
     turn,
-  }: {
-    readonly line: string;
-    readonly ts: number;
-    readonly text: string;
-    readonly trust: Trust;
-    readonly conversation?: string | undefined;
-    readonly turn?: string | undefined;
-  },
+  }: Pick<NamedText, 'line' | 'ts' | 'text' | 'trust'> & { readonly conversation?: string | undefined; readonly turn?: string | undefined },
 ): NamedText {
   const at = hashText(`${name}\0${text}`, 0);
   const learnt = { ...(conversation !== undefined && { conversation }), ...(turn !== undefined && { turn }) };
@@ -169,7 +162,7 @@ export function lineName({ conversation, life }: Pick<ConversationKey, 'conversa
   return JSON.stringify(beside === undefined ? [conversation, life] : [conversation, life, beside]);
 }
 
-interface LifeLine {
+export interface LifeLine {
   readonly key: ConversationKey;
   /** Absent: its messages. */
   readonly beside?: Beside;

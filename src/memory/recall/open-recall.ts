@@ -1,5 +1,6 @@
 /** A search, and what makes vectors for it where there is an embedder. */
 import type { Embedder } from '../../models/embedder.js';
+import { lineName } from './indexed-texts.js';
 import { createPaidEmbedder, type PaidEmbedder, type Payer } from './paid-embedder.js';
 import { createRecall, type Recall, type RecallOptions } from './recall.js';
 import type { ConversationKey } from '../../stores/store.js';
@@ -89,7 +90,7 @@ export function createBackgroundEmbedding({
   return {
     note(payer) {
       if (stop.signal.aborted || now() < pausedUntil || waiting.size >= MAX_WAITING) return;
-      waiting.set(JSON.stringify([payer.key.conversation, payer.key.life]), payer);
+      waiting.set(lineName(payer.key), payer);
       running ??= work().finally(() => {
         running = undefined;
       });

@@ -7,6 +7,7 @@ import { EMBED_MS, MAX_DIMENSIONS, type Embedder } from '../../models/embedder.j
 import { addUsage, NO_USAGE, type Usage } from '../../records/message.js';
 import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
 import { errorMessage } from '../../platform/errors.js';
+import { lineName } from './indexed-texts.js';
 
 /** Whose budget it counts to. */
 export interface Payer {
@@ -53,9 +54,9 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
     const costUsd = embedder.price === undefined ? null : (tokens * embedder.price) / 1e6;
     const usage: Usage = { inputTokens: tokens, cachedTokens: 0, outputTokens: 0, costUsd };
     // Of no conversation: it stands with the workflow of the scope's memory, as its care does.
-    const key = payer?.key ?? { ...toScopeKey(of), conversation: `memory:${of.scope}`, life: 'search' };
+    const key = payer?.key ?? { ...of, conversation: `memory:${of.scope}`, life: 'search' };
     if (payer) {
-      const life = lifeName(key);
+      const life = lineName(key);
       // An unknown price must not make the price of all the rest unknown.
       owed.set(life, addUsage(owed.get(life) ?? NO_USAGE, { ...usage, costUsd: costUsd ?? 0 }));
       const [oldest] = owed.keys();
@@ -88,8 +89,8 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
     },
 
     takeOwed(key) {
-      const usage = owed.get(lifeName(key));
-      owed.delete(lifeName(key));
+      const usage = owed.get(lineName(key));
+      owed.delete(lineName(key));
       return usage;
     },
   };
@@ -101,12 +102,4 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
     if (vectors.length === count && size > 0 && size <= MAX_DIMENSIONS && vectors.every(isRight)) return;
     throw new Error(`cannot use what ${name} answered: ${count} vectors of one size, 1 to ${MAX_DIMENSIONS} numbers, were requested`);
   }
-}
-
-function toScopeKey({ namespace, scope }: ScopeKey): ScopeKey {
-  return { namespace, scope };
-}
-
-function lifeName({ conversation, life }: ConversationKey): string {
-  return JSON.stringify([conversation, life]);
 }

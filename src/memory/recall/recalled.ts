@@ -13,7 +13,9 @@ import {
   documentTexts,
   textOfEntry,
   type NamedText,
-  type Source,
+  type Told,
+  lineName,
+  type LifeLine,
   episodeTexts,
   itemTexts,
   slotsThatCount,
@@ -86,61 +88,45 @@ export async function readHits(store: Store, key: ScopeKey, hits: readonly Hit[]
   const redact = await scopeRedactor(store, key);
   const documents = hits.some(({ line }) => !line.startsWith('[')) ? await documentTexts(store, key) : [];
   const beside = new Map<string, Promise<readonly NamedText[]>>();
-  const readBeside = async (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
-    const name = JSON.stringify([of.conversation, of.life, what]);
+  const readBeside = (of: ConversationKey, what: Beside): Promise<readonly NamedText[]> => {
+    const name = lineName(of, what);
     const known = beside.get(name) ?? (what === 'episode' ? episodeTexts(store, of) : itemTexts(store, of));
     beside.set(name, known);
     return known;
   };
+  const readText = async (hit: Hit, of: LifeLine | undefined): Promise<ReadText | undefined> => {
+    if (of !== undefined && of.beside === undefined) return readMessage(store, of.key, hit);
+    const texts = of?.beside === undefined ? documents : await readBeside(of.key, of.beside);
+    return texts.find(({ line, at }) => line === hit.line && at === hit.at);
+  };
   const read = async (hit: Hit): Promise<Recalled | undefined> => {
     const of = readLine(key, hit.line);
-    if (of?.beside === undefined && of !== undefined) return readMessage(store, of.key, hit, redact);
-    const texts = of?.beside === undefined ? documents : await readBeside(of.key, of.beside);
-    const text = texts.find(({ line, at }) => line === hit.line && at === hit.at);
+    const text = await readText(hit, of);
     const shown = text && toRecalled(text, of?.key, redact, hit);
+    // Forgotten since it was indexed, or another text by now.
     return shown && textHash(shown.text) === hit.hash ? shown : undefined;
   };
   return (await Promise.all(hits.map(read))).flatMap((one) => one ?? []);
 }
 
-async function readMessage(store: Store, key: ConversationKey, hit: Hit, redact: Redact): Promise<Recalled | undefined> {
-  const [entry] = await store.entries.read(key, [hit.at]);
+/** A text of the scope, however it is stored. */
+type ReadText = Pick<NamedText, 'kind' | 'name' | 'ts' | 'conversation' | 'turn' | 'speaker' | 'trust' | 'text'>;
+
+async function readMessage(store: Store, key: ConversationKey, { at, speaker }: Hit): Promise<ReadText | undefined> {
+  const [entry] = await store.entries.read(key, [at]);
   const told = entry && (await textOfEntry(store, key, entry));
-  if (!entry || !told) return undefined;
-  const whole = redact(told.text);
-  const text = whole.slice(hit.start, hit.end);
-  // Forgotten since it was indexed, or another text by now.
-  if (textHash(text) !== hit.hash) return undefined;
-  return ofEntry(key, entry, told, {
-    text,
-    score: hit.score,
-    confidence: hit.confidence,
-    isPart: text.length < whole.length,
-    speaker: hit.speaker,
-  });
+  return told && toText(key, entry, told, speaker);
 }
 
-function ofEntry(
-  key: ConversationKey,
-  entry: Entry,
-  { kind, speaker, trust }: Source,
-  shown: Pick<Recalled, 'text' | 'score' | 'confidence'> & { readonly isPart: boolean; readonly speaker: string | undefined },
-): Recalled {
-  return {
-    address: addressIn(key, entry.slot),
-    kind,
-    ts: entry.ts,
-    conversation: key.conversation,
-    turn: entry.turn,
-    // A tool's text may name anyone.
-    speaker: kind === 'tool' ? speaker : (shown.speaker ?? speaker),
-    trust,
-    text: shown.text,
-    ...(shown.isPart && { isPart: true }),
-    marks: [],
-    score: shown.score,
-    confidence: shown.confidence,
-  };
+/** `named`: by its text. */
+function toText(
+  { conversation }: ConversationKey,
+  { slot, ts, turn }: Entry,
+  { kind, speaker, trust, text }: Told,
+  named: string | undefined,
+): ReadText {
+  // A tool's text may name anyone.
+  return { kind, name: String(slot), ts, conversation, turn, speaker: kind === 'tool' ? speaker : (named ?? speaker), trust, text };
 }
 
 async function readAround(store: Store, key: ConversationKey, slot: number, reach: number): Promise<Recalled[]> {
@@ -159,8 +145,7 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
   ]);
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
     const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
-    if (!entry || !told) return undefined;
-    return ofEntry(key, entry, told, { text: redact(told.text), score: 0, confidence: 0, isPart: false, speaker: speakerIn(told.text) });
+    return told && toRecalled(toText(key, entry, told, speakerIn(told.text)), key, redact, WHOLE);
   });
   return (await Promise.all(read)).flatMap((one) => one ?? []);
 }
@@ -170,29 +155,24 @@ async function readEpisode(store: Store, key: ConversationKey, id: string): Prom
   const episode = (await episodeTexts(store, key)).find(({ name }) => name === id);
   if (!episode) return [];
   const redact = await scopeRedactor(store, key);
-  return [
-    toRecalled(episode, key, redact, wholeText(episode)),
-    ...(await readSlots(store, key, listSlots(episode.slots).slice(0, EPISODE_SLOTS))),
-  ];
+  return [toRecalled(episode, key, redact, WHOLE), ...(await readSlots(store, key, listSlots(episode.slots).slice(0, EPISODE_SLOTS)))];
 }
 
 async function readItem(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
   const text = (await itemTexts(store, key)).find(({ name }) => name === id);
-  return text ? [toRecalled(text, key, await scopeRedactor(store, key), wholeText(text))] : [];
+  return text ? [toRecalled(text, key, await scopeRedactor(store, key), WHOLE)] : [];
 }
 
 async function readDocuments(store: Store, key: ScopeKey): Promise<Recalled[]> {
   const redact = await scopeRedactor(store, key);
-  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, wholeText(text)));
+  return (await documentTexts(store, key)).map((text) => toRecalled(text, undefined, redact, WHOLE));
 }
 
 type Part = Pick<Hit, 'start' | 'end' | 'score' | 'confidence'>;
 
-function wholeText({ text }: NamedText): Part {
-  return { start: 0, end: text.length, score: 0, confidence: 0 };
-}
+const WHOLE: Part = { start: 0, end: Infinity, score: 0, confidence: 0 };
 
-function toRecalled(text: NamedText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
+function toRecalled(text: ReadText, of: ConversationKey | undefined, redact: Redact, { start, end, score, confidence }: Part): Recalled {
   const { kind, name, ts, conversation, turn, speaker, trust } = text;
   const whole = redact(text.text);
   const shown = whole.slice(start, end);

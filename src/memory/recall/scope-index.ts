@@ -87,7 +87,8 @@ export class ScopeIndex {
   #forgotten: string | undefined;
   #unwritten = 0;
   #hasLooked = false;
-  #isOutdated = false;
+  /** Another process has written what this one does not have: the next search begins from there. */
+  isOutdated = false;
   /** Of the store's notes of what has changed; absent: all lives are looked at. */
   #cursor: string | undefined;
   #lookedAt = -Infinity;
@@ -204,11 +205,6 @@ export class ScopeIndex {
     this.#cursor = cursor;
   }
 
-  /** Another process has written what this one does not have: the next search begins from there. */
-  get isOutdated(): boolean {
-    return this.#isOutdated;
-  }
-
   /**
    * Where enough is new: less of one that is not kept in memory, since each search reads it. False where it fails, which the log says: what
    * was read can be searched all the same, and is written the next time.
@@ -228,8 +224,8 @@ export class ScopeIndex {
       await this.#segments.settle(parts);
       return true;
     } catch (error) {
-      this.#isOutdated = error instanceof PartLost;
-      if (!this.#isOutdated) log?.(errorMessage(error));
+      this.isOutdated = error instanceof PartLost;
+      if (!this.isOutdated) log?.(errorMessage(error));
       return false;
     }
   }

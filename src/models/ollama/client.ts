@@ -364,7 +364,7 @@ export function createOllamaEmbedder(model: string, { host: written = THIS_MACHI
       guardedRequest({ provider, model, signal, totalMs, fetch }, async (line) => {
         const client = await createClient(place, line);
         const { embeddings, prompt_eval_count: tokens } = await client.embed({ model, input: texts.map(cutText), truncate: true });
-        return { vectors: readVectors(name, embeddings, texts.length), tokens: Number.isSafeInteger(tokens) ? tokens : 0 };
+        return { vectors: readVectors(name, embeddings, texts.length), tokens: asCount(tokens) };
       }),
   };
 }

@@ -342,12 +342,8 @@ export function createOpenAIEmbedder(model: string, { apiKey: written, baseURL, 
         const { data, usage } = await client.embeddings.create({ model, input, encoding_format: 'float' }, { signal: line.signal });
         const came: unknown = data;
         const inOrder = Array.isArray(came) ? data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding) : came;
-        return { vectors: readVectors(name, inOrder, texts.length), tokens: readTokenCount(usage?.total_tokens) };
+        return { vectors: readVectors(name, inOrder, texts.length), tokens: asCount(usage?.total_tokens) };
       });
     },
   };
-}
-
-function readTokenCount(counted: unknown): number {
-  return typeof counted === 'number' && Number.isSafeInteger(counted) && counted >= 0 ? counted : 0;
 }

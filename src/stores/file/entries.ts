@@ -14,7 +14,7 @@ import type { FileHandles } from './handles.js';
 import { findSettlement, recordsIn, spentIn, toLine, toOutcome, type JournalIndex } from './journal.js';
 import { namesIn, readNewLines, UNREAD } from './lines.js';
 import { conversationDir, conversationsDir, toFileName } from './paths.js';
-import { describeBatch, toRanges } from '../shared-entries.js';
+import { claimsBy, describeBatch, recordsBy, toRanges } from '../shared-entries.js';
 import type { Bodies, ConversationKey, Effects, Entries, Feed, LiveEvent, Spendings, Writes } from '../store.js';
 import { errorCode } from '../../platform/errors.js';
 
@@ -84,11 +84,7 @@ function publishBeside(feed: Feed, key: ConversationKey, events: readonly LiveEv
 
 export function createEntries(dir: string, open: Open, writes: Writes): Entries {
   return {
-    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
-
-    async append(key, entries) {
-      if (entries.length > 0) await writes.apply(key, { append: entries });
-    },
+    ...recordsBy(writes),
 
     async read(key, slots) {
       const { entries } = await describeFailures(dir, key, `read ${slots.length} entries of ${key.conversation}`, () => open(key).read());
@@ -162,10 +158,7 @@ export function withJournalCollections(dir: string, open: Open, others: OpenColl
 
 export function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Effects {
   return {
-    async reserve(key, claim, attempt) {
-      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
-      return reservation ?? { status: 'conflict' };
-    },
+    ...claimsBy(writes),
 
     async commit(key, claim, result, entries, { spent, items = [], publish } = {}) {
       const { id, hash } = claim;
@@ -182,8 +175,6 @@ export function createEffects(dir: string, open: Open, writes: Writes, feed: Fee
       if (commitment.status === 'committed') publishBeside(feed, key, publish);
       return commitment;
     },
-
-    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
 
     async spend(key, id, spending) {
       await describeFailures(dir, key, `write what ${id} of ${key.conversation} has cost`, () =>

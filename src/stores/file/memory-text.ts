@@ -13,8 +13,8 @@ import { lstat, mkdir, readFile, open, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { MemoryChange, MemoryText, HistoryEntry } from '../../records/memory/documents.js';
-import { newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
-import { changeSchema, decodeRecord, encodeRecord, memoryVersion, refuseLongMemory, toMemoryText } from '../codecs.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { changeSchema, decodeRecord, encodeRecord, memoryVersion, refuseLongMemory, toHandChange, toMemoryText } from '../codecs.js';
 import { describeErrors, unlessAbsent } from './errors.js';
 import { foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { MAX_MEMORY, type Documents, DocumentRefused, type ScopeKey } from '../store.js';
@@ -125,17 +125,9 @@ export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
   return { text, version };
 
   async function handChange(): Promise<MemoryChange> {
-    const before = (await readVersion(folder, from)) ?? '';
-    return {
-      // With its number: the same text may come back later.
-      id: `hand/${version}/${state.done.length + 1}`,
-      // A file may be older than the last change, put back from a copy.
-      ts: Math.max(changedAt / 1000, state.done.at(-1)?.ts ?? 0),
-      cause: 'hand',
-      from,
-      version,
-      lines: newLines(before, text).map((line) => ({ line, source: { trust: 'person' } })),
-    };
+    const before = { version: from, text: (await readVersion(folder, from)) ?? '' };
+    const known = { ts: changedAt / 1000, count: state.done.length, last: state.done.at(-1) };
+    return toHandChange(before, { version, text }, known);
   }
 }
 

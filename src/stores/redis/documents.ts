@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
-import { newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import {
   changeSchema,
   encodeRecord,
@@ -13,6 +13,7 @@ import {
   refuseLongMemory,
   toChange,
   toEntry,
+  toHandChange,
   toMemoryText,
   memoryVersion,
 } from '../codecs.js';
@@ -208,33 +209,21 @@ async function readMemory(link: RedisLink, key: ScopeKey): Promise<MemoryText> {
     const text = toBoundedText(`the field text of ${scopeKey(key, 'memory')}`, bytes ?? Buffer.alloc(0));
     const version = memoryVersion(text);
     if (version === from) return { version, text };
-    const change = await handChange(link, key, { from, version, text });
+    const change = await handChange(link, key, from, { version, text });
     const seen = await link.ask(attempt, (redis) => redis.perduraSeeHand(...memoryKeys(key), from, text, version, encodeRecord(change)));
     if (seen === 1) return { version, text };
   }
   throw link.unavailable(attempt, new Error('it is edited all the time'));
 }
 
-async function handChange(
-  link: RedisLink,
-  key: ScopeKey,
-  { from, version, text }: MemoryText & { readonly from: string },
-): Promise<MemoryChange> {
+async function handChange(link: RedisLink, key: ScopeKey, from: string, after: MemoryText): Promise<MemoryChange> {
   const attempt = `read the changes of the MEMORY.md of ${key.scope}`;
   const [before, count, last] = await Promise.all([
     link.ask(attempt, (redis) => redis.hget(scopeKey(key, 'memory'), `text:${from}`)),
     link.ask(attempt, (redis) => redis.llen(scopeKey(key, 'changes'))),
     link.ask(attempt, (redis) => redis.lindex(scopeKey(key, 'changes'), -1)),
   ]);
-  return {
-    // With its number: the same text may come back later.
-    id: `hand/${version}/${count + 1}`,
-    ts: Math.max(Date.now() / 1000, toChange(last)?.ts ?? 0),
-    cause: 'hand',
-    from,
-    version,
-    lines: newLines(before ?? '', text).map((line) => ({ line, source: { trust: 'person' } })),
-  };
+  return toHandChange({ version: from, text: before ?? '' }, after, { ts: Date.now() / 1000, count, last: toChange(last) });
 }
 
 function toBoundedText(where: string, bytes: Buffer): string {

@@ -10,7 +10,7 @@ import { feedKeys, toEventArguments, type RedisFeed } from './feed.js';
 import { deletedKey, KEY_NAMES, lifeKey, placeInKey, scanPattern, spendingsPattern } from './keys.js';
 import { isReply, replyCode, type RedisLink } from './link.js';
 import { noteLife } from './scopes.js';
-import { describeBatch, toRanges } from '../shared-entries.js';
+import { claimsBy, describeBatch, recordsBy, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, ConversationKey, Effects, Entries, Recording, Reservation, Spendings, Writes } from '../store.js';
 
 const PAGE_STEP = 500;
@@ -86,11 +86,7 @@ export function createEntries(link: RedisLink, writes: Writes, cache: EntryCache
     );
   };
   return {
-    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
-
-    async append(key, entries) {
-      if (entries.length > 0) await writes.apply(key, { append: entries });
-    },
+    ...recordsBy(writes),
 
     async read(key, slots) {
       const where = lifeKey(key, 'entries');
@@ -172,10 +168,7 @@ export function createBodies(link: RedisLink): Bodies {
 
 export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: EntryCache): Effects {
   return {
-    async reserve(key, claim, attempt) {
-      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
-      return reservation ?? { status: 'conflict' };
-    },
+    ...claimsBy(writes),
 
     async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
@@ -207,8 +200,6 @@ export function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, 
       remember(cache, lifeKey(key, 'entries'), values, { added, all });
       return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };
     },
-
-    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
 
     async spend(key, id, spending) {
       await link.ask(`write what ${id} of ${key.conversation} has cost`, (redis) =>
@@ -297,23 +288,17 @@ export function createRedisSpendings(link: RedisLink): Spendings {
       const attempt = 'read what was spent';
       // SCAN may name a key twice.
       const seen = new Set<string>();
-      for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-        const [next, names] = await link.ask(attempt, (redis) =>
-          redis.scan(cursor, 'MATCH', spendingsPattern(namespace), 'COUNT', SCAN_STEP),
-        );
-        for (const name of names) {
-          if (seen.has(name)) continue;
-          seen.add(name);
-          const records = Object.entries((await link.askUnlessForeign(attempt, (redis) => redis.hgetall(name))) ?? {});
-          if (records.length === 0) continue;
-          const effects = name.replace(/spendings$/, 'effects');
-          const marks = await link.askUnlessForeign(attempt, (redis) => redis.hmget(effects, ...records.map(([id]) => `fenced:${id}`)));
-          for (const [i, [id, text]] of records.entries()) {
-            const spending: unknown = decodeJson(text);
-            if (isSpending(spending)) yield { ...spending, id, fenced: typeof marks?.[i] === 'string' };
-          }
+      for await (const name of scanKeys(link, attempt, spendingsPattern(namespace))) {
+        if (seen.has(name)) continue;
+        seen.add(name);
+        const records = Object.entries((await link.askUnlessForeign(attempt, (redis) => redis.hgetall(name))) ?? {});
+        if (records.length === 0) continue;
+        const effects = name.replace(/spendings$/, 'effects');
+        const marks = await link.askUnlessForeign(attempt, (redis) => redis.hmget(effects, ...records.map(([id]) => `fenced:${id}`)));
+        for (const [i, [id, text]] of records.entries()) {
+          const spending: unknown = decodeJson(text);
+          if (isSpending(spending)) yield { ...spending, id, fenced: typeof marks?.[i] === 'string' };
         }
-        cursor = next;
       }
     },
   };
@@ -331,13 +316,9 @@ export function createRedisLifeStorage(link: RedisLink): LifeStorage {
       const found = new Map<string, ConversationKey>();
       const attempt = `look for the lives of ${conversation}`;
       for (const which of tree ? (['itself', 'sub-agents'] as const) : (['itself'] as const)) {
-        for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-          const pattern = scanPattern({ namespace, conversation }, which);
-          const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
-          for (const place of names.flatMap((name) => placeInKey(name) ?? [])) {
-            found.set(JSON.stringify([place.conversation, place.life]), { namespace, scope, ...place });
-          }
-          cursor = next;
+        for await (const name of scanKeys(link, attempt, scanPattern({ namespace, conversation }, which))) {
+          const place = placeInKey(name);
+          if (place) found.set(JSON.stringify([place.conversation, place.life]), { namespace, scope, ...place });
         }
       }
       return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
@@ -347,4 +328,13 @@ export function createRedisLifeStorage(link: RedisLink): LifeStorage {
       await link.ask(attempt, (redis) => redis.unlink(...KEY_NAMES.map((name) => lifeKey(key, name))));
     },
   };
+}
+
+async function* scanKeys(link: RedisLink, attempt: string, pattern: string): AsyncGenerator<string> {
+  let cursor = '0';
+  do {
+    const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
+    yield* names;
+    cursor = next;
+  } while (cursor !== '0');
 }
