@@ -79,7 +79,7 @@ export type { Observed, Observer, Extensions } from './extensions/user-config.js
 // What the documents define and we have, under their names (docs/contributing/conformance.md).
 export type { RawTrace as RawTraceItem } from './memory/traces.js';
 export type { ToolInteraction } from './memory/traces.js';
-export type { MemoryBundle } from './memory/facts.js';
+export type { MemoryBundle } from './memory/compaction/snapshot.js';
 export type { Summarized as CompactionResult } from './memory/compaction/summary.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
 export type { FileOperations } from './memory/compaction/recent-turns.js';

@@ -1,6 +1,6 @@
 /**
  * The user's code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
- * CLI. Every fault is named by where it stands: file and field.
+ * CLI. Every fault is named by its place: file and field.
  */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,7 @@ export type { Observed, Observer } from '../telemetry/observer.js';
 export interface Extensions {
   /** Beside the built-in ones; made with `defineTool`. */
   readonly tools?: readonly Tool[];
-  /** By the name that stands before the slash in `provider/model`. */
+  /** By the name before the slash in `provider/model`. */
   readonly providers?: Readonly<Record<string, Model>>;
   /** What models cost and take, by `provider/model` or `provider/*`: of custom providers, and of models that Perdura does not know. */
   readonly models?: DeclaredModels;
@@ -42,7 +42,7 @@ export interface Extensions {
   readonly workflows?: string;
   /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
-  /** By tool: what stands for its long results once the model has seen them. */
+  /** By tool: what replaces its long results once the model has seen them. */
   readonly compactionPlugins?: CompactionPlugins;
   /** Searches by meaning as well as by words: `ollama/<model>`, `openai/<model>`, or a custom embedder. Default: by words alone. */
   readonly embedder?: string | Embedder;
@@ -110,7 +110,7 @@ export function checkExtensions(given: unknown, from: string): Extensions {
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
   const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir, compactors, workflows } = given;
-  for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
+  for (const [i, tool] of readList(tools, 'tools', refuse).entries()) {
     if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
     const { name } = tool as Tool;
     if (builtinTools.some((builtin) => builtin.name === name))
@@ -128,11 +128,11 @@ export function checkExtensions(given: unknown, from: string): Extensions {
     if (!TEXT_TOOLS.includes(model['textTools']))
       refuse(`providers.${name}.textTools must be "xml" or "json", and is absent where the model has tools`);
   }
-  for (const [i, observer] of listOf(observers, 'observers', refuse).entries()) {
+  for (const [i, observer] of readList(observers, 'observers', refuse).entries()) {
     if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${nameKind(observer)}`);
   }
   checkOwnProcessors(processors, refuse);
-  for (const [i, hook] of listOf(hooks, 'hooks', refuse).entries()) {
+  for (const [i, hook] of readList(hooks, 'hooks', refuse).entries()) {
     const isOne = isRecord(hook) && typeof hook['name'] === 'string';
     if (!isOne || !['beforeInvoke', 'afterInvoke'].some((side) => typeof hook[side] === 'function')) {
       refuse(`hooks[${i}] is no hook: it needs a name, and a function beforeInvoke or afterInvoke`);
@@ -164,7 +164,7 @@ function checkEmbedder(embedder: unknown, refuse: (what: string) => never): void
 }
 
 function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {
-  const list = listOf(compactors, 'compactors', refuse);
+  const list = readList(compactors, 'compactors', refuse);
   const names = list.map((one, i) => {
     const name = isRecord(one) ? one['name'] : undefined;
     if (!isRecord(one) || typeof name !== 'string' || typeof one['compact'] !== 'function')
@@ -197,7 +197,7 @@ function checkOwnProcessors(processors: unknown, refuse: (what: string) => never
   if (!isRecord(processors)) return refuse(`"processors" must be { input?: […], toolResult?: […] }, and is ${nameKind(processors)}`);
   for (const name of Object.keys(processors)) {
     if (name !== 'input' && name !== 'toolResult') refuse(`there is no pipeline processors.${name}; there are: input, toolResult`);
-    const list = listOf(processors[name], `processors.${name}`, refuse);
+    const list = readList(processors[name], `processors.${name}`, refuse);
     for (const [i, one] of list.entries()) {
       if (!isRecord(one) || typeof one['name'] !== 'string' || typeof one['order'] !== 'number' || typeof one['process'] !== 'function') {
         refuse(`processors.${name}[${i}] is no processor: it needs a name, an order and a function process`);
@@ -211,7 +211,7 @@ function checkOwnProcessors(processors: unknown, refuse: (what: string) => never
   }
 }
 
-function listOf(value: unknown, name: string, refuse: (what: string) => never): readonly unknown[] {
+function readList(value: unknown, name: string, refuse: (what: string) => never): readonly unknown[] {
   if (value === undefined) return [];
   return Array.isArray(value) ? (value as unknown[]) : refuse(`"${name}" must be an array, and is ${nameKind(value)}`);
 }

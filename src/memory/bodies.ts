@@ -68,7 +68,7 @@ export function hasBodies({ message }: Entry): boolean {
   }
 }
 
-/** References to all that lies elsewhere. */
+/** References to all that is stored elsewhere. */
 export function listBodyRefs({ message }: Entry): string[] {
   const toRefs = (body: unknown): string[] =>
     typeof body === 'object' && body !== null && 'ref' in body && typeof body.ref === 'string' ? [body.ref] : [];

@@ -1,6 +1,6 @@
 /**
  * A call's tool and arguments, in 64 characters: SHA-256 of the tool's name and its arguments as JSON with sorted keys. History has it;
- * the arguments stand in the store. The code that shows them to a person or runs them compares: a change in the store
+ * the arguments are in the store. The code that shows them to a person or runs them compares: a change in the store
  * between showing and running does not run.
  */
 import { createHash } from 'node:crypto';

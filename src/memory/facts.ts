@@ -1,27 +1,10 @@
 /** Facts: how they are learned, and what of the memory comes into a snapshot (seed 000, sections 5 and 19; order: design section 4). */
 import type { Replacement } from '../records/episodes.js';
-import {
-  byAge,
-  type EpisodicItem,
-  type SemanticItem,
-  MAX_EPISODIC_ITEMS,
-  MAX_SEMANTIC_ITEMS,
-  type ShownMemory,
-} from '../records/memory/items.js';
-import { foldEarlier, type Earlier, type FoldedEpisode } from './compaction/snapshot.js';
+import { byAge, type SemanticItem, MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, type ShownMemory } from '../records/memory/items.js';
+import { foldEarlier, type FoldedEpisode, type MemoryBundle } from './compaction/snapshot.js';
 import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
-
-/** What a model is shown of its older turns: episodes and facts. */
-export interface MemoryBundle {
-  /** Episodes beyond these; absent when there are none. */
-  readonly earlier?: Earlier;
-  /** Newest first. */
-  readonly episodic: readonly EpisodicItem[];
-  /** As `mostRelevant` has them. */
-  readonly semantic: readonly SemanticItem[];
-}
 
 /** `episodes` are those of this conversation's session, `facts` those of its scope: which ones is the caller's choice. */
 export function retrieve(

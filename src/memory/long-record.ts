@@ -1,7 +1,7 @@
 /**
  * A record that may be longer than its model takes: one way for compaction and for consolidation.
  *
- * - A text that fits stands there whole. Otherwise the room is shared out: short texts whole, of long ones the beginning and the end; if
+ * - A text that fits is there whole. Otherwise the room is shared out: short texts whole, of long ones the beginning and the end; if
  *   too little would be left of each, the first and the newest texts.
  * - The model reads the rest in pieces, each by a separate question, and the notes on it follow the record.
  * - There are at most MAX_PIECES questions. The same rule leaves out what these do not hold, and the record says so.
@@ -36,7 +36,7 @@ const MIN_TEXT = 200;
 const MIN_PIECE = 1_000;
 /** Of a piece, for the words around it. */
 const PIECE_SHARE = 0.9;
-/** So that what stands on a border is whole in one of two pieces. */
+/** So that what is at a border is whole in one of two pieces. */
 const OVERLAP = 200;
 const LABEL_CHARACTERS = 80;
 /** For what says how much is left out. */

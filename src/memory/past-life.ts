@@ -30,7 +30,7 @@ export async function readEntries(
   return { entries: whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq), skipped };
 }
 
-/** As they lie there, by slot: those after `first`, up to `until`. */
+/** As they are stored, by slot: those after `first`, up to `until`. */
 export async function readPages(
   store: Pick<Store, 'entries'>,
   key: ConversationKey,
@@ -84,7 +84,7 @@ export function describeDeleted(attempt: string, of: { readonly conversation: st
   return new LifeDeleted(attempt, of).message;
 }
 
-/** A conversation's turns as they stand now, and those that rewinds have cut out. */
+/** A conversation's present turns, and those that rewinds have cut out. */
 
 /** Turns that a rewind has cut; any of them can be forked from. */
 export interface Branch {
@@ -104,7 +104,7 @@ export async function readCurrent(store: Store, key: ConversationKey, after = 0)
   return entries.filter(({ slot }) => now.has(slot));
 }
 
-/** The last ones before a slot; `previous` is the slot before which the next ones lie, null where there are none. */
+/** The last ones before a slot; `previous` is the slot before which the next ones are, null where there are none. */
 export async function readLatest(
   store: Store,
   key: ConversationKey,

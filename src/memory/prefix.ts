@@ -3,7 +3,7 @@
  *
  * Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and before a turn
  * stands its line in that tree. The context is of the turn's session alone, as after a compaction: it leaves out turns, or parts of one,
- * that a summary of that time stands for, from a compaction or a trim.
+ * that a summary of that time replaces, from a compaction or a trim.
  */
 import type { Cut, JoinedSessions } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
@@ -22,7 +22,7 @@ export interface Past {
 
 export interface PastTurn {
   readonly number: number;
-  /** As they stand in the turn. */
+  /** In the order of the turn. */
   readonly entries: readonly Entry[];
   readonly session: number;
   /** Slot of its first answer, or of its message where there is none: the order of these is that of the turns. */
@@ -35,7 +35,7 @@ export interface Prefix {
   readonly turn: PastTurn;
   /** All turns up to it, of earlier sessions too. */
   readonly line: readonly PastTurn[];
-  /** Of its session, whatever stands for them. */
+  /** Of its session, also those that a summary replaces. */
   readonly session: readonly PastTurn[];
   /** Those that a model call sees word for word. */
   readonly context: readonly PastTurn[];
@@ -95,7 +95,7 @@ export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): Pa
   return lineTo(groupTurns(entries), cuts, Infinity);
 }
 
-/** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one stands for. */
+/** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one replaces. */
 export function episodesInSight(episodes: readonly EpisodeRecord[], cuts: readonly Cut[]): EpisodeRecord[] {
   return withoutSuperseded(episodesTo(episodes, cuts, { begun: Infinity, until: Infinity }));
 }
@@ -115,7 +115,7 @@ export function joinedSessions(past: Past, line: readonly PastTurn[], known: rea
   return found;
 }
 
-/** Entries with the number that stands for their session. */
+/** Entries with the number of their session. */
 export function inJoined(entries: readonly Entry[], joined: readonly JoinedSessions[] = []): readonly Entry[] {
   if (joined.length === 0) return entries;
   const numbers = new Map(joined.flatMap(({ session, of }) => of.map((number) => [number, session] as const)));

@@ -1,5 +1,5 @@
 /**
- * What is done to a text before it is remembered (seed 000, 10.1A): processors in ascending order. Memory's processor stands at 900 and
+ * What is done to a text before it is remembered (seed 000, 10.1A): processors in ascending order. Memory's processor has order 900 and
  * stores what has become of the text, so that memory has what the model sees.
  *
  * A processor is a function of the text and its context alone: no clock, no chance, no state. When the store has lost

@@ -10,7 +10,7 @@ import { redactor } from './documents/forgetting.js';
 import { longRecord } from './long-record.js';
 import { episodesInSight } from './prefix.js';
 
-/** Of one answer, with room for what stands around it. */
+/** Of one answer, with room for the words around it. */
 const RECORD_CHARACTERS = 12_000;
 const OUTLINE_CHARACTERS = 6_000;
 /** Of one episode. */

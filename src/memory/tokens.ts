@@ -76,7 +76,7 @@ export function countMessageTokens(messages: readonly ConversationMessage[], cou
   return messages.reduce((sum, message) => sum + estimateMessageTokens(message, count), 0);
 }
 
-/** Of messages as they are stored: old results in the memory channel count as what stands for them. */
+/** Of messages as they are stored: old results in the memory channel count as their citations. */
 export function countShown(messages: readonly ConversationMessage[], count?: CountTokens): number {
   return shownTokensEach(messages, count).reduce((sum, tokens) => sum + tokens, 0);
 }

@@ -25,7 +25,7 @@ export interface RawTrace {
   readonly seq: number;
   readonly trace_type: 'user' | 'assistant' | 'tool_call' | 'tool_result';
   readonly content: string;
-  /** Where the whole of a long content lies, whose beginning stands in the trace; of several parts, in their order, with a space between. */
+  /** Where the whole of a long content is, of which the trace has the beginning; of several parts, in their order, with a space between. */
   readonly content_ref?: string;
   readonly source_event: 'LLMUserMessageReadyEvent' | 'LLMCompleteResponseReceivedEvent' | 'PendingToolInvocationEvent' | 'ToolResultEvent';
   readonly media?: {
@@ -41,7 +41,7 @@ export interface RawTrace {
   readonly tool_args?: JsonValue;
   readonly tool_result?: JsonValue;
   readonly tool_error?: string;
-  /** Where the whole of a long text lies, whose beginning stands in the trace. */
+  /** Where the whole of a long text is, of which the trace has the beginning. */
   readonly tool_result_ref?: string;
   readonly tags?: readonly string[];
   readonly conversation_id: string;
@@ -173,7 +173,7 @@ export interface ToolInteraction {
   readonly status: 'PENDING' | 'SUCCESS' | 'ERROR';
 }
 
-/** In the order of the calls; with `turnId` of that turn only. A result whose call is lost stands at the end, without arguments. */
+/** In the order of the calls; with `turnId` of that turn only. A result whose call is lost is at the end, without arguments. */
 export function toToolInteractions(traces: readonly RawTrace[], turnId?: string): ToolInteraction[] {
   const results = new Map<string, RawTrace[]>();
   for (const trace of traces) {

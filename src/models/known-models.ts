@@ -20,7 +20,7 @@ export interface ModelLimits {
   readonly longPrompt?: { readonly overTokens: number; readonly price: Price };
   /** Share of the prompt's budget from which older turns become memory, where agent.json does not say. */
   readonly compactionRatio: number;
-  /** Tokens kept free for what estimates miss, where agent.json does not say. */
+  /** Tokens reserved for what estimates miss, where agent.json does not say. */
   readonly safetyMargin: number;
   /** Whether it is known to hold an answer to a JSON schema. */
   readonly answerSchema: boolean;

@@ -1,5 +1,5 @@
 /**
- * Secrets that are known by their values, found and taken out wherever they stand: as they are, and in the spellings that they travel in
+ * Secrets that are known by their values, found and taken out wherever they are: literally, and in the spellings that they travel in
  * (URL, JSON, base64 and base64url at any place of a longer text, hex).
  */
 
@@ -46,7 +46,7 @@ function spellings(secret: string): string[] {
   return [...plain, hex, hex.toUpperCase(), escaped, escaped.toUpperCase(), ...inBase64(bytes)];
 }
 
-/** What stands in base64 of any text around it: of three bytes each, the secret begins at the first, second or third. */
+/** Its base64 in any text around it: of three bytes each, the secret begins at the first, second or third. */
 function inBase64(secret: Buffer): string[] {
   return [0, 2, 3].flatMap((head, before) => {
     const all = Buffer.concat([Buffer.alloc(before), secret]);

@@ -58,7 +58,7 @@ function findMissing(names: readonly string[], wanted: string): readonly string[
   return missing.length > 0 ? missing : names.filter((name) => wanted === name || wanted.startsWith(`${name}/`));
 }
 
-/** From where this package lies, as Node looks for it. */
+/** From the folder of this package, as Node looks for it. */
 export function isInstalled(name: string): boolean {
   const folders = createRequire(__filename).resolve.paths(name) ?? [];
   return folders.some((folder) => existsSync(join(folder, name, 'package.json')));

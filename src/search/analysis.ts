@@ -3,7 +3,7 @@ import { daysIn, mentionTerms } from './dates.js';
 import { createStems, isStopWord, detectLanguage, type Language, type Stems, folded, splitWords } from './words.js';
 
 export interface Analysis {
-  /** How often each word stands there. */
+  /** How often the text has each word. */
   readonly terms: ReadonlyMap<string, number>;
   /** All words, those that are not looked for too. */
   readonly length: number;

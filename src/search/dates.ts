@@ -108,7 +108,7 @@ export function toTimeRanges({ from, to, yearly }: Days, first: number, last: nu
   });
 }
 
-/** How a text that mentions these days is found: words that stand in no text. */
+/** How a text that mentions these days is found: words that no text has. */
 export function dayTerms({ from, to, yearly }: Days): string[] {
   const at = new Date(from * DAY_MS);
   const iso = at.toISOString();
@@ -225,7 +225,7 @@ function oneDay(day: number): Days {
 function namesIn(options: Intl.DateTimeFormatOptions, count: number, at: (i: number) => number): Map<string, number> {
   const names = new Map<string, number>();
   for (const locale of LOCALES) {
-    // With a day beside it a month stands in the form that a sentence has: мая, not май.
+    // With a day beside it a month has the form that a sentence has: мая, not май.
     const formats = [options, ...(options.month === undefined ? [] : [{ ...options, day: 'numeric' } as const])];
     for (const format of formats.map((one) => new Intl.DateTimeFormat(locale, { ...one, timeZone: 'UTC' }))) {
       for (let i = 0; i < count; i += 1) {
@@ -237,7 +237,7 @@ function namesIn(options: Intl.DateTimeFormatOptions, count: number, at: (i: num
   return names;
 }
 
-/** From lists of words to what each stands for; a key that is a number is one. */
+/** From lists of words to what each means; a key that is a number is one. */
 function words<T extends number | string>(lists: Readonly<Record<string, string>>): Map<string, T> {
   return new Map(
     Object.entries(lists).flatMap(([value, list]) =>

@@ -1,4 +1,4 @@
-/** What is known of each passage, in columns: where it stands, who wrote it when, and in which window of its session. */
+/** What is known of each passage, in columns: its place, who wrote it when, and in which window of its session. */
 import { BOUNDS } from './weights.js';
 
 export const KINDS = ['user', 'assistant', 'tool', 'notice', 'history', 'memory', 'fact', 'episode', 'item'] as const;
@@ -7,7 +7,7 @@ export type Kind = (typeof KINDS)[number];
 export const ASKS = 1;
 export const DATED = 2;
 
-/** Where a passage stands: which text of its line, and which part of that. */
+/** The place of a passage: which text of its line, and which part of that. */
 export interface Place {
   readonly at: number;
   readonly part: number;

@@ -1,5 +1,5 @@
 /**
- * Which passages have which word, and how often. A word is the 64 bits of a hash: no text of any conversation is kept here, and a table of
+ * Which passages have which word, and how often. A word is the 64 bits of a hash: no text of any conversation is stored here, and a table of
  * numbers is written to disk as it is. Two words that meet in one hash would only disturb a ranking.
  *
  * The passages of a word are a chain of slices in one large array; a slice is twice as long as the one before, up to a limit, and the

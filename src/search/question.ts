@@ -7,7 +7,7 @@ import { BOUNDS } from './weights.js';
 export interface Plan {
   /** One per word: under which words it is looked for. */
   readonly words: readonly (readonly string[])[];
-  /** Words that stand for the days that the question names. */
+  /** Words that mean the days that the question names. */
   readonly mentions: readonly string[];
   readonly days: readonly Days[];
   readonly asksWhen: boolean;
@@ -44,7 +44,7 @@ export function rangesIn({ days }: Plan, first: number, last: number): { readonl
   return days.flatMap((one) => toTimeRanges(one, first, last));
 }
 
-/** Where in a text the words of a question stand, in any of their forms: to be marked for people, and to cut a long text to the part that has most of them. */
+/** Where a text has the words of a question, in any of their forms: to be marked for people, and to cut a long text to the part that has most of them. */
 
 /** In UTF-16 units of the text; `end` is not in it. */
 export type Mark = readonly [start: number, end: number];

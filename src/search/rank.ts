@@ -1,5 +1,5 @@
 /**
- * Which passages answer a question best: BM25 over passages, then what stands around them, the time and the speaker that it names.
+ * Which passages answer a question best: BM25 over passages, then their neighbours, the time and the speaker that it names.
  * One pass over each word's passages and one over all: no shape of a question makes it longer.
  *
  * @rule search/indexes-rank-as-one: Several indexes that have no passage in common rank as one that has all, except for neighbours at their

@@ -1,5 +1,5 @@
 /**
- * What one index has for a question: first how often its words stand there, then which of its passages are best by the counts of all the
+ * What one index has for a question: first how often it has the words, then which of its passages are best by the counts of all the
  * indexes that are searched together (search/indexes-rank-as-one).
  */
 import { ASKS, DATED, KINDS, type Kind, type Line } from './passage-table.js';
@@ -91,7 +91,7 @@ export interface ScanQuery {
 }
 
 interface Scores {
-  /** About what a passage with all the words would have, those that stand nowhere too. */
+  /** About what a passage with all the words would have, those that no passage has too. */
   readonly possible: number;
   readonly words: Float32Array;
   readonly windows: Float32Array;

@@ -52,7 +52,7 @@ function breakBefore(text: string, start: number, most: number): number {
 
 /** One text: a message, a line of a document, a fact. */
 export interface Text {
-  /** What it is part of: texts of a line stand beside each other by `at`. */
+  /** What it is part of: texts of a line are neighbours by `at`. */
   readonly line: string;
   readonly at: number;
   /** Neighbours are of one session. */

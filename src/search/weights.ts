@@ -7,7 +7,7 @@ export const WEIGHTS = {
   saturation: 1.2,
   /** BM25: how far a long text pays for its length. Half of the textbook's: the longer messages of a talk are those with the facts. */
   length: 0.5,
-  /** A question and its answer stand in different messages: a turn has a part of what its neighbours have. */
+  /** A question and its answer are different messages: a turn has a part of what its neighbours have. */
   neighbour: 0.5,
   secondNeighbour: 0.25,
   /** What the stretch of talk around it is about; more lets one long session win. */

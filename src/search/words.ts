@@ -17,9 +17,9 @@ const SEGMENTER = new Intl.Segmenter('und', { granularity: 'word' });
 const PLAIN = /^[\x00-\x7f]*$/;
 
 export interface Word {
-  /** In lower case, its accents kept: as stemmers want it. */
+  /** In lower case, with its accents: as stemmers want it. */
   readonly text: string;
-  /** Where it stands in the text, in UTF-16 units. */
+  /** Its place in the text, in UTF-16 units. */
   readonly start: number;
   readonly end: number;
 }

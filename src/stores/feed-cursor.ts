@@ -39,7 +39,7 @@ export interface FeedPosition {
    * oldest, after a resync.
    */
   settle(last: string | undefined): boolean;
-  /** Goes on to the next event; `gap` means that a resync stands before it (stores/gaps-show), `seen` that it was delivered already. */
+  /** Goes on to the next event; `gap` means that a resync comes before it (stores/gaps-show), `seen` that it was delivered already. */
   step(cursor: string): 'next' | 'gap' | 'seen';
 }
 
@@ -66,7 +66,7 @@ export function createFeedPosition(after: string): FeedPosition {
   };
 }
 
-/** The cursor of a resync that stands before `cursor`: reading on from it delivers `cursor`. */
+/** The cursor of a resync that comes before `cursor`: reading on from it delivers `cursor`. */
 export function cursorBefore(cursor: string): string {
   const parsed = parseCursor(cursor);
   return parsed === undefined ? OLDEST : toCursor(parsed.birth, Math.max(0, parsed.n - 1));

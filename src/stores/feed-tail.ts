@@ -46,7 +46,7 @@ export function createFeedTail(at: string): FeedTail {
       change();
     },
     look(newest) {
-      // Another feed stands there now: what comes is to be read from its beginning.
+      // Another feed is there now: what comes is to be read from its beginning.
       if (createFeedPosition(head).settle(newest)) head = OLDEST;
       change({ looks: state.looks + 1, newest });
     },

@@ -25,7 +25,7 @@ export interface Items {
   citations(key: ConversationKey, ids: readonly string[]): Promise<(string | undefined)[]>;
 }
 
-/** Beyond the seed's fields: which entries it stands for, and since when. */
+/** Beyond the seed's fields: which entries it summarizes, and since when. */
 export interface EpisodeRecord extends EpisodicItem, EpisodeLinks {
   readonly session: number;
   readonly epoch: number;
@@ -121,8 +121,8 @@ export interface Documents {
   /** Oldest first. */
   forgotten(key: ScopeKey): Promise<Tombstone[]>;
   /**
-   * Rewrites what lies beside the present MEMORY.md: earlier versions, lines of changes, HISTORY, proposals. `redact` gets one line
-   * and answers what is to stand there; the same line again must give the same.
+   * Rewrites what is stored beside the present MEMORY.md: earlier versions, lines of changes, HISTORY, proposals. `redact` gets one line
+   * and answers its replacement; the same line again must give the same.
    */
   redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
 }

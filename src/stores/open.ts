@@ -11,7 +11,7 @@ export interface StoreSettings {
 }
 
 export interface OpenOptions {
-  /** Lines of the readable trace file that stand for one entry (files only). */
+  /** Lines of one entry in the readable trace file (files only). */
   readonly traceLines?: (entry: Entry, key: ConversationKey) => string[];
   /** Told of what a store has to put up with (Redis only). */
   readonly log?: (line: string) => void;

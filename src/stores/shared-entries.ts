@@ -1,5 +1,5 @@
 /**
- * Reads of a life that stands on another one go on there (collections/lives.ts), in any store.
+ * Reads of a life that shares entries of another one go on there (collections/lives.ts), in any store.
  *
  * - The entries of the life come first; its beginning is read only for missing ones, so that a life without one pays only for those.
  * - Of the other life only the shared slots are seen, whatever it has become since.

@@ -96,7 +96,7 @@ export interface Bodies {
 }
 
 /**
- * How lives stand on each other. `entries.read`, `entries.page` and `bodies.get` of a life with a beginning answer with what it shares
+ * How lives share entries. `entries.read`, `entries.page` and `bodies.get` of a life with a beginning answer with what it shares
  * as if that were part of it; `archived` has those of the beginning from the start.
  */
 export interface Lives {
@@ -285,7 +285,7 @@ export interface UploadDraft {
 }
 
 /**
- * Files that were sent before a message names them. The bytes of one lie here until a conversation uses it; from then on they are that
+ * Files that were sent before a message names them. The bytes of one are here until a conversation uses it; from then on they are that
  * conversation's body, and go with it. An expired file is not there, whether or not it was removed already.
  */
 export interface Uploads {
@@ -309,7 +309,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must repair it: the message states which and how. Trying again does not help. */
+/** The stored MEMORY.md or HISTORY cannot be used, and a person must repair it: the message states which and how. Trying again does not help. */
 export class DocumentRefused extends Error {
   override readonly name = 'DocumentRefused';
 }

@@ -1,8 +1,9 @@
 /**
- * Long results, and long messages of a person, as a model call shows them (conversation/context/citing.ts has the rule): whole with a word on where they lie, or as their
- * citation. Citations are bounded together, too, by a share of the prompt's budget: the newest stand as their plugin made them, older ones
- * in a line. The oldest are shortened first and many at once, so that the beginning of the prompt changes once in a while and not with
- * each result; which ones depends on the results before a place alone, so every attempt and every worker decides alike.
+ * Long results, and long messages of a person, as a model call shows them (conversation/context/citing.ts has the rule): whole with the id
+ * to read them by, or as their citation. Citations are bounded together, too, by a share of the prompt's budget: the newest are as their
+ * plugin made them, older ones in a line. The oldest are shortened first and many at once, so that the beginning of the prompt changes once
+ * in a while and not with each result; which ones depends on the results before a place alone, so every attempt and every worker decides
+ * alike.
  */
 import { END_CHARACTERS, isKept, newFrom, shownWhole, type KeptResult, MESSAGE_END_CHARACTERS } from '../../conversation/context/citing.js';
 import type { ConversationMessage } from '../../records/message.js';
@@ -30,7 +31,7 @@ export function citedBytes(budget: number): number {
 
 /**
  * Old results as their citations, before their texts are read. What it answers with is in the order of `messages`. `made`: by
- * item, what a model has made to stand for its result; that was paid for, and is always shown.
+ * item, what a model has made to replace its result; that was paid for, and is always shown.
  */
 export function citeOld(
   messages: readonly ConversationMessage[],
@@ -99,12 +100,12 @@ function shownPart({ text }: KeptResult): string {
   return typeof text === 'string' ? text : text.preview;
 }
 
-// What stands for an old result when there are many: the beginning of each field of its citation, in a line.
+// What replaces an old result when there are many: the beginning of each field of its citation, in a line.
 
 const LINE_CHARACTERS = 90;
 /** Of one field, so that a long one leaves room for those behind it. */
 const FIELD_CHARACTERS = 60;
-/** The tool's name stands before the line, and the id after it. */
+/** The tool's name comes before the line, and the id after it. */
 const SAID_ELSEWHERE = ['actionName', 'memoryId', 'retrieveWith'];
 
 function citationLine({ name, text, item: { citation } }: KeptResult): string {

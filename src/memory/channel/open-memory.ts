@@ -216,7 +216,7 @@ async function seenBy(store: Pick<Store, 'lives' | 'entries'>, key: Conversation
   return ({ session: of, slot }) => sessions.has(of) && (slot === undefined || !isCut(slot));
 }
 
-/** Where the conversation stands now; a rewind may have gone back into what another one had cut. As `lineTo` in prefix.ts, by slots. */
+/** The turn that the conversation is at; a rewind may have gone back into what another one had cut. As `lineTo` in prefix.ts, by slots. */
 async function slotsInLine(store: Pick<Store, 'entries'>, key: ConversationKey, cuts: readonly Cut[]): Promise<SlotRange[]> {
   const here: SlotRange[] = [];
   for (let upper = Infinity; ;) {

@@ -156,7 +156,7 @@ const MAX_FOUND = 10_000;
 /** Sticky, without nesting: each character is looked at once. */
 const STEP = /\.([A-Za-z_$][\w$-]*)|\.(\*)|\[(\*)\]|\[(-?\d{1,9})\]|\['([^'\\\]]*)'\]|\["([^"\\\]]*)"\]/y;
 
-/** What lies at the path, in the content's order; at most 10,000. Throws TransformRefused for what is no path. */
+/** What is at the path, in the content's order; at most 10,000. Throws TransformRefused for what is no path. */
 function atPath(content: JsonValue, path: string): JsonValue[] {
   return parsePath(path).reduce<JsonValue[]>(
     (found, step) => {

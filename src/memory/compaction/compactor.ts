@@ -43,7 +43,7 @@ export interface CompactorInput {
 
 /** What a compactor has made. */
 export interface CompactorAnswer {
-  /** Stands in the place of the turns; cut to 6,000 characters. */
+  /** Replaces the turns; cut to 6,000 characters. */
   readonly summary: string;
   /** The 20 most salient count, each cut to 500 characters. */
   readonly facts?: readonly (

@@ -1,4 +1,4 @@
-/** Turns as text (seed 000, section 19), where messages cannot stand as messages: for a summarizer, another provider, a person; and what their tools did. */
+/** Turns as text (seed 000, section 19), where they cannot be messages: for a summarizer, another provider, a person; and what their tools did. */
 import {
   shownText,
   type AssistantMessage,
@@ -28,7 +28,7 @@ export function recentTurns(entries: readonly Entry[], { textCharacters }: { rea
   return turns.length === 0 ? '' : ['[RECENT TURNS]', ...turns.map(({ text }) => text)].join('\n');
 }
 
-/** In the order in which they began; what came late stands in the turn that it belongs to. */
+/** In the order in which they began; what came late is in the turn that it belongs to. */
 export function flattenTurns(entries: readonly Entry[], textCharacters = TEXT_CHARACTERS): FlatTurn[] {
   return [...linesByTurn(entries, textCharacters)].map(([turnId, lines]) => ({ turnId, text: [turnHeading(turnId), ...lines].join('\n') }));
 }

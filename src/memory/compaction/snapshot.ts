@@ -5,7 +5,6 @@
 import { type EpisodicItem, type SemanticItem, episodicId, itemNumber } from '../../records/memory/items.js';
 import { indented, oneLine, withoutHeadings, cut, truncate, thatFit } from '../../records/text.js';
 import { type Task, type EpisodeFold, type EpisodeLinks, pinnedAgain } from '../../records/episodes.js';
-import type { MemoryBundle } from '../facts.js';
 import type { CountTokens } from '../tokens.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { turnNumber } from '../../records/identity.js';
@@ -15,7 +14,7 @@ import { isFromPerson, isNotice, shownText, type ConversationMessage } from '../
 export interface SnapshotParts {
   /** In the order of showing; how many there are, `retrieve` decides. */
   readonly episodic?: readonly (Pick<EpisodicItem, 'summary'> & Partial<Pick<EpisodicItem, 'id' | 'turn_ids' | 'ts'>>)[];
-  /** What stands for episodes before these. */
+  /** What replaces episodes before these. */
   readonly earlier?: Earlier;
   /** The tool that reads an episode is offered. */
   readonly canRead?: boolean;
@@ -73,6 +72,16 @@ const SHARE = 1 / 3;
 /** The newest summary keeps at least these. */
 const MIN_SUMMARY = 200;
 
+/** What a model is shown of its older turns: episodes and facts. */
+export interface MemoryBundle {
+  /** Episodes beyond these; absent when there are none. */
+  readonly earlier?: Earlier;
+  /** Newest first. */
+  readonly episodic: readonly EpisodicItem[];
+  /** As `mostRelevant` has them. */
+  readonly semantic: readonly SemanticItem[];
+}
+
 interface BoundedParts extends MemoryBundle, Partial<Task> {
   /** The tool that reads an episode is offered. */
   readonly canRead?: boolean;
@@ -112,7 +121,7 @@ export function boundedBundle(parts: BoundedParts, line: number, count: CountTok
 export type FoldedEpisode = EpisodicItem & EpisodeLinks;
 
 export interface Folding {
-  /** What stands for earlier ones already; '' when nothing does. */
+  /** What replaces earlier ones already; '' when nothing does. */
   readonly text: string;
   readonly through: string;
   /** To be folded in, oldest first. */
@@ -141,7 +150,7 @@ export function foldEarlier(episodes: readonly FoldedEpisode[], shown: number): 
   return { text: foldByRules(text, leaving), episodes: earlier };
 }
 
-/** What stands for episodes that are too old to be shown one by one. */
+/** What replaces episodes that are too old to be shown one by one. */
 export interface Earlier {
   readonly text: string;
   /** Newest first. */
@@ -202,14 +211,14 @@ export function taskIn(messages: readonly ConversationMessage[]): Task | null {
   return pinned;
 }
 
-/** Whether what stands before the messages of an epoch names the goal. */
+/** Whether what comes before the messages of an epoch names the goal. */
 export function namesGoal(base: string): boolean {
   return PINNED_GOAL.test(PINNED.exec(base)?.[1] ?? '');
 }
 
 /**
- * Of messages that leave a prompt and for which no summary stands: what they have pinned, as the end of the notice that says so; '' where
- * that is nothing. An earlier notice may be among them: wherever it stands, it has what left before all others of these, since the oldest
+ * Of messages that leave a prompt and for which there is no summary: what they have pinned, as the end of the notice that says so; '' where
+ * that is nothing. An earlier notice may be among them: wherever it is, it has what left before all others of these, since the oldest
  * leave first. `isBeginning`: the session's first message is the first of these.
  */
 export function describePins(leaving: readonly ConversationMessage[], isBeginning: boolean): string {

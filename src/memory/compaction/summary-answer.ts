@@ -15,7 +15,7 @@ export interface Summary {
   })[];
   /** Ids of known facts that are no longer true, without another in their place. */
   readonly retired?: readonly string[];
-  /** Stands for the earlier summaries that were to be folded. */
+  /** Replaces the earlier summaries that were to be folded. */
   readonly fold?: string;
 }
 

@@ -1,4 +1,4 @@
-/** The part of care that needs no model: what stands twice goes, and nothing else. */
+/** The part of care that needs no model: it removes what is there twice, and nothing else. */
 import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
 import { shareIn, significantWords, type SignificantWords } from '../documents/significant-words.js';
 import { bySalience, foldedFact, type SemanticItem } from '../../records/memory/items.js';
@@ -6,13 +6,13 @@ import { bySalience, foldedFact, type SemanticItem } from '../../records/memory/
 const NEAR = 0.9;
 
 /**
- * MEMORY.md without lines that stand above already, under the same heading and, where indented, under the same line: "yes" below
+ * MEMORY.md without lines that are above already, under the same heading and, where indented, under the same line: "yes" below
  * two questions is two facts. Headings, blank lines, code and lines without a letter or digit stay, and so does what has lines below it.
  */
 export function withoutDuplicateLines(text: string): string {
   const lines = splitLines(text);
   const seen = new Set<string>();
-  /** The lines that the current one stands below, outermost first. */
+  /** The lines that the current one is below, outermost first. */
   let parents: { readonly indent: number; readonly line: string }[] = [];
   let section = 0;
   let inCode = false;

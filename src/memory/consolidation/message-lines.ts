@@ -62,7 +62,7 @@ export function withSources(entry: string, entries: readonly Entry[], trusted: R
 }
 
 /**
- * What stands for messages that were trimmed and that no model has summarized (seed 001, "build recap"), and since when the conversation
+ * What replaces messages that were trimmed and that no model has summarized (seed 001, "build recap"), and since when the conversation
  * runs ("Session Metadata Preservation": `createdAt` outlives every trim).
  */
 
@@ -172,7 +172,7 @@ function assistantText({ blocks, stop }: AssistantMessage): string {
   return stop === 'interrupted' ? `${text} [interrupted]`.trimStart() : text;
 }
 
-/** A result names its tool as well: its call may lie before the range. */
+/** A result names its tool as well: its call may be before the range. */
 function toolsIn(ofTurn: readonly Entry[]): string[] {
   const names = ofTurn.flatMap(({ message }) => {
     if (message.role === 'tool') return [message.name];

@@ -78,7 +78,7 @@ function onlyField(value: object): unknown {
   return fields.length === 1 ? fields[0] : undefined;
 }
 
-/** Of the object that is broken. A field that stands twice with another text is none (consolidation/closed-fields-only). */
+/** Of the object that is broken. A field that is there twice with another text is none (consolidation/closed-fields-only). */
 function fromFields(answer: string, question: string): ConsolidationResult | undefined {
   const squeezedQuestion = squeezed(question);
   const field = (name: string): string | undefined => stringField(answer, name, squeezedQuestion);
@@ -98,7 +98,7 @@ function stringField(answer: string, name: string, squeezedQuestion: string): st
   return found.size === 1 ? [...found][0] : undefined;
 }
 
-/** Where its closing quote stands; undefined when it is never closed. */
+/** The place of its closing quote; undefined when it is never closed. */
 function endOfString(answer: string, begin: number): number | undefined {
   for (let at = begin; at < answer.length; at++) {
     if (answer[at] === '\\') at++;
@@ -109,7 +109,7 @@ function endOfString(answer: string, begin: number): number | undefined {
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '"': '"', '\\': '\\', '/': '/' };
 
-/** An escape that JSON does not have stands for itself. */
+/** An escape that JSON does not have is taken literally. */
 function unescaped(raw: string): string {
   return raw.replace(/\\(?:u([0-9a-fA-F]{4})|([^]))/g, (whole, code: string | undefined, character: string | undefined) =>
     code === undefined ? (ESCAPES[character ?? ''] ?? whole) : String.fromCharCode(parseInt(code, 16)),

@@ -1,6 +1,6 @@
 /**
  * What a consolidation asks (seed 001, "Consolidation prompt structure"): its lines and headings are the seed's, literally; what we
- * add stands behind them. The same request gives the same text.
+ * add comes after them. The same request gives the same text.
  *
  * The prompt shows memory whole, whatever its size: a model that saw half of it would lose the other half. The conversation is data.
  * Nothing in it begins at the margin but our labels, so it cannot pass for a heading. Memory is shown as it is, since the model gives

@@ -13,7 +13,7 @@
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's conclusion, which
  * then waits (consolidation/untrusted-waits). So does a tool's result of an earlier range, if the model repeats it in this one.
  *
- * @rule consolidation/said-by-the-user: A line is the user's if up to three of their messages have 60 % of its words and everything hard in
+ * @rule consolidation/from-the-user: A line is the user's if up to three of their messages have 60 % of its words and everything hard in
  *   it (documents/hard-words-exact). (test: test/memory/consolidation-provenance.test.ts)
  * @rule consolidation/only-the-rest-judged: If half of a line or more is in memory, only the rest of it is judged; without a rest it is
  *   the model's rewriting. (test: test/memory/consolidation-provenance.test.ts)
@@ -169,7 +169,7 @@ interface Support {
 
 /**
  * The words of the few messages that have most of the line. All of a long conversation has every common word
- * (consolidation/said-by-the-user).
+ * (consolidation/from-the-user).
  */
 function bestSupport(words: ReadonlySet<string>, statements: readonly Statement[]): Support {
   const found = new Set<string>();
@@ -202,7 +202,7 @@ function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean 
   return share >= USER_SHARE && [...hard].every((word) => found.has(word));
 }
 
-/** (consolidation/said-by-the-user) */
+/** (consolidation/from-the-user) */
 function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToolStatement | undefined {
   const unsaid = without(words, user.found);
   if (unsaid.size === 0) return undefined;
@@ -231,7 +231,7 @@ function toolBehind(
   return candidates.sort((a, b) => b.support - a.support || Number(b.isTrusted) - Number(a.isTrusted))[0];
 }
 
-/** An address, a path, a name with dots or a long number: it does not stand in a page by chance. */
+/** An address, a path, a name with dots or a long number: no page has it by chance. */
 function isSignificant(word: string): boolean {
   return /[@./\\]/.test(word) || /\d.*\d.*\d.*\d/.test(word);
 }
@@ -248,7 +248,7 @@ function withoutProposed(
   for (const { line, besides } of removedLines(before, after)) {
     const words = foldedWords(line);
     const shares = kept.map(({ words: others, at }) => ({ at, share: shareIn(words, others) }));
-    // The same in a kept line and in a proposed one: it is not lost.
+    // The same in a line that stays and in a proposed one: it is not lost.
     const best = shares.sort((a, b) => b.share - a.share || Number(isProposed[a.at]) - Number(isProposed[b.at]) || a.at - b.at)[0];
     const home = best !== undefined && best.share >= REWRITTEN_SHARE ? best.at : besides.find((at) => isProposed[at]);
     if (home !== undefined && isProposed[home]) restored.set(home, [...(restored.get(home) ?? []), line]);
@@ -298,14 +298,14 @@ function dayWords(ts: number): Set<string> {
   return Number.isNaN(date.getTime()) ? new Set() : evidenceWords(date.toISOString().slice(0, 10));
 }
 
-/** What is not at hand is known by its preview, without our word on where the rest lies. */
+/** What is not at hand is known by its preview, without the note on how to read the rest. */
 function shownPart(body: Body): string {
   return isBodyRef(body) ? body.preview : shownText(body);
 }
 
 /**
  * Which lines that a model concluded wait for a person, when a tool that is not trusted spoke in the range: words in another language, or
- * in other words, leave no trace in the evidence, and stand in every later system prompt.
+ * in other words, leave no trace in the evidence, and are in every later system prompt.
  *
  * - `strict`: every line that says something. Otherwise lines that do harm if they are believed: instructions, and addresses.
  * - An instruction is known by its first word (imperative), by its second person, and by the words of rules and of sending in the commonest

@@ -1,4 +1,4 @@
-/** That something stays forgotten (design section 4), without a word of it being kept: a tombstone has salted hashes alone. */
+/** That something stays forgotten (design section 4), without storing a word of it: a tombstone has salted hashes alone. */
 import { createHash } from 'node:crypto';
 import type { Tombstone } from '../../records/memory/documents.js';
 import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';

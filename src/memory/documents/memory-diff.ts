@@ -11,7 +11,7 @@ export interface DiffLine {
 /** Texts further apart than this have nothing to do with each other, and comparing them takes time by its square. */
 const MAX_EDITS = 2_000;
 
-/** In the order of reading, what is gone before what stands in its place. */
+/** In the order of reading, what is gone before what replaces it. */
 export function diffMemory(before: string, after: string): DiffLine[] {
   const [old, present] = [toLines(before), toLines(after)];
   const parts = diffArrays(old, present, { maxEditLength: MAX_EDITS });

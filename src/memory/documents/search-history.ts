@@ -4,7 +4,7 @@ import { splitLines } from '../../records/memory/memory-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 
 export interface HistoryQuery {
-  /** All its words must be there, and what stands in quotation marks as it stands there; upper and lower case are the same. */
+  /** All its words must be there, and what is in quotation marks literally; upper and lower case are the same. */
   readonly query: string;
   /** 10 without it; at most 50. */
   readonly limit?: number;
@@ -30,7 +30,7 @@ export interface HistoryMatches {
 export const MAX_QUERY = 200;
 export const MAX_MATCHES = 50;
 const MAX_EXCERPT = 600;
-/** Of an excerpt's characters those that may stand before the match. */
+/** Of an excerpt's characters those that may come before the match. */
 const LEAD = 150;
 
 export async function searchHistory(entries: AsyncIterable<HistoryEntry>, search: HistoryQuery): Promise<HistoryMatches> {
@@ -58,7 +58,7 @@ export function queryTerms(query: string): string[] {
   return [...new Set(words.filter((word) => word !== ''))];
 }
 
-/** Where in the text the first of the words stands; undefined unless all are there. */
+/** The place in the text of the first of the words; undefined unless all are there. */
 function firstMatch(text: string, words: readonly string[]): number | undefined {
   const lower = folded(text);
   let first = Infinity;

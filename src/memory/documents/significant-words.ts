@@ -77,7 +77,7 @@ export function significantWords(text: string): SignificantWords {
 }
 
 /**
- * All that a text can be taken to say: its words, what they are put together of (`mailto:a@x.org?b`), and what stands behind the
+ * All that a text can be taken to say: its words, what they are put together of (`mailto:a@x.org?b`), and what comes after the
  * escapes of a JSON text. For evidence, never for a line that is to be proven.
  */
 export function evidenceWords(text: string): Set<string> {

@@ -28,7 +28,7 @@ export interface Told extends Source {
 /** UTF-16 units of a tool's result that can be found: a long page must not outweigh the messages. */
 const MAX_TOOL_TEXT = 64 * 1024;
 
-/** As it stands in an index. */
+/** As an index has it. */
 export function foundText({ kind, text }: Pick<Told, 'kind' | 'text'>, redact: (text: string) => string): string {
   return redact(text).slice(0, kind === 'tool' ? MAX_TOOL_TEXT : Infinity);
 }
@@ -60,7 +60,7 @@ function asker({ conversation }: ConversationKey, from: 'app' | undefined): Omit
   return conversation.includes(':') ? { speaker: 'agent', trust: 'model' } : { speaker: 'user', trust: 'user' };
 }
 
-/** A text that stands by itself: it has no neighbours. */
+/** A text without neighbours. */
 export interface NamedText extends Text, Source {
   /** As people name it: `sem_0003`. */
   readonly name: string;
@@ -117,7 +117,7 @@ export function named(
   return { line, at, session: at, ts, kind, text, name, speaker: kind, trust, ...learnt };
 }
 
-/** Those that no rewind has taken back, with what each stands for. */
+/** Those that no rewind has taken back, with the slots that each summarizes. */
 export async function episodeTexts(store: Store, key: ConversationKey): Promise<(NamedText & Pick<EpisodeRecord, 'slots'>)[]> {
   const [{ episodes }, cuts] = await Promise.all([store.episodes.list(key), store.lives.cuts(key)]);
   return episodesInSight(episodes, cuts).map(({ id, ts, summary, turn_ids, slots }) => ({

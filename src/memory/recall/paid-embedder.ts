@@ -53,7 +53,7 @@ export function createPaidEmbedder({ store, embedder, now = Date.now, log }: Pai
   const pay = async (tokens: number, { payer, of }: EmbedOptions): Promise<void> => {
     const costUsd = embedder.price === undefined ? null : (tokens * embedder.price) / 1e6;
     const usage: Usage = { inputTokens: tokens, cachedTokens: 0, outputTokens: 0, costUsd };
-    // Of no conversation: it stands with the workflow of the scope's memory, as its care does.
+    // Of no conversation: it is booked with the workflow of the scope's memory, as its care does.
     const key = payer?.key ?? { ...of, conversation: `memory:${of.scope}`, life: 'search' };
     if (payer) {
       const life = lineName(key);

@@ -68,7 +68,7 @@ export function toQuery({ after, before, ...question }: RecallQuestion, now: Dat
 const ANSWER_CHARACTERS = 3_800;
 const HIT_CHARACTERS = 600;
 const RECALLED_CHARACTERS = 2_000;
-/** Of what stands around an address. */
+/** Of the neighbours of an address. */
 const OPENED_CHARACTERS = 12_000;
 const OPENED_MESSAGE = 4_000;
 /** Less of a text is not worth showing. */

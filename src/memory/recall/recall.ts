@@ -56,7 +56,7 @@ export interface Recall {
 
 export interface RecallOptions {
   readonly store: Store;
-  /** Of the indexes that are kept in memory, together. */
+  /** Of the indexes in memory, together. */
   readonly cacheBytes?: number;
   /** Messages that are sealed as a part of an index; for tests. */
   readonly sealed?: number;

@@ -1,4 +1,4 @@
-/** What a search has found, and what stands at an address, read from the store as it is now: without what was forgotten meanwhile. */
+/** What a search has found, and what is at an address, read from the store as it is now: without what was forgotten meanwhile. */
 import type { Trust } from '../../records/memory/documents.js';
 import type { Entry } from '../../records/message.js';
 import { listSlots } from '../../records/slots.js';
@@ -29,12 +29,12 @@ import {
 export const DEFAULT_AROUND = 3;
 export const MAX_AROUND = 20;
 
-/** Slots that are looked at on each side for one message that can be read: calls of tools and notices stand between. */
+/** Slots that are looked at on each side for one message that can be read: calls of tools and notices are between. */
 const SLOTS_FOR_ONE = 6;
 /** Those of an episode that are shown with it. */
 const EPISODE_SLOTS = 2 * MAX_AROUND;
 
-/** Something that a search has found, or that stands beside it. */
+/** Something that a search has found, or a neighbour of it. */
 export interface Recalled {
   /** By which `open` finds it: `3f2a9c1d52b0/12`, `fact/sem_0003`. */
   readonly address: string;
@@ -52,14 +52,14 @@ export interface Recalled {
   readonly text: string;
   /** There is more of it, before or after. */
   readonly isPart?: true;
-  /** Where the words of the question stand in `text`, in UTF-16 units. */
+  /** Where `text` has the words of the question, in UTF-16 units. */
   readonly marks: readonly Mark[];
   readonly score: number;
   /** From 0 to 1: how much of the question its words are. */
   readonly confidence: number;
 }
 
-/** What stands at an address and around it, in its order; empty where nothing is there. `known`: lives of the scope that need not be looked for. */
+/** What is at an address and around it, in its order; empty where nothing is there. `known`: lives of the scope that need not be looked for. */
 export async function openAt(
   store: Store,
   key: ScopeKey,
@@ -150,7 +150,7 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
   return (await Promise.all(read)).flatMap((one) => one ?? []);
 }
 
-/** The summary, then what it stands for. */
+/** The summary, then the messages that it summarizes. */
 async function readEpisode(store: Store, key: ConversationKey, id: string): Promise<Recalled[]> {
   const episode = (await episodeTexts(store, key)).find(({ name }) => name === id);
   if (!episode) return [];

@@ -206,7 +206,7 @@ export class ScopeIndex {
   }
 
   /**
-   * Where enough is new: less of one that is not kept in memory, since each search reads it. False where it fails, which the log says: what
+   * Where enough is new: less of one that does not stay in memory, since each search reads it. False where it fails, which the log says: what
    * was read can be searched all the same, and is written the next time.
    */
   async write({ isKept }: { readonly isKept: boolean }): Promise<boolean> {

@@ -40,7 +40,7 @@ export interface ReadLayout {
   readonly origin: LayoutOrigin | undefined;
   readonly life: PastLife;
   readonly facts: readonly ImportedFact[];
-  /** What was not read, and where it stands. */
+  /** What was not read, and its place. */
   readonly problems: readonly string[];
 }
 
@@ -99,7 +99,7 @@ const slot = z.number().int().min(1).max(HIGHEST_SLOT);
 const ranges = z
   .array(z.tuple([slot, slot]).refine(([from, to]) => from <= to))
   .max(10_000)
-  // Each slot once at most: a few bytes could stand for billions otherwise.
+  // Each slot once at most: a few bytes could name billions otherwise.
   .refine((all) => countSlots(all) <= HIGHEST_SLOT);
 const source = z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable();
 const sideSchema = z.object({

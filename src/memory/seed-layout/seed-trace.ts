@@ -212,7 +212,7 @@ export function readEntry(value: unknown): Entry | undefined {
   return entrySchema.safeParse(value).data as Entry | undefined;
 }
 
-/** As it is exported: a text that was long enough to lie elsewhere is in place, so nothing points there. */
+/** As it is exported: a text that was long enough to be stored elsewhere is in place, so nothing points there. */
 export function withoutRefs(entry: Entry): Entry {
   const { message } = entry;
   if (message.role !== 'assistant') return entry;

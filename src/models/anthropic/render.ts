@@ -31,7 +31,7 @@ import { toSentInput, toWellFormed, toWellFormedJson, createWireIds, toWireName 
 
 type WireId = (callId: string) => string;
 type UserSide = UserMessage | ToolResultMessage;
-/** What can stand in a user message that we send; each of them can carry a cache mark. */
+/** What a user message that we send can have; each of them can carry a cache mark. */
 type UserBlock = TextBlockParam | ImageBlockParam | DocumentBlockParam | ToolResultBlockParam;
 
 type ImageType = Base64ImageSource['media_type'];

@@ -67,7 +67,7 @@ function refusalIn(error: unknown): Error | undefined {
  *
  * - An answer is whole once it has a finish reason, or once its prompt was blocked: a stream that ends without has failed.
  * - Tool calls count only if the model stopped for them.
- * - A thought signature is kept as a separate block, next to the block that it signs: before a call, after text.
+ * - A thought signature is stored as a separate block, next to the block that it signs: before a call, after text.
  */
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
@@ -85,7 +85,7 @@ const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['CONTINUATION', 'pause'],
 ]);
 
-/** The model wrote a call that is none: asked again, it mostly writes one. */
+/** The model wrote a call that is none; if the request is repeated, it mostly writes one. */
 const BROKEN_CALLS: readonly string[] = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL'];
 
 /** `toolNames`: of the tools that were offered. */

@@ -247,7 +247,7 @@ function toInput(args: readonly (readonly [string, string])[], schema: JsonObjec
 const ARG_END = '</arg>';
 const CDATA = '<![CDATA[';
 
-/** Up to `</arg>`; undefined when that is missing or other tags of this markup stand before it. */
+/** Up to `</arg>`; undefined when that is missing or other tags of this markup come before it. */
 function readValue(text: string, from: number): { readonly text: string; readonly to: number } | undefined {
   const start = afterSpace(text, from);
   if (text.startsWith(CDATA, start)) {

@@ -1,5 +1,5 @@
 /**
- * A model without native tool calls, made to use tools (seed 000, "Streaming & Tool Parsing"): what it may call stands in the
+ * A model without native tool calls, made to use tools (seed 000, "Streaming & Tool Parsing"): what it may call is in the
  * system prompt, its calls and their results go as text, and what it writes is read strictly (calls.ts).
  */
 import { isBodyRef, shownText, type AssistantBlock, type ConversationMessage, type JsonValue } from '../../records/message.js';

@@ -1,5 +1,5 @@
 /**
- * Shared budgets (records/shared-budget.ts): the ledger lies with the conversation that has the budget. Who works under it may be in
+ * Shared budgets (records/shared-budget.ts): the ledger is stored with the conversation that has the budget. Who works under it may be in
  * another cluster slot: a reservation is no part of the write of the step that wants it.
  *
  * Each change gives the sum another text, so of two that decide by the same ledger one decides again (collection.ts).

@@ -1,4 +1,4 @@
-/** How lives stand on each other: where each begins, what rewinds have cut of it, and who shares its entries; and how its turns ended. */
+/** How lives share entries: where each begins, what rewinds have cut of it, and who shares its entries; and how its turns ended. */
 import { z } from 'zod';
 import type { Beginning, Cut } from '../../records/lives.js';
 import type { SlotRange } from '../../records/slots.js';
@@ -38,7 +38,7 @@ const cutSchema = z.object({
   slots: ranges,
 });
 
-/** A life that shares entries of the one where this lies. */
+/** A life that shares entries of the one that this is stored with. */
 const forkSchema = z.object({ conversation: name, life: name, scope: name });
 type Fork = z.output<typeof forkSchema>;
 

@@ -144,7 +144,7 @@ function withFacts(
   return after;
 }
 
-/** Marks those of `before` that count no longer. What should stand in the place of one, and is not there, leaves it without anything. */
+/** Marks those of `before` that count no longer. A replacement that is not there leaves it without anything. */
 function withReplaced(
   before: readonly StoredFact[],
   after: readonly StoredFact[],

@@ -64,7 +64,7 @@ async function readList<Item>(file: ListFile<Item>, foreign: 'skip' | 'refuse', 
   }
 }
 
-/** Under the lock. Records that stand for themselves are appended (`ids`); what belongs together is there in one step, in a new file. */
+/** Under the lock. Records that do not depend on others are appended (`ids`); what belongs together is there in one step, in a new file. */
 async function changeList<Item>(file: ListFile<Item>, decide: Decide<Item>, ids?: ReadonlySet<string>): Promise<void> {
   const lines = await readLines(file);
   const isSeen = ({ item }: (typeof lines)[number]): boolean => item !== undefined && (ids === undefined || ids.has(file.identify(item)));

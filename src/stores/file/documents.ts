@@ -94,7 +94,7 @@ function openFolder(dir: string): DocumentFolder {
 }
 
 /**
- * Takes words out of what lies beside MEMORY.md. Each file is replaced in one step, what is not redacted byte for byte as it was;
+ * Redacts what is stored beside MEMORY.md. Each file is replaced in one step, what is not redacted byte for byte as it was;
  * cut short, the same call again does the rest. A version keeps its name, though it no longer is that of the bytes.
  */
 
@@ -165,7 +165,7 @@ function redactLine(bytes: Buffer, redact: Redact): Buffer {
 }
 
 /**
- * HISTORY in files: each entry stands in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
+ * HISTORY in files: each entry is in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
  * grep, and to edit. `history.jsonl` knows which entries came from us.
  *
  * - The journal first has that an entry is begun, with its text and how long both files are; then both files get it, then it is done.
@@ -243,7 +243,7 @@ async function write(folder: DocumentFolder, { entry, sizes }: Begun): Promise<v
   await folder.history.append(encodeRecord({ kind: 'done', of: { id: entry.id, kind: entry.kind } }));
 }
 
-/** Newest first, of the same time the one that stands further down first. */
+/** Newest first, of the same time the one that is further down first. */
 function together(month: readonly WrittenEntry[], main: readonly WrittenEntry[]): WrittenEntry[] {
   const times = new Set(month.map(({ ts }) => ts));
   return [...main.filter(({ ts }) => !times.has(ts)), ...month].reverse().sort((a, b) => b.ts - a.ts);

@@ -291,7 +291,7 @@ export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'f
         await rm(folder, { recursive: true, force: true, maxRetries: 3 });
         await rmdir(dirname(folder));
       } catch (error) {
-        // Other lives lie there.
+        // Other lives are there.
         if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errorCode(error) ?? '')) throw toUnavailable(attempt, folder, error);
       }
     },

@@ -8,8 +8,8 @@ const ADVICE: { readonly [code: string]: string } = {
   EACCES: 'it may not be accessed: see its owner and permissions',
   EPERM: 'it may not be accessed: see its owner and permissions',
   EROFS: 'the file system is read-only',
-  EISDIR: 'a directory lies where a file of ours belongs: move it away',
-  ENOTDIR: 'a file lies where a directory of ours belongs: move it away',
+  EISDIR: 'a directory is where a file of the store belongs: move it away',
+  ENOTDIR: 'a file is where a directory of the store belongs: move it away',
   EMFILE: 'this process has too many files open: raise its limit',
   EIO: 'the disk failed: see the system log',
 };

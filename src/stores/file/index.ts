@@ -7,7 +7,7 @@
  *   episodic.jsonl    summaries of what was compacted
  *   bodies/           long texts by their SHA-256
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
- *                     how it stands on other lives, and others on it (collections/lives.ts)
+ *                     which lives it shares entries with (collections/lives.ts)
  *   turn-ends.jsonl   how turns ended that have no whole answer (collections/turn-ends.ts)
  *   vectors.jsonl     what its texts mean (collections/vectors.ts)
  *   feed.jsonl        live events, bounded, not synced

@@ -1,7 +1,7 @@
 /**
  * The truth of one conversation: what was written, one line each, folded into an index.
  *
- * One line is one atomic write: a commit's result and entries stand in the same one, and so does a whole batch. An unreadable line is
+ * One line is one atomic write: a commit's result and entries are in the same one, and so does a whole batch. An unreadable line is
  * counted and skipped.
  *
  * @rule file/first-line-wins: The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence or

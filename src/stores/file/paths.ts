@@ -1,4 +1,4 @@
-/** Where the files of a conversation lie: `<dir>/agents/<scope>/conversations/<conversation>/<life>/`. */
+/** The folders of a conversation's files: `<dir>/agents/<scope>/conversations/<conversation>/<life>/`. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { ConversationKey, ScopeKey, UploadOwner } from '../store.js';
@@ -24,7 +24,7 @@ export function uploadsDir(dir: string, { namespace, tenant }: UploadOwner): str
 
 /**
  * Any id as one file name, two ids never as the same: what is not plain becomes %XX per UTF-8 byte. A name that would be too
- * long for a file system ends in its hash; `~` stands in no other.
+ * long for a file system ends in its hash; no other has a `~`.
  */
 export function toFileName(id: string): string {
   if (id.length <= MAX_LENGTH && PLAIN.test(id)) return id;

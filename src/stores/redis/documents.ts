@@ -1,4 +1,4 @@
-/** MEMORY.md, HISTORY and what lies beside them, in Redis. Keys: keys.ts. */
+/** MEMORY.md, HISTORY, their changes and proposals in Redis. Keys: keys.ts. */
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
@@ -84,7 +84,7 @@ function pairs(texts: readonly string[]): [member: string, score: string][] {
 }
 
 /**
- * Takes words out of what lies beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
+ * Redacts what is stored beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
  * once both have their way.
  */
 

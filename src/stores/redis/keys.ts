@@ -9,7 +9,7 @@
  *   spendings hash, id of an effect or of a failed attempt -> what it cost, as JSON (records/spending.ts)
  *   budget    hash, kind and id -> record of the ledger, as JSON (collections/budgets.ts)
  *   bodies    hash, SHA-256 -> text
- *   items     hash, id -> item of the memory channel, as JSON (collections/items.ts); `cited:<call>` -> what stands for its result
+ *   items     hash, id -> item of the memory channel, as JSON (collections/items.ts); `cited:<call>` -> what is shown for its result
  *   archived  set of slots, and of ranges `1-40` of those that another life has
  *   episodes  hash, id -> episode, as JSON (collections/memory.ts)
  *   lineage   hash, `beginning` -> where it begins

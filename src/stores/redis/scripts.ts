@@ -276,7 +276,7 @@ if ARGV[1] ~= '' then redis.call('PEXPIREAT', KEYS[1], ARGV[1]) end
 return 1
 `;
 
-// MEMORY.md, HISTORY and what lies beside them.
+// MEMORY.md, HISTORY and their changes.
 
 /**
  * KEYS[1] memory, KEYS[2] changes. ARGV: id, version that it is made from, version, text, change. `edited` when the text is not the
@@ -312,10 +312,10 @@ const APPEND_HISTORY = `
 local kind, id = ARGV[1], ARGV[2]
 local last = tonumber(redis.call('HGET', KEYS[1], 'last') or 0) or 0
 redis.call('ZCARD', KEYS[2])
-local function numberOf(other) return redis.call('HGET', KEYS[1], 'of:' .. other .. ':' .. id) end
-if numberOf(kind) then return {'known'} end
-if kind == 'raw-fallback' and numberOf('summary') then return {'superseded'} end
-local fallback = kind == 'summary' and numberOf('raw-fallback')
+local function findNumber(other) return redis.call('HGET', KEYS[1], 'of:' .. other .. ':' .. id) end
+if findNumber(kind) then return {'known'} end
+if kind == 'raw-fallback' and findNumber('summary') then return {'superseded'} end
+local fallback = kind == 'summary' and findNumber('raw-fallback')
 local since = fallback and redis.call('ZSCORE', KEYS[2], fallback)
 if since and ARGV[5] ~= '1' then return {'fallback', since} end
 -- Of one width, so that entries of the same time lie in the order of writing.

@@ -199,7 +199,7 @@ describe('the files', () => {
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 1 });
     expect(await store.entries.read(key, [1])).toEqual([undefined]);
     await expect(store.entries.append(key, [answerEntry(1)])).rejects.toThrow(
-      /^cannot append 1 entries from slot 1 of conv_8 in .*; a directory lies where a file of ours belongs: move it away$/,
+      /^cannot append 1 entries from slot 1 of conv_8 in .*; a directory is where a file of the store belongs: move it away$/,
     );
     const other = aConversation();
     await store.entries.append(other, [answerEntry(1)]);
