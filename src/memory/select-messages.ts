@@ -66,7 +66,7 @@ export function selectMessages(
   return toSelection(messages, tokens, (at) => at === newest || isAfter(round)(at));
 }
 
-/** For a result the place of its call, −1 where it has none; any other message its own. */
+/** For a result the place of its call, −1 where it has none; for any other message its place. */
 function mapCallers(messages: readonly ConversationMessage[]): (at: number) => number {
   const latest = new Map<string, number>();
   const callers = messages.map((message, at) => {

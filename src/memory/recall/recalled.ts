@@ -145,7 +145,7 @@ async function readSlots(store: Store, key: ConversationKey, slots: readonly num
   ]);
   const read = entries.map(async (entry): Promise<Recalled | undefined> => {
     const told = entry && isThere(entry.slot) ? await textOfEntry(store, key, entry) : undefined;
-    return told && toRecalled(toText(key, entry, told, speakerIn(told.text)), key, redact, WHOLE);
+    return entry && told && toRecalled(toText(key, entry, told, speakerIn(told.text)), key, redact, WHOLE);
   });
   return (await Promise.all(read)).flatMap((one) => one ?? []);
 }

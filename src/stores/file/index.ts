@@ -8,8 +8,8 @@
  *   bodies/           long texts by their SHA-256
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
  *                     which lives it shares entries with (collections/lives.ts)
- *   turn-ends.jsonl   how turns ended that have no whole answer (collections/turn-ends.ts)
- *   vectors.jsonl     what its texts mean (collections/vectors.ts)
+ *   turn-ends.jsonl   how turns ended that have no whole answer (collections/lives.ts)
+ *   vectors.jsonl     what its texts mean (collections/memory.ts)
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now (lock.ts)
  *

@@ -16,7 +16,7 @@
  *   cuts      hash, id -> what a rewind has cut
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   turn-ends hash, turn -> how it ended, where it has no whole answer
- *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (collections/vectors.ts)
+ *   vectors   hash, `[model, size, text]` as JSON -> vector, as JSON (collections/memory.ts)
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
