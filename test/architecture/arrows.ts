@@ -152,7 +152,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'client.ts',
-    may: ['config.ts', 'platform/', 'stores/open.ts', 'models/providers.ts', 'workflows/messages.ts', 'client/', 'agents/agents-folder.ts'],
+    may: ['config.ts', 'platform/', 'stores/open.ts', 'models/providers.ts', 'workflows/messages.ts', 'client/', 'agents/load-agent.ts'],
     mayTypes: ['records/', 'memory/', 'models/embedder.ts'],
     never: ['@temporalio/worker'],
   },
@@ -170,7 +170,7 @@ export const ARROWS: readonly Row[] = [
     place: 'assemble.ts',
     may: [
       ...['platform/', 'memory/', 'tools/', 'agents/', 'activities/', 'heal/', 'extensions/user-config.ts'],
-      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/webhook-deliveries.ts'],
+      ...['client/memory.ts', 'client/describe.ts', 'client/webhook-deliveries.ts'],
     ],
     mayTypes: ['models/embedder.ts'],
     never: ['@temporalio/worker'],
@@ -227,7 +227,7 @@ export const ARROWS: readonly Row[] = [
       ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts', 'assemble.ts'],
       ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
       ...['workflows/search-attributes.ts', 'workflows/payload-converter.ts', 'client/', 'extensions/webhooks.ts'],
-      ...['cli/services/server-flags.ts', 'cli/services/temporal-binary.ts'],
+      ...['cli/services/temporal-binary.ts', 'cli/services/temporal-binary.ts'],
     ],
   },
 ];
