@@ -319,7 +319,14 @@ function checkOrder(file: string, module: Module, tree: Tree): Violation[] {
     const target = kind === 'type' ? undefined : resolveImport(file, specifier, tree);
     return target === undefined || findRank(target) <= findRank(file)
       ? []
-      : [{ file, line, what: `imports "${specifier}"`, rule: `${place}${order[findRank(file)]} comes before ${place}${order[findRank(target)]}` }];
+      : [
+          {
+            file,
+            line,
+            what: `imports "${specifier}"`,
+            rule: `${place}${order[findRank(file)]} comes before ${place}${order[findRank(target)]}`,
+          },
+        ];
   });
 }
 
