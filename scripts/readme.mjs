@@ -17,11 +17,14 @@ const REGIONS = [
   {
     page: 'docs/reference/settings.md',
     ...madeFrom('settings', 'src/config/settings.ts'),
-    render: () =>
-      table(
-        ['name', 'default', 'meaning'],
-        load('src/config/settings.ts').SETTINGS.map(({ name, default: fallback, meaning }) => [code(name), code(fallback), meaning]),
-      ),
+    render() {
+      const { SETTINGS, COMMON_SETTINGS } = load('src/config/settings.ts');
+      const rows = SETTINGS.map((setting) => ({
+        isCommon: COMMON_SETTINGS.includes(setting),
+        cells: [code(setting.name), code(setting.default), setting.meaning],
+      }));
+      return commonFirst(['name', 'default', 'meaning'], rows);
+    },
   },
   {
     page: 'docs/reference/commands.md',
@@ -53,7 +56,7 @@ const REGIONS = [
   {
     page: 'docs/reference/agent-json.md',
     ...madeFrom('agent.json', 'src/agents/agent-config.ts'),
-    render: () => table(['field', 'type', 'default', 'meaning'], agentFields()),
+    render: () => commonFirst(['field', 'type', 'default', 'meaning'], agentFields()),
   },
   {
     page: 'docs/explanation/architecture.md',
@@ -122,6 +125,19 @@ function peers({ isShort }) {
   return (isShort && versions !== -1 ? blocks.slice(0, versions) : blocks).join('\n\n');
 }
 
+/** Two tables: most people need ten rows and no more. */
+function commonFirst(heads, rows) {
+  const common = rows.filter(({ isCommon }) => isCommon);
+  if (common.length !== 10) throw Object.assign(new Error(`${common.length} rows are marked as common, and not ten`), { exitCode: 1 });
+  const others = rows.filter(({ isCommon }) => !isCommon);
+  const render = (some) =>
+    table(
+      heads,
+      some.map(({ cells }) => cells),
+    );
+  return `## The ten that most people set\n\n${render(common)}\n\n## All others\n\n${render(others)}`;
+}
+
 /** Path, type, default and meaning of every field: the first three from the schema, the meaning from the comment before it. */
 function agentFields() {
   const source = 'src/agents/agent-config.ts';
@@ -129,7 +145,10 @@ function agentFields() {
   const { z } = createRequire(import.meta.url)('zod');
   const schema = z.toJSONSchema(agentConfigSchema, { io: 'input', unrepresentable: 'any' });
   const meanings = commentsOf(readFileSync(join(root, source), 'utf8'));
-  return fieldsOf(schema, '').map(({ path, field }) => [code(path), typeOf(field), defaultOf(field), meanings.get(path) ?? '']);
+  return fieldsOf(schema, '').map(({ path, field }) => ({
+    isCommon: field.common,
+    cells: [code(path), typeOf(field), defaultOf(field), meanings.get(path) ?? ''],
+  }));
 }
 
 function fieldsOf(schema, prefix) {

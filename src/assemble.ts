@@ -7,7 +7,7 @@ import type { ActivityDependencies } from './activities/dependencies.js';
 import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createPublicIdOf, createStatusOf } from './client/describe.js';
-import { createAskMemory } from './client/memory-workflow.js';
+import { createAskMemory } from './client/memory.js';
 import { createIsWaiting, createStartDelivery } from './client/webhook-deliveries.js';
 import { sharedServers, type Extensions } from './extensions/user-config.js';
 import { heal } from './heal/heal.js';

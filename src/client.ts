@@ -1,9 +1,9 @@
 /** The one door to conversations: start them, talk to them, watch them, read them. */
 import { Client, type Connection } from '@temporalio/client';
-import { agentsFolder } from './agents/agents-folder.js';
+import { agentsFolder } from './agents/load-agent.js';
 import { openConnection } from './client/temporal/connection.js';
 import { ClientError } from './client/errors.js';
-import { agentRefusal } from './client/known-agent.js';
+import { agentRefusal } from './client/temporal/worker-place.js';
 import { createClientWith, type ClientOptions, type PerduraClient } from './client/perdura-client.js';
 import { findUserConfig, providerSettings, temporalConnection, type Config } from './config.js';
 import type { Embedder } from './models/embedder.js';
@@ -11,8 +11,8 @@ import { errorMessage } from './platform/errors.js';
 
 export { createClientWith, type ClientOptions, type PerduraClient, type Started } from './client/perdura-client.js';
 export { ClientError, type ClientErrorKind } from './client/errors.js';
-export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './client/answer-again.js';
-export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
+export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './client/sending.js';
+export type { AppEventToDispatch, Dispatched } from './client/stepping.js';
 export type { Begun, LineageClient } from './client/lineage.js';
 export type { Deleted } from './client/deletion.js';
 export type { ListOptions } from './client/listing.js';
@@ -22,11 +22,11 @@ export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } f
 export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
 export type { OfTenant, UploadedFile, UploadOptions, UploadsClient } from './client/uploads.js';
-export type { UsageClient, UsageOptions, UsageReport } from './client/usage.js';
+export type { UsageClient, UsageOptions, UsageReport } from './client/fleet.js';
 export type { Branch } from './memory/past-life.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
 export type { ChunkText, ContextChanges, ContextView, InsightClient, Replay, TurnPage } from './client/insight.js';
-export type { Standing } from './client/current-status.js';
+export type { Standing } from './client/listing.js';
 export type { Failures, FailureGroup, FleetClient, Workers, WorkerSeen } from './client/fleet.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 

@@ -5,7 +5,7 @@
  *
  * @packageDocumentation
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -16,8 +16,6 @@ import { errorCode, errorMessage } from './platform/errors.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 export { webhookEndpoints, type WebhookEndpoint } from './config/webhooks.js';
-/** @internal */
-export { findUserConfig } from './config/user-config-file.js';
 
 /**
  * The settings, each under its `key` in the table of `config/settings.ts`, which says what it means. Folders and files are
@@ -338,4 +336,13 @@ function readDotEnv(cwd: string): Environment {
 
 function withoutEmpty(env: Environment): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+const USER_CONFIGS = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
+
+/** @internal Where a folder has custom code for the CLI; undefined where there is none. Throws `ConfigError` for two of them. */
+export function findUserConfig(cwd: string): string | undefined {
+  const found = USER_CONFIGS.filter((name) => existsSync(join(cwd, name)));
+  if (found.length > 1) throw new ConfigError(`there are ${found.join(' and ')} in ${cwd}: keep one of them`);
+  return found[0] === undefined ? undefined : join(cwd, found[0]);
 }

@@ -92,7 +92,7 @@ export type { IdentityFiles, RuntimeInfo } from './agents/system-prompt.js';
 export type { QueuedEvent } from './conversation/protocol/contract.js';
 export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from './conversation/protocol/stepping.js';
 // What the signatures above name.
-export type { Dispatch, DispatchOptions } from './client/dispatch.js';
+export type { Dispatch, DispatchOptions } from './client/stepping.js';
 export type { StepRequest } from './client/stepping.js';
 export type { AppContextRef, WorkflowAction } from './conversation/turn/tool-effects.js';
 export type {
@@ -157,9 +157,9 @@ export type { EpisodeRecord, FactRecord, FactSource } from './stores/store.js';
 export type { ApprovalPolicy, ExamineContext, Examined, OpenEpisode, Verified, WorkflowActionContext } from './tools/tool.js';
 export type { QueueLoad, WorkerLoad } from './client/fleet.js';
 export type { ContextChange } from './insight/compactions.js';
-export type { KnownTurns } from './insight/known-turns.js';
+export type { KnownTurns } from './insight/why.js';
 export type { MomentPage, MomentView } from './insight/moments.js';
-export type { DebugChunk } from './insight/scene.js';
+export type { DebugChunk } from './insight/moments.js';
 export type { TurnTimeline } from './insight/timeline/shape.js';
 export type { InspectedTurn } from './insight/turns.js';
 export type { WhyAnswer } from './insight/why.js';

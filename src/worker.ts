@@ -10,8 +10,7 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Activities } from './activities/index.js';
-import { agentsFolder } from './agents/agents-folder.js';
-import type { AgentTrust } from './agents/load-agent.js';
+import { agentsFolder, type AgentTrust } from './agents/load-agent.js';
 import { assemble, type Assembled } from './assemble.js';
 import { agentsMark, findOthers, describeTakenQueue, toIdentity, type WorkerPlace } from './client/temporal/worker-place.js';
 import {
@@ -42,8 +41,7 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
-import { createCircuitReport } from './telemetry/circuit-report.js';
-import { watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/event-loop.js';
+import { createCircuitReport, watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { createAttributeCheck } from './client/temporal/registered-attributes.js';
 import { openStore } from './stores/open.js';

@@ -15,11 +15,11 @@ const timeoutMs = z.int().min(1).max(DAY_MS);
 
 const agentLimits = z.strictObject({
   /** Rounds of tool calls in one turn; after these the turn ends with `tool-limit`. */
-  maxToolRounds: z.int().min(1).max(10_000).default(50),
+  maxToolRounds: z.int().min(1).max(10_000).default(50).meta({ common: true }),
   /** Milliseconds for a tool, in place of the tool's timeout. */
   toolTimeoutMs: timeoutMs.optional(),
   /** Dollars that a conversation may use in all, sub-agents included. The budget of its start goes first. */
-  maxCostUsd: z.number().min(0).optional(),
+  maxCostUsd: z.number().min(0).optional().meta({ common: true }),
   /** The same in tokens, of prompts and answers together. */
   maxTokens: z.int().min(0).optional(),
   /** How often each of `models` is tried before the next one. The last is tried as often as a single model would be. */
@@ -42,7 +42,7 @@ const agentContext = z.strictObject({
   maxTokens: z.int().min(4_000).max(10_000_000).optional(),
   /** Share of the prompt's budget at which older turns are compacted. Default: the model's. */
   compactionRatio: z.number().min(0.1).max(1).optional(),
-  /** Tokens kept free for errors of estimates. Default: the model's. */
+  /** Tokens that stay free for errors of estimates. Default: the model's. */
   safetyMargin: z.int().min(0).max(100_000).optional(),
   /** Tokens (seed 004); scaled down for models that take less. */
   thresholds: z
@@ -56,7 +56,7 @@ const agentContext = z.strictObject({
     })
     .refine(({ soft, hard, truncation }) => soft < hard && hard < truncation, 'must be in order: soft < hard < truncation')
     .prefault({}),
-  /** How many of the newest turns a compaction leaves as they were, where there is room (seed 000, `raw_tail_turns`). */
+  /** How many of the newest turns a compaction does not summarize, if there is room (seed 000, `raw_tail_turns`). */
   keepTurns: z.int().min(0).max(50).default(RAW_TAIL_TURNS),
   /** How many summaries of the session the prompt shows one by one. Older ones are folded into one text. */
   maxEpisodic: z.int().min(1).max(10).default(MAX_EPISODIC_ITEMS),
@@ -97,10 +97,10 @@ const agentMemory = z
       .max(200)
       .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
       .optional(),
-    /** Tools whose word alone is enough for a line of MEMORY.md. Lines from other tools alone wait for a person. */
+    /** Tools whose results alone may become lines of MEMORY.md. Lines from other tools alone wait for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
     /**
-     * Which lines wait for a person when other tools spoke in the session: instructions and addresses (`true`), all (`"strict"`), none
+     * Which lines wait for a person after other tools have run in the session: instructions and addresses (`true`), all (`"strict"`), none
      * (`false`).
      */
     reviewWhenToolsSpoke: z.union([z.boolean(), z.literal('strict')]).default(true),
@@ -142,7 +142,7 @@ const approvalRule = z
 /** Sub-agents, by the tool `delegate`. */
 const agentDelegation = z.strictObject({
   /** Agents that it may delegate to, besides itself. */
-  agents: z.array(z.string().regex(ID_PATTERN)).max(100).default([]),
+  agents: z.array(z.string().regex(ID_PATTERN)).max(100).default([]).meta({ common: true }),
   /** Levels of sub-agents below a conversation that a person began. */
   maxDepth: z.int().min(0).max(8).default(2),
   /** Sub-agents in one turn. */
@@ -156,25 +156,26 @@ const EXPECTED_MODEL = 'expected `provider/model`, such as `anthropic/claude-son
 
 export const agentConfigSchema = z
   .strictObject({
-    /** What people call it. */
-    name: z.string().trim().min(1).max(200).optional(),
+    /** The name that people see. */
+    name: z.string().trim().min(1).max(200).optional().meta({ common: true }),
     /** What it is for: other agents read it when they delegate. */
-    description: z.string().max(2_000).optional(),
+    description: z.string().max(2_000).optional().meta({ common: true }),
     /** `provider/model`. Default: that of the conversation's start, then `PERDURA_MODEL`. */
-    model: z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL).optional(),
+    model: z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL).optional().meta({ common: true }),
     /** In place of `model`: if one cannot answer (timeout, rate limit, overload, server error), the next one does. */
     models: z
       .array(z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL))
       .min(1)
       .max(8)
       .refine((models) => new Set(models).size === models.length, 'must name each model once')
-      .optional(),
+      .optional()
+      .meta({ common: true }),
     /** For conversations whose start names no mode. Default: `PERDURA_DEFAULT_EXECUTION_MODE`. */
     defaultExecutionMode: z.enum(['auto', 'stepping']).optional(),
-    /** Titles of conversations that no person has named: the first words, or a title that a model writes. */
+    /** Titles of conversations without a name: the first words, or a title that a model writes. */
     titles: z.enum(['first-words', 'model']).default('first-words'),
     /** The most tokens of one answer. */
-    maxTokens: z.int().min(1).max(128_000).default(8_192),
+    maxTokens: z.int().min(1).max(128_000).default(8_192).meta({ common: true }),
     /**
      * Names of tools, in the order the model sees them; `mcp__<server>__*` stands for all of that MCP server. Absent: all built-in tools
      * and all of the servers in `mcp.json`; `[]`: none.
@@ -182,9 +183,10 @@ export const agentConfigSchema = z
     tools: z
       .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
       .max(200)
-      .optional(),
+      .optional()
+      .meta({ common: true }),
     /** Which calls run, ask a person, or never run. The first rule that fits counts, then the policy of the tool. */
-    approvals: z.array(approvalRule).max(200).default([]),
+    approvals: z.array(approvalRule).max(200).default([]).meta({ common: true }),
     /** Milliseconds that a call waits for a person. Default: 7 days. */
     approvalExpiryMs: z
       .int()

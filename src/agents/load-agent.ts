@@ -6,11 +6,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync, statSync, type BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
-import { readTenant } from '../records/scope.js';
+import { readTenant, qualifiedScope } from '../records/scope.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
@@ -291,4 +291,31 @@ function lookAt(file: string): BigIntStats | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Where agents are, as the worker of a folder finds them. */
+
+/** A folder without agents has the one that we ship, unless a setting names another place; `configured` is that of a `perdura.config`. */
+export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonly agentsDir: string }, configured?: string): string {
+  if (configured !== undefined) return resolve(cwd, configured);
+  const shipped = join(__dirname, '..', '..', 'agents');
+  return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
+}
+
+/** Of the agents that are there, and that the tenant may use; none where the folder cannot be read. */
+export async function agentNames(
+  config: { readonly cwd: string; readonly agentsDir: string },
+  tenant?: string,
+): Promise<readonly string[]> {
+  const folder = agentsFolder(config);
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const names = entries.filter((entry) => !entry.isFile() && ID_PATTERN.test(entry.name)).map(({ name }) => name);
+  if (tenant === undefined) return names;
+  const isVisible = (name: string): Promise<boolean> =>
+    loadAgent(folder, name, qualifiedScope(tenant, name)).then(
+      () => true,
+      () => false,
+    );
+  const visible = await Promise.all(names.map(isVisible));
+  return names.filter((_, at) => visible[at]);
 }

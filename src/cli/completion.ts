@@ -239,7 +239,7 @@ export async function complete(frame: CommandFrame, kind: Completable): Promise<
       return offer(listed.map(({ id }) => id).filter((id) => ID_PATTERN.test(id)));
     }
     case 'agents':
-      return offer(await (await import('../agents/agents-folder.js')).agentNames(frame.config()));
+      return offer(await (await import('../agents/load-agent.js')).agentNames(frame.config()));
     case 'models': {
       const { knownModels } = await import('../models/known-models.js');
       return offer(['default', ...(await usedModels(frame.config())), ...knownModels()]);
@@ -249,10 +249,7 @@ export async function complete(frame: CommandFrame, kind: Completable): Promise<
 
 /** What this folder uses. */
 async function usedModels(config: Config): Promise<readonly string[]> {
-  const [{ agentNames, agentsFolder }, { loadAgent }] = await Promise.all([
-    import('../agents/agents-folder.js'),
-    import('../agents/load-agent.js'),
-  ]);
+  const { agentNames, agentsFolder, loadAgent } = await import('../agents/load-agent.js');
   const agents = await agentNames(config);
   const named = await Promise.all(
     agents.map((agent) =>

@@ -14,7 +14,7 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import { deletedSignal, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
-import { findMemory } from './memory-workflow.js';
+import { findMemory } from './memory.js';
 import { listDeliveries } from './webhook-deliveries.js';
 
 /** What was deleted of a conversation. */

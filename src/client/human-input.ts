@@ -24,8 +24,7 @@ import {
 import { readModelChoice } from '../conversation/protocol/input.js';
 import { callFingerprint } from '../memory/call-fingerprint.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
-import { withRetries } from './temporal/with-retries.js';
-import { describeDelivery, type AskWorker } from './temporal/worker-patience.js';
+import { withRetries, describeDelivery, type AskWorker } from './temporal/patience.js';
 import {
   readBudget,
   readDecision,

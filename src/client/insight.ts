@@ -5,14 +5,23 @@ import type { Run } from '../conversation/replay/past.js';
 import type { ControlView } from '../conversation/protocol/stepping.js';
 import type { FetchedRuns, History } from '../heal/fetch-runs.js';
 import { contextChangesOf, type ContextChange } from '../insight/compactions.js';
-import { knownTurns, shortenedIn, type KnownTurns } from '../insight/known-turns.js';
-import { momentOf, momentsOf, slotsAt, toReplayedPast, type MomentPage, type MomentView, type ReplayedPast } from '../insight/moments.js';
-import { chunksOf, wordsOf, type DebugChunk } from '../insight/scene.js';
+import { knownTurns, shortenedIn, type KnownTurns, whyOf, type WhyAnswer } from '../insight/why.js';
+import {
+  momentOf,
+  momentsOf,
+  slotsAt,
+  toReplayedPast,
+  type MomentPage,
+  type MomentView,
+  type ReplayedPast,
+  chunksOf,
+  wordsOf,
+  type DebugChunk,
+} from '../insight/moments.js';
 import { turnsNamedIn } from '../insight/timeline/read-run.js';
 import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
 import { timelineOf } from '../insight/timeline/timeline.js';
 import { inspectTurns, type InspectedTurn } from '../insight/turns.js';
-import { whyOf, type WhyAnswer } from '../insight/why.js';
 import { tokenCounterBy } from '../models/token-counter.js';
 import { turnNumber } from '../records/identity.js';
 import type { Entry } from '../records/message.js';

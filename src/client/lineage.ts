@@ -15,8 +15,7 @@ import { qualifiedScope, scopeParts } from '../records/scope.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
-import { withRetries } from './temporal/with-retries.js';
-import type { AskWorker } from './temporal/worker-patience.js';
+import { withRetries, type AskWorker } from './temporal/patience.js';
 import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
 /** A conversation that has begun with turns of another one. */

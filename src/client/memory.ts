@@ -1,6 +1,6 @@
 /** Long-term memory of one scope: read from the store, changed by its one writer, the workflow `memory:<scope>`. */
 import { randomUUID } from 'node:crypto';
-import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
+import { WithStartWorkflowOperation, Client, WorkflowNotFoundError, type ConnectionLike } from '@temporalio/client';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
 import {
@@ -9,6 +9,8 @@ import {
   type Forgotten,
   type MemoryStatus,
   type Reviewed,
+  memoryWorkflowId,
+  type AskedConsolidation,
 } from '../conversation/protocol/memory-contract.js';
 import { isForgotten, toTombstone } from '../memory/documents/forgetting.js';
 import { splitLines } from '../records/memory/memory-lines.js';
@@ -16,10 +18,9 @@ import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../record
 import type { Recall, RecallQuery } from '../memory/recall/recall.js';
 import type { Recalled } from '../memory/recall/recalled.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
-import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
+import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate, consolidateSignal } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
-import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
-import { withRetries } from './temporal/with-retries.js';
+import { withRetries } from './temporal/patience.js';
 
 /** Long-term memory of one scope: MEMORY.md, HISTORY, facts, and search in the conversations. */
 export interface ScopeMemory {
@@ -148,5 +149,67 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
     forget: (text) => decide(`cannot make ${of} forget this`, forgetUpdate, { text }),
     review: (id, decision) => decide(`cannot ${decision} ${id} of ${of}`, reviewUpdate, { id, decision }),
     care: (agent) => decide(`cannot take care of ${of}`, careUpdate, agent === undefined ? {} : { agent }),
+  };
+}
+
+/** Which workflow keeps a scope's memory, and with what it is started. */
+
+/**
+ * `memory:<scope>`; where that lives on another task queue, one for ours beside it: that queue may have no worker any more, and a reset
+ * would wait for it in vain. Writers of one store do not overwrite each other: MEMORY.md is compared before it is set.
+ */
+async function memoryIdFor(client: Client, scope: string, taskQueue: string): Promise<string> {
+  return (await findMemory(client, scope, taskQueue)).id;
+}
+
+/** `isRunning`: of the one that was found; one that has ended answers nothing. */
+export async function findMemory(
+  client: Client,
+  scope: string,
+  taskQueue: string,
+): Promise<{ readonly id: string; readonly isRunning: boolean }> {
+  const id = memoryWorkflowId(scope);
+  try {
+    const found = await client.workflow.getHandle(id).describe();
+    const isRunning = found.status.name === 'RUNNING';
+    return isRunning && found.taskQueue !== taskQueue ? { id: `${id}:${taskQueue}`, isRunning } : { id, isRunning };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return { id, isRunning: false };
+    throw error;
+  }
+}
+
+function memoryStart(scope: string, { id, taskQueue }: { readonly id: string; readonly taskQueue: string }) {
+  return {
+    workflowId: id,
+    taskQueue,
+    args: [{ scope }] as [{ scope: string }],
+    memo: { scope },
+    staticSummary: `long-term memory of ${scope}`,
+    staticDetails: `The only writer of MEMORY.md and of what is remembered of \`${scope}\`. What it does now stands under Current Details.`,
+  };
+}
+
+/** How a worker reaches the memory workflow of a scope: a signal, with the start where it does not run. */
+
+interface MemoryPlace {
+  readonly connection: ConnectionLike;
+  readonly namespace: string;
+  readonly taskQueue: string;
+}
+
+export function createAskMemory({
+  connection,
+  namespace,
+  taskQueue,
+}: MemoryPlace): (scope: string, request: AskedConsolidation) => Promise<void> {
+  const client = new Client({ connection, namespace });
+  return async (scope, request) => {
+    const id = await memoryIdFor(client, scope, taskQueue);
+    await client.workflow.signalWithStart(MEMORY_WORKFLOW_TYPE, {
+      ...memoryStart(scope, { id, taskQueue }),
+      signal: consolidateSignal,
+      signalArgs: [request],
+    });
   };
 }

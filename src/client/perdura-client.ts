@@ -1,24 +1,19 @@
 /** All that programs do with conversations, put together from the parts beside this file. */
 import { randomUUID } from 'node:crypto';
 import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
-import { createAnsweringAgain, type AnswerAgainClient } from './answer-again.js';
-import { createAttach, type AttachClient } from './attach.js';
+import { createAnsweringAgain, type AnswerAgainClient, createSending } from './sending.js';
+import { createAttach, type AttachClient, createUploads, type UploadsClient } from './uploads.js';
 import { toDescription, type Description, type Listed } from './describe.js';
-import { createDispatch, type Dispatch } from './dispatch.js';
+import { createDispatch, type Dispatch, createStepping, type SteppingClient } from './stepping.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './errors.js';
 import { createLineageClient, type LineageClient } from './lineage.js';
 import { createScopeMemory, type ScopeMemory } from './memory.js';
 import { createList, type ListOptions } from './listing.js';
-import { createFleet, type FleetClient } from './fleet.js';
+import { createFleet, type FleetClient, createUsage, type UsageClient } from './fleet.js';
 import { createInsight, type InsightClient, type Replay } from './insight.js';
 import { createHumanInput, type HumanInputClient } from './human-input.js';
-import { createWithSignal, withRetries } from './temporal/with-retries.js';
+import { createWithSignal, withRetries, createAskWorker, createUnlessNoWorker } from './temporal/patience.js';
 import { createReading, type ReadingClient } from './reading.js';
-import { createSending } from './sending.js';
-import { createStepping, type SteppingClient } from './stepping.js';
-import { createUploads, type UploadsClient } from './uploads.js';
-import { createUsage, type UsageClient } from './usage.js';
-import { createAskWorker, createUnlessNoWorker } from './temporal/worker-patience.js';
 import {
   type CompactionOutcome,
   type ContextIndex,

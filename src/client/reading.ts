@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { openMemory } from '../memory/channel/open-memory.js';
 import type { AgentMemory, ItemRecord } from '../records/memory/agent-memory.js';
-import type { FeedEvent } from '../conversation/protocol/contract.js';
-import type { Entry } from '../records/message.js';
+import type { FeedEvent, TurnResult } from '../conversation/protocol/contract.js';
+import { type Entry, answerText } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import { withBodies } from '../memory/bodies.js';
@@ -173,4 +173,13 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
 
 function withoutVersion({ v: _, ...item }: ItemRecord): StoredItem {
   return item;
+}
+
+/** The answer in full: of a long one only the beginning travels through Temporal, and the store has the whole. */
+
+export async function wholeAnswer(client: Pick<ReadingClient, 'history'>, id: string, result: TurnResult): Promise<string> {
+  if (result.textRef === undefined) return result.text;
+  const entries = await client.history(id);
+  const answer = entries.findLast(({ turn, message }) => turn === result.turnId && message.role === 'assistant');
+  return answer === undefined ? result.text : answerText(answer.message);
 }

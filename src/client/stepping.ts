@@ -2,7 +2,20 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { CompactionOutcome, ContextIndex, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
-import { readBreakpoints, readChosenChunks, readMode, readQueueEdit } from '../conversation/protocol/stepping.js';
+import {
+  readBreakpoints,
+  readChosenChunks,
+  readMode,
+  readQueueEdit,
+  type Breakpoints,
+  type ControlMode,
+  type ControlStatus,
+  type ControlView,
+  type StepResult,
+  type StepScope,
+  type DispatchedEvent,
+  readAppEvent,
+} from '../conversation/protocol/stepping.js';
 import type { Checked } from '../conversation/protocol/schema.js';
 import {
   contextQuery,
@@ -15,13 +28,12 @@ import {
   stepUpdate,
   triggerCompactionUpdate,
   truncateUpdate,
+  dispatchUpdate,
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
 import { type TokenUsage, checkTokenUsage, DEFAULT_THRESHOLDS, type MemoryChunk } from '../records/token-usage.js';
-import { withRetries } from './temporal/with-retries.js';
-import type { AskWorker } from './temporal/worker-patience.js';
-import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
-import { isPinned, type Entry } from '../records/message.js';
+import { withRetries, type AskWorker } from './temporal/patience.js';
+import { isPinned, type Entry, type JsonValue } from '../records/message.js';
 import { listSlots } from '../records/slots.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';
 import { entryTokens } from '../memory/tokens.js';
@@ -194,4 +206,45 @@ async function readTokenUsage({ context, control, entries }: TokenUsageSource, i
   if (!usage.needsTruncation) return usage;
   const { dropped } = selectTruncation(known, index.total - hardThreshold, turn?.id ?? null, tokensOf);
   return { ...usage, chunksToTruncate: dropped.map(({ slot }) => `chunk_${slot}`) };
+}
+
+/** An event of the application, handed to a conversation for its reducer (seed 004). */
+
+/** An event of the application. */
+export interface AppEventToDispatch {
+  /** The same twice is one event; one is made where there is none. */
+  readonly id?: string;
+  readonly type: string;
+  readonly payload?: JsonValue;
+}
+
+/** A receipt for an event, with what its reducer has made of it where that was waited for. */
+export type Dispatched = DispatchedEvent;
+
+/** `wait`: for what its reducer makes of it, which is the `result`. */
+export type Dispatch = (id: string, event: AppEventToDispatch, options?: DispatchOptions) => Promise<Dispatched>;
+
+/** How an event is handed over. */
+export interface DispatchOptions {
+  readonly wait?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Resolves once it is queued, durably, or with `wait` once it is reduced: over hand-overs too, since the same id is one event. */
+export function createDispatch({ handleOf, askWorker }: SteppingAccess): Dispatch {
+  return async (id, event, { wait, signal } = {}) => {
+    const attempt = `cannot dispatch ${event.type} to ${id}`;
+    const read = readAppEvent(event);
+    if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
+    const outgoing = { ...event, id: event.id ?? randomUUID() };
+    const without = `dispatch it again with the same id (${outgoing.id}) once one does: it is one event`;
+    if (!wait)
+      return askWorker({ id, attempt, without }, () =>
+        handleOf(id).executeUpdate(dispatchUpdate, { args: [outgoing], updateId: `dispatch-${outgoing.id}` }),
+      );
+    // A new id each time: a run that hands over answers so once.
+    return askWorker({ id, attempt, signal, without }, () =>
+      handleOf(id).executeUpdate(dispatchUpdate, { args: [{ ...outgoing, wait }], updateId: `dispatch-${outgoing.id}-${randomUUID()}` }),
+    );
+  };
 }

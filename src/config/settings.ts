@@ -6,7 +6,6 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { WEBHOOK_EVENTS } from '../records/webhooks.js';
-import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 /** How much a worker logs. */
@@ -47,7 +46,16 @@ const apiKey = {
   isHarmless: true,
 } as const;
 
+const gatewaySecret = {
+  schema: z
+    .string()
+    .regex(/^[\x21-\x7e]{24,512}$/, '24 to 512 visible characters, such as what `openssl rand -hex 32` prints')
+    .optional(),
+  secret: true,
+} as const;
+
 const path = { schema: z.string(), isPath: true } as const;
+const optionalPath = { schema: z.string().optional(), isPath: true } as const;
 
 const webAddress = url('http:', 'https:').optional();
 
@@ -95,6 +103,27 @@ const stateKeys = z
     'a secret of at least 32 characters, such as what `openssl rand -hex 32` prints',
   );
 
+/** `user:password@` would stand in the address of each request, which `fetch` refuses. */
+export function isWebhookUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password } = new URL(value);
+  return /^https?:$/.test(protocol) && username + password === '';
+}
+
+export const WEBHOOK_URL = 'a URL that begins with http:// or https://, without a user in it';
+export const WEBHOOK_SECRET = 'whsec_ and the base64 of 24 to 64 bytes, such as what `openssl rand -base64 32` prints';
+
+/** Several while one takes the place of another. */
+export function secretsIn(text: string): string[] {
+  return text.split(/[\s,]+/).filter((one) => one !== '');
+}
+
+export function isWebhookSecret(secret: string): boolean {
+  const [, base64 = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret) ?? [];
+  const { length } = Buffer.from(base64, 'base64');
+  return length >= 24 && length <= 64;
+}
+
 const webhookSecrets = z
   .string()
   .transform(secretsIn)
@@ -107,8 +136,8 @@ const webhookEvents = z
   .pipe(z.array(z.enum(WEBHOOK_EVENTS, `some of ${WEBHOOK_EVENTS.join(', ')}, separated by commas`)))
   .readonly();
 
-/** In the order in which people meet them. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
-const TABLE = [
+/** The ten that most people set; docs and `doctor` show them first. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
+const COMMON = [
   {
     name: 'TEMPORAL_*',
     default: '127.0.0.1:7233, namespace default',
@@ -119,26 +148,12 @@ const TABLE = [
     name: 'REDIS_URL',
     key: 'redisUrl',
     schema: url('redis:', 'rediss:').optional(),
-    meaning: 'Redis that keeps traces and memory; without it they are files',
+    meaning: 'Redis that stores traces and memory; without it they are files',
     secret: true,
   },
-  {
-    name: 'ANTHROPIC_API_KEY',
-    key: 'anthropicApiKey',
-    ...apiKey,
-    meaning: 'key for Claude; without it a scripted model answers, which is not a model',
-  },
-  { name: 'ANTHROPIC_BASE_URL', key: 'anthropicBaseUrl', schema: webAddress, meaning: 'another address that speaks the Messages API' },
+  { name: 'ANTHROPIC_API_KEY', key: 'anthropicApiKey', ...apiKey, meaning: 'key for Claude; without it scripted answers replace Claude' },
   { name: 'OPENAI_API_KEY', key: 'openaiApiKey', ...apiKey, meaning: 'key for models named openai/… and openai-responses/…' },
-  {
-    name: 'OPENAI_BASE_URL',
-    key: 'openaiBaseUrl',
-    schema: webAddress,
-    meaning: 'another address that speaks as OpenAI does, such as https://openrouter.ai/api/v1',
-  },
   { name: 'GEMINI_API_KEY', key: 'geminiApiKey', ...apiKey, meaning: 'key for models named gemini/…' },
-  { name: 'GOOGLE_API_KEY', key: 'geminiApiKey', ...apiKey, meaning: 'the same by its other name; GEMINI_API_KEY wins' },
-  { name: 'GEMINI_BASE_URL', key: 'geminiBaseUrl', schema: webAddress, meaning: 'another address that speaks the Gemini API' },
   {
     name: 'OLLAMA_HOST',
     key: 'ollamaHost',
@@ -146,6 +161,51 @@ const TABLE = [
     default: 'http://127.0.0.1:11434',
     meaning: 'where Ollama runs, for models named ollama/…',
   },
+  {
+    name: 'PERDURA_MODEL',
+    key: 'model',
+    schema: z.string().regex(/^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
+    default: 'anthropic/claude-sonnet-5-5',
+    isHarmless: true,
+    meaning: 'model of conversations and agents that name none, as provider/name',
+  },
+  {
+    name: 'PERDURA_MEMORY_DIR',
+    key: 'memoryDir',
+    ...path,
+    default: './memory',
+    meaning: 'folder for traces and memory when they are files',
+  },
+  {
+    name: 'PERDURA_WORKSPACE',
+    key: 'workspace',
+    ...path,
+    default: './workspace',
+    meaning: 'the only folder that file tools read and write',
+  },
+  {
+    name: 'PERDURA_GATEWAY_TOKEN',
+    key: 'gatewayToken',
+    ...gatewaySecret,
+    meaning: 'token that gives all rights at `perdura serve`; without it and PERDURA_AUTH, one is made and stored in .perdura/token',
+  },
+] as const satisfies readonly Setting[];
+
+const OTHERS = [
+  { name: 'ANTHROPIC_BASE_URL', key: 'anthropicBaseUrl', schema: webAddress, meaning: 'another address that speaks the Messages API' },
+  {
+    name: 'OPENAI_BASE_URL',
+    key: 'openaiBaseUrl',
+    schema: webAddress,
+    meaning: 'another address that speaks as OpenAI does, such as https://openrouter.ai/api/v1',
+  },
+  {
+    name: 'GOOGLE_API_KEY',
+    key: 'geminiApiKey',
+    ...apiKey,
+    meaning: 'another name of GEMINI_API_KEY; if both are set, GEMINI_API_KEY counts',
+  },
+  { name: 'GEMINI_BASE_URL', key: 'geminiBaseUrl', schema: webAddress, meaning: 'another address that speaks the Gemini API' },
   {
     name: 'PERDURA_TASK_QUEUE',
     key: 'taskQueue',
@@ -164,22 +224,12 @@ const TABLE = [
       'stepping: conversations whose start and agent name no mode wait for `perdura debug step` before each thing, from the first model call on',
   },
   {
-    name: 'PERDURA_MODEL',
-    key: 'model',
-    schema: z.string().regex(/^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
-    default: 'anthropic/claude-sonnet-5-5',
-    isHarmless: true,
-    meaning: 'model of conversations and agents that name none, as provider/name',
-  },
-  {
     name: 'PERDURA_AGENTS_DIR',
     key: 'agentsDir',
     ...path,
     default: './agents',
     meaning: 'folder of agents: agent.json, SOUL.md and the rest',
   },
-  { name: 'PERDURA_MEMORY_DIR', key: 'memoryDir', ...path, default: './memory', meaning: 'where memory lies when it is files' },
-  { name: 'PERDURA_WORKSPACE', key: 'workspace', ...path, default: './workspace', meaning: 'the folder that file tools stay in' },
   {
     name: 'PERDURA_SEARCH_CACHE_BYTES',
     key: 'searchCacheBytes',
@@ -222,14 +272,13 @@ const TABLE = [
     key: 'blockedMs',
     schema: z.coerce.number('a number of milliseconds, such as 1000').int().min(100, 'at least 100 ms').max(600_000, 'at most 600000 ms'),
     default: '1000',
-    meaning: 'for how many milliseconds nothing else runs in a worker before it says so in its log, with what ran',
+    meaning: 'a worker that is blocked for so many milliseconds logs what ran',
     isHarmless: true,
   },
   {
     name: 'PERDURA_AUDIT_FILE',
     key: 'auditFile',
-    schema: z.string().optional(),
-    isPath: true,
+    ...optionalPath,
     meaning: 'file to which a worker appends a line for each event, without texts; none without it',
   },
   {
@@ -242,14 +291,15 @@ const TABLE = [
     name: 'PERDURA_WEBHOOK_URL',
     key: 'webhookUrl',
     schema: z.string().refine(isWebhookUrl, WEBHOOK_URL).optional(),
-    meaning: 'where workers post signed events: turns that ended, approvals and questions that wait',
+    meaning: 'address to which workers post signed events: ended turns, waiting approvals and questions',
     secret: true,
   },
   {
     name: 'PERDURA_WEBHOOK_SECRET',
     key: 'webhookSecrets',
     schema: webhookSecrets.optional(),
-    meaning: 'what signs them: whsec_ and the base64 of 32 random bytes; while it changes the new one and the old, separated by a comma',
+    meaning:
+      'secret that signs these events: whsec_ and the base64 of 32 random bytes; while you change it, the new and the old one with a comma between',
     secret: true,
   },
   {
@@ -257,49 +307,33 @@ const TABLE = [
     key: 'webhookEvents',
     schema: webhookEvents,
     default: WEBHOOK_EVENTS.join(','),
-    meaning: 'which events, separated by commas',
+    meaning: 'which events workers post, separated by commas',
   },
   {
     name: 'PERDURA_WEBHOOKS',
     key: 'webhookFile',
-    schema: z.string().optional(),
-    isPath: true,
-    meaning: 'JSON file of rules for single scopes and tenants: where their events go instead',
-  },
-  {
-    name: 'PERDURA_GATEWAY_TOKEN',
-    key: 'gatewayToken',
-    schema: z
-      .string()
-      .regex(/^[\x21-\x7e]{24,512}$/, '24 to 512 visible characters, such as what `openssl rand -hex 32` prints')
-      .optional(),
-    meaning: 'the token that opens `perdura serve` with all rights; without it and PERDURA_AUTH one is made and kept in .perdura/token',
-    secret: true,
+    ...optionalPath,
+    meaning: 'JSON file of rules that send the events of single scopes and tenants to other addresses',
   },
   {
     name: 'PERDURA_TENANT_KEY',
     key: 'tenantKey',
-    schema: z
-      .string()
-      .regex(/^[\x21-\x7e]{24,512}$/, '24 to 512 visible characters, such as what `openssl rand -hex 32` prints')
-      .optional(),
+    ...gatewaySecret,
     meaning:
-      "secret by which `perdura serve` hashes tenants' ids, the same for all gateways and for good; without it one is made and kept in .perdura/tenant-key",
-    secret: true,
+      "secret by which `perdura serve` hashes tenants' ids, the same for all gateways and for good; without it one is made and stored in .perdura/tenant-key",
   },
   {
     name: 'PERDURA_AUTH',
     key: 'authFile',
-    schema: z.string().optional(),
-    isPath: true,
-    meaning: 'JSON file of who else opens `perdura serve`: tokens, roles and tenants (`perdura admin token`), an identity provider',
+    ...optionalPath,
+    meaning: 'JSON file of further tokens, roles and tenants for `perdura serve` (`perdura admin token`), and of an identity provider',
   },
   {
     name: 'PERDURA_STATE_KEY',
     key: 'stateKeys',
     schema: stateKeys.optional(),
     meaning:
-      'secret by which workers sign what one run of a conversation hands to the next; without it the state is checked but not signed',
+      'secret that signs the state which one run of a conversation hands to the next; without it the state is checked but not signed',
     secret: true,
   },
   {
@@ -309,6 +343,9 @@ const TABLE = [
   },
 ] as const satisfies readonly Setting[];
 
+const TABLE = [...COMMON, ...OTHERS] as const;
+
+export const COMMON_SETTINGS: readonly Setting[] = COMMON;
 export const SETTINGS: readonly Setting[] = TABLE;
 
 type Row = Extract<(typeof TABLE)[number], { readonly key: string }>;

@@ -6,8 +6,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { TENANT_PATTERN } from '../records/scope.js';
 import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
-import { ConfigError, type Settings } from './settings.js';
-import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
+import { ConfigError, type Settings, isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './settings.js';
 import { errorCode } from '../platform/errors.js';
 
 /** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */

@@ -11,10 +11,8 @@ import { dirname } from 'node:path';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { EffectEvent } from '../conversation/effect.js';
 import type { Notification, StateSummary } from '../conversation/views/observation.js';
-import { createDelivery, type Delivery, type DeliveryLog } from './delivery.js';
-import type { Observed } from './observer.js';
-import { plainJsonLine } from './plain-line.js';
-import type { Redactor } from './redact.js';
+import { createDelivery, type Delivery, type DeliveryLog, type Observed } from './observer.js';
+import { plainJsonLine, type Redactor } from './log.js';
 import { isRecord } from '../platform/json.js';
 
 export interface AuditOptions {

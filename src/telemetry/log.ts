@@ -6,9 +6,7 @@ import type { LogMetadata, Logger } from '@temporalio/common';
 import pc from 'picocolors';
 import pino from 'pino';
 import type { LogLevel } from '../config.js';
-import { REDACTED } from '../platform/known-secrets.js';
-import { plainJsonLine, plainLines } from './plain-line.js';
-import type { Redactor } from './redact.js';
+import { REDACTED, createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 
 export interface LogOptions {
@@ -94,4 +92,55 @@ export const sayTurn: ActivityInterceptorsFactory = ({ info }) => {
 function readTurn(input: unknown): string | undefined {
   const { turn, write } = (input ?? {}) as { readonly turn?: string; readonly write?: { readonly messages?: readonly { turn: string }[] } };
   return turn ?? write?.messages?.[0]?.turn;
+}
+
+/**
+ * What a log may hold, which people look at in a terminal: JSON escapes the older control characters alone, not those that begin a
+ * sequence by one character (C1), turn a line around or hide a part of it.
+ */
+const UNSEEN = /[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\ufff9-\ufffb]/gu;
+
+/** Of a line of JSON, with its line feed or without: means the same. */
+export function plainJsonLine(line: string): string {
+  return line.replace(UNSEEN, (character) =>
+    character === '\n'
+      ? character
+      : Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
+}
+
+/** Line feeds stay. */
+function plainLines(text: string): string {
+  return text.replace(UNSEEN, (character) => (character === '\n' ? character : ' '));
+}
+
+const DEEPEST = 8;
+
+/** Removes secrets by their values from what is logged: from messages, stacks and causes too. */
+export interface Redactor extends KnownSecrets {
+  /** A copy that is plain data: errors become objects, what is deep or goes round is left out. */
+  plain(value: unknown): unknown;
+}
+
+export function createRedactor(secrets: readonly string[] = []): Redactor {
+  const known = createKnownSecrets(secrets);
+  const { text } = known;
+  const plain = (value: unknown, depth = 0): unknown => {
+    if (typeof value === 'string') return text(value);
+    if (typeof value === 'bigint') return String(value);
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth === DEEPEST) return '…';
+    if (value instanceof Date) return value;
+    if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+    if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
+    const plainFields = Object.entries(value).map(([name, field]) => [text(name), plain(field, depth + 1)] as const);
+    return Object.fromEntries(value instanceof Error ? [...errorFields(value, depth), ...plainFields] : plainFields);
+  };
+  const errorFields = ({ name, message, stack, cause }: Error, depth: number): (readonly [string, unknown])[] => [
+    ['name', name],
+    ['message', text(message)],
+    ...(stack ? [['stack', text(stack)] as const] : []),
+    ...(cause === undefined ? [] : [['cause', plain(cause, depth + 1)] as const]),
+  ];
+  return { ...known, plain: (value) => plain(value) };
 }

@@ -6,12 +6,10 @@ import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../c
 import type { ConversationEvent } from '../conversation/event.js';
 import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
 import type { ModelHook } from '../models/model.js';
-import { createDelivery } from './delivery.js';
-import { createLog } from './log.js';
-import { createRedactor } from './redact.js';
+import { createDelivery, type Observed, type Observer } from './observer.js';
+import { createLog, createRedactor } from './log.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
-import type { Observed, Observer } from './observer.js';
-import type { StartedTracing } from './otel/start.js';
+import type { StartedTracing } from './otel/tracing.js';
 import { loadOptional, MissingPackage, OTEL_PACKAGE } from '../platform/optional-package.js';
 import { packageVersion } from '../platform/version.js';
 
@@ -108,7 +106,7 @@ export async function createObservationFor(
 
 async function startOtel(config: Config): Promise<StartedTracing> {
   offerOtelSettings(config);
-  const startTracing = await loadOptional([OTEL_PACKAGE], async () => (await import('./otel/start.js')).startTracing).catch(
+  const startTracing = await loadOptional([OTEL_PACKAGE], async () => (await import('./otel/tracing.js')).startTracing).catch(
     (cause: unknown) => {
       if (cause instanceof MissingPackage) {
         throw new ConfigError(`cannot start OpenTelemetry, which an OTEL_* setting asks for: ${cause.message}`, { cause });

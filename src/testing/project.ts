@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, normalize, resolve } from 'node:path';
-import { agentsFolder } from '../agents/agents-folder.js';
+import { agentsFolder } from '../agents/load-agent.js';
 import { loadConfig, type Config } from '../config.js';
 import { checkExtensions, loadUserConfig, type Extensions } from '../extensions/user-config.js';
 import type { Model } from '../models/model.js';

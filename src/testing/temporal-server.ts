@@ -2,8 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
-import { SERVER_FLAGS } from '../cli/services/server-flags.js';
-import { findInstalledTemporal, WAYS_TO_GET_TEMPORAL } from '../cli/services/temporal-binary.js';
+import { SERVER_FLAGS, findInstalledTemporal, WAYS_TO_GET_TEMPORAL } from '../cli/services/temporal-binary.js';
 import { freePort } from './free-port.js';
 
 /** A server that runs until it is stopped, or until the process that started it ends. */

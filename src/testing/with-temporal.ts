@@ -1,7 +1,7 @@
 /** The real thing in a test: a Temporal server, a worker and a client, started and closed together. */
 import { randomUUID } from 'node:crypto';
 import { createClient, type PerduraClient } from '../client.js';
-import { SERVER_FLAGS } from '../cli/services/server-flags.js';
+import { SERVER_FLAGS } from '../cli/services/temporal-binary.js';
 import { openTestProject, type TestOptions } from './project.js';
 import { startTemporalServer } from './temporal-server.js';
 

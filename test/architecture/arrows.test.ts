@@ -217,12 +217,18 @@ describe('every rule can fail', () => {
       ':1: imports "./turn/turn.js": conversation/rules.ts comes before conversation/turn/',
     ],
     [
+      'a room of the CLI takes from one that comes after it',
+      'cli/terminal/output.ts',
+      "export const later = () => import('../main.js');",
+      ':1: imports "../main.js": cli/terminal/ comes before cli/main.ts',
+    ],
+    [
       'two rooms of memory stand on each other',
       'memory/documents/lines.ts',
       "import { recall } from '../recall/recall.js';\nexport const line = recall;",
       'rooms of memory/ take values from each other one way',
     ],
-    ['a room of the core without a place', 'conversation/porch/door.ts', '', 'every room of conversation/ has a place in CORE'],
+    ['a room of the core without a place', 'conversation/porch/door.ts', '', 'every room of conversation/ has a place in ORDERS'],
     ['a module that imports itself', 'config.ts', "import { level } from './config.js';", 'no cycles: config.ts -> config.ts'],
   ])('%s', (_rule, file, text, complaint) => {
     const complaints = found({ [file]: text });

@@ -144,7 +144,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'client.ts',
-    may: ['config.ts', 'platform/', 'stores/open.ts', 'models/providers.ts', 'workflows/messages.ts', 'client/', 'agents/agents-folder.ts'],
+    may: ['config.ts', 'platform/', 'stores/open.ts', 'models/providers.ts', 'workflows/messages.ts', 'client/', 'agents/load-agent.ts'],
     mayTypes: ['records/', 'memory/', 'models/embedder.ts'],
     never: ['@temporalio/worker'],
   },
@@ -162,7 +162,7 @@ export const ARROWS: readonly Row[] = [
     place: 'assemble.ts',
     may: [
       ...['platform/', 'memory/', 'tools/', 'agents/', 'activities/', 'heal/', 'extensions/user-config.ts'],
-      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/webhook-deliveries.ts'],
+      ...['client/memory.ts', 'client/describe.ts', 'client/webhook-deliveries.ts'],
     ],
     mayTypes: ['models/embedder.ts'],
     never: ['@temporalio/worker'],
@@ -217,20 +217,27 @@ export const ARROWS: readonly Row[] = [
       ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts', 'assemble.ts'],
       ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
       ...['workflows/search-attributes.ts', 'workflows/payload-converter.ts', 'client/', 'extensions/webhooks.ts'],
-      ...['cli/services/server-flags.ts', 'cli/services/temporal-binary.ts'],
+      ...['cli/services/temporal-binary.ts', 'cli/services/temporal-binary.ts'],
     ],
   },
 ];
 
 /**
- * The order inside the pure core: a room takes values only from those before it. Types may come from any, since the state names them all;
- * between files there is no cycle in any case.
+ * The order inside the pure core, and inside the CLI: a room takes values only from those before it. Types may come from any, since the
+ * state names them all; between files there is no cycle in any case.
  */
-export const CORE: readonly string[] = [
-  ...['protocol/', 'rules.ts', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
-  ...['inbox/', 'outbox/', 'context/', 'stepping/', 'lineage/', 'turn/', 'session.ts', 'attributes.ts', 'views/'],
-  ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'next-step.ts', 'opening.ts', 'memory-workflow/', 'replay/'],
-].map((room) => `conversation/${room}`);
+const ORDERS: Readonly<Record<string, readonly string[]>> = {
+  'conversation/': [
+    ...['protocol/', 'rules.ts', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
+    ...['inbox/', 'outbox/', 'context/', 'stepping/', 'lineage/', 'turn/', 'session.ts', 'attributes.ts', 'views/'],
+    ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'next-step.ts', 'opening.ts', 'memory-workflow/', 'replay/'],
+  ],
+  // From the terminal to the commands, which may use all of it.
+  'cli/': [
+    ...['lock.ts', 'terminal/', 'trust/', 'services/', 'views/', 'args/', 'session/', 'completion.ts', 'worker.ts', 'init/', 'doctor/'],
+    ...['debug/', 'gateway/', 'chat/', 'commands/', 'main.ts'],
+  ],
+};
 
 /** Inside these, rooms take values from each other one way: no room stands on one that stands on it. */
 const ONE_WAY: readonly string[] = ['memory/', 'gateway/'];
@@ -250,12 +257,12 @@ export function readTree(src: string): Tree {
   return new Map(paths.map((path) => [path.split(sep).join('/'), readFileSync(join(src, path), 'utf8')]));
 }
 
-export function checkTree(tree: Tree, rows: readonly Row[] = ARROWS, core = CORE): Violation[] {
+export function checkTree(tree: Tree, rows: readonly Row[] = ARROWS): Violation[] {
   const modules = new Map([...tree].map(([path, text]) => [path, readModule(path, text)]));
   return [
     ...[...modules].flatMap(([path, module]) => [
       ...checkArrows(path, module, tree, rows),
-      ...checkOrder(path, module, tree, core),
+      ...checkOrder(path, module, tree),
       ...checkEnvironment(path, module),
       ...checkPurity(path, module),
     ]),
@@ -293,16 +300,23 @@ function brokenRule(file: string, { specifier, kind }: Import, row: Row, tree: T
   return arrowRule(row);
 }
 
-function checkOrder(file: string, module: Module, tree: Tree, order: readonly string[]): Violation[] {
-  const findRank = (path: string): number => order.findIndex((room) => isIn(path, room));
-  if (!isIn(file, 'conversation/')) return [];
-  if (findRank(file) < 0)
-    return [{ file, line: 1, what: 'a file in a new place', rule: 'every room of conversation/ has a place in CORE' }];
+function checkOrder(file: string, module: Module, tree: Tree): Violation[] {
+  const [place = '', order = []] = Object.entries(ORDERS).find(([ordered]) => isIn(file, ordered)) ?? [];
+  const findRank = (path: string): number => order.findIndex((room) => isIn(path, `${place}${room}`));
+  if (place === '') return [];
+  if (findRank(file) < 0) return [{ file, line: 1, what: 'a file in a new place', rule: `every room of ${place} has a place in ORDERS` }];
   return module.imports.flatMap(({ specifier, kind, line }) => {
     const target = kind === 'type' ? undefined : resolveImport(file, specifier, tree);
     return target === undefined || findRank(target) <= findRank(file)
       ? []
-      : [{ file, line, what: `imports "${specifier}"`, rule: `${order[findRank(file)]} comes before ${order[findRank(target)]}` }];
+      : [
+          {
+            file,
+            line,
+            what: `imports "${specifier}"`,
+            rule: `${place}${order[findRank(file)]} comes before ${place}${order[findRank(target)]}`,
+          },
+        ];
   });
 }
 

@@ -1,4 +1,4 @@
-import { withCurrentStatus } from '../../src/client/current-status.js';
+import { withCurrentStatus } from '../../src/client/listing.js';
 import type { Listed } from '../../src/client.js';
 import type { Status } from '../../src/conversation/protocol/contract.js';
 

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { isBetweenRuns, type ClientError } from '../../src/client/errors.js';
-import { withRetries } from '../../src/client/temporal/with-retries.js';
+import { withRetries } from '../../src/client/temporal/patience.js';
 
 /** As grpc-js throws it. */
 function grpcError(code: number, details: string): Error {

@@ -1,5 +1,5 @@
 /** When a call is given up where no worker seems to be. */
-import { unlessNoWorker } from '../../src/client/temporal/worker-patience.js';
+import { unlessNoWorker } from '../../src/client/temporal/patience.js';
 import { ClientError } from '../../src/client/errors.js';
 
 const PATIENCE_MS = 40;

@@ -23,7 +23,7 @@ import {
   withTemporalEnv,
   type Config,
 } from '../../src/config.js';
-import { SETTINGS } from '../../src/config/settings.js';
+import { COMMON_SETTINGS, SETTINGS } from '../../src/config/settings.js';
 
 let cwd: string;
 
@@ -305,6 +305,16 @@ describe('where a value comes from', () => {
     expect(shown.get('TEMPORAL_ADDRESS')).toEqual({ value: 'h:1', from: 'environment' });
     expect(shown.get('TEMPORAL_API_KEY')).toEqual({ value: 'set', from: '.env' });
     expect(describeSettings({}, tmpdir()).find(({ name }) => name === 'TEMPORAL_*')).toMatchObject({ from: 'default' });
+  });
+
+  test('the ten that most people set come first', () => {
+    const common = COMMON_SETTINGS.map(({ name }) => name);
+    expect(common).toHaveLength(10);
+    expect(
+      describeSettings({}, cwd)
+        .map(({ name }) => name)
+        .slice(0, 10),
+    ).toEqual(common);
   });
 
   test('what only the folder says is told from what was there without it', () => {

@@ -78,7 +78,9 @@ test('every port is bound to this machine', () => {
 });
 
 test('Temporal is started with the flags that our own server is started with, and keeps its database', () => {
-  const wanted = [.../'([a-zA-Z]+\.[a-zA-Z]+=[^']+)'/g[Symbol.matchAll](read('src/cli/services/server-flags.ts'))].map(([, flag]) => flag);
+  const wanted = [.../'([a-zA-Z]+\.[a-zA-Z]+=[^']+)'/g[Symbol.matchAll](read('src/cli/services/temporal-binary.ts'))].map(
+    ([, flag]) => flag,
+  );
   expect(wanted).toHaveLength(4);
   const { command = [], volumes = [] } = compose.services['temporal'] ?? {};
   const given = [...command].flatMap((word) => (word.startsWith('--dynamic-config-value=') ? [word.split('=').slice(1).join('=')] : []));

@@ -1,7 +1,7 @@
 /** Of which turns the model sees what: by hand, and of random prompts that nothing is lost between the lists. */
 import fc from 'fast-check';
 import { MESSAGE_END_CHARACTERS } from '../../src/conversation/context/citing.js';
-import { knownTurns, shortenedIn, type KnownTurns } from '../../src/insight/known-turns.js';
+import { knownTurns, shortenedIn, type KnownTurns } from '../../src/insight/why.js';
 import { turnId } from '../../src/records/identity.js';
 import type { ConversationMessage, Entry } from '../../src/records/message.js';
 import { toRanges } from '../../src/records/slots.js';

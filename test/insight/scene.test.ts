@@ -1,7 +1,7 @@
 /** What a debugger shows of one state, and the chunks of a context in words. */
 import type { ContextIndex } from '../../src/conversation/protocol/contract.js';
 import { contextOf, controlViewOf } from '../../src/conversation/views/view.js';
-import { chunksOf, pastScene, summaryOf, wordsOf } from '../../src/insight/scene.js';
+import { chunksOf, pastScene, summaryOf, wordsOf } from '../../src/insight/moments.js';
 import { createPast } from '../../src/conversation/replay/past.js';
 import type { ConversationMessage, Entry } from '../../src/records/message.js';
 import { answer, calls, result, user } from '../memory/builders.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import { createAudit, toLine } from '../../src/telemetry/audit.js';
 import type { Observed } from '../../src/telemetry/observer.js';
-import { createRedactor } from '../../src/telemetry/redact.js';
+import { createRedactor } from '../../src/telemetry/log.js';
 import { waitFor } from '../support/wait-for.js';
 
 const OF: Observed = { namespace: 'default', conversation: 'c', runId: 'r', notifications: [], change: null };

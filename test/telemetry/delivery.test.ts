@@ -1,5 +1,5 @@
 /** Observers that throw, hang or are slow, and what that does to others: nothing. */
-import { createDelivery, type DeliveryOptions } from '../../src/telemetry/delivery.js';
+import { createDelivery, type DeliveryOptions } from '../../src/telemetry/observer.js';
 import { waitFor } from '../support/wait-for.js';
 
 let said: { message: string; meta?: Readonly<Record<string, unknown>> }[] = [];

@@ -1,4 +1,4 @@
-import { watchEventLoop } from '../../src/telemetry/event-loop.js';
+import { watchEventLoop } from '../../src/telemetry/worker-health.js';
 import { waitFor } from '../support/wait-for.js';
 
 test('a block of the event loop is reported, with what ran longest meanwhile', async () => {

@@ -1,6 +1,5 @@
 import { loadConfig, secretsOf, type LogLevel } from '../../src/config.js';
-import { createLog } from '../../src/telemetry/log.js';
-import { createRedactor } from '../../src/telemetry/redact.js';
+import { createLog, createRedactor } from '../../src/telemetry/log.js';
 
 const CANARY = 'sk-ant-canary/7"+é';
 

@@ -4,16 +4,14 @@ import { dirname, join, resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
-
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { textOfDrawn, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { describeOutcome } from '../views/context.js';
+import { describeOutcome, renderControl } from '../views/state.js';
 import { formatQuantity, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { renderControl } from '../views/control.js';
 import { renderFound } from '../views/memory.js';
 import { loadMeasure, renderTable, type Column } from '../views/table.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';

@@ -8,9 +8,8 @@ import type { StyledLine } from '../terminal/terminal-text.js';
 import { compactNow, costTable, exportMarkdown, chooseModel, rename, searchNow, setMode, statusCard } from './chat-actions.js';
 import type { ChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
-import { renderContext } from '../views/context.js';
+import { renderContext, renderStep } from '../views/state.js';
 import { loadMeasure } from '../views/table.js';
-import { renderStep } from '../views/control.js';
 
 /** What the commands act on: a terminal and piped lines each have theirs. */
 export interface ChatControls {

@@ -12,7 +12,7 @@ import { answerExitCode, endProblems, withProgress } from '../session/with-progr
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt, readPipedInput } from '../terminal/input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { wholeAnswer } from '../../client/whole-answer.js';
+import { wholeAnswer } from '../../client/reading.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { readMessage } from '../../conversation/protocol/message.js';
 import { errorMessage } from '../../platform/errors.js';

@@ -14,13 +14,12 @@ import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/
 import { createAnswerView, type AnswerView } from './answer-view.js';
 import { answerAgain, resetNow } from './chat-actions.js';
 import { completeChatLine, readChatLine, explainRefusal, type ChatControls, type ChatLine } from './chat-commands.js';
-import { createFoot } from './chat-foot.js';
-import { openLineEditor } from './chat-line-editor.js';
+import { createFoot, openLineEditor } from './chat-foot.js';
 import { createChatPeople } from './chat-people.js';
 import type { WorkerChange } from '../services/worker-process.js';
 import type { ChatSession } from './chat-session.js';
 import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from '../session/with-progress.js';
-import { wholeAnswer } from '../../client/whole-answer.js';
+import { wholeAnswer } from '../../client/reading.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** How long the feed is waited for once the result is there. */
@@ -54,8 +53,8 @@ export async function chatInTerminal(
   const isColored = output.isColoredTerminal();
   const { default: widthOf } = await import('string-width');
   if (isColored) {
-    const { loadMarkdown } = await import('../terminal/markdown-render.js');
-    const { createMarkdownPen } = await import('../terminal/markdown-pen.js');
+    const { loadMarkdown } = await import('../terminal/markdown.js');
+    const { createMarkdownPen } = await import('../terminal/markdown.js');
     const markdown = await loadMarkdown();
     output.drawTextWith(
       createMarkdownPen({

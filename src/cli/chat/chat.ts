@@ -2,12 +2,12 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
-import { namedByTenant } from '../gateway/tenant-names.js';
+import { namedByTenant } from '../args/find-conversation.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { readLastConversation, type ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { canAsk, onInterrupt, onTermination } from '../terminal/input.js';
-import { startCommands } from '../terminal/start-commands.js';
+import { startCommands } from '../services/temporal-connection.js';
 import type { CliContext, Input, Surroundings } from '../session/context.js';
 import type { Services } from '../services/services.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
@@ -109,10 +109,7 @@ function introduce({ output, id, link, model }: ChatSession): void {
 
 /** As the worker that was started from this folder reads it; undefined where it would say itself that the agent cannot be used. */
 async function modelHere(config: Config, agent = 'default'): Promise<string | undefined> {
-  const [{ loadAgent }, { agentsFolder }] = await Promise.all([
-    import('../../agents/load-agent.js'),
-    import('../../agents/agents-folder.js'),
-  ]);
+  const { agentsFolder, loadAgent } = await import('../../agents/load-agent.js');
   const { findUserConfig, needsStandIn } = await import('../../config.js');
   // It may name another folder of agents, and other providers.
   if (findUserConfig(config.cwd) !== undefined) return undefined;

@@ -1,8 +1,6 @@
 /** `perdura debug context`: what the next model call sees, why it does not see a turn, and changes of it: compacted, truncated, taken back. */
 import { Option } from 'commander';
-
-import { knownTurns, type KnownTurns, type Shortened } from '../../insight/known-turns.js';
-import type { Why, WhyAnswer } from '../../insight/why.js';
+import { knownTurns, type KnownTurns, type Shortened, type Why, type WhyAnswer } from '../../insight/why.js';
 import { turnNumber } from '../../records/identity.js';
 import { listSlots } from '../../records/slots.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
@@ -11,7 +9,7 @@ import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from 
 import { queryWords, updateWords } from '../session/connect.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { describeOutcome, renderContext } from '../views/context.js';
+import { describeOutcome, renderContext } from '../views/state.js';
 import { formatQuantity, formatCount, formatTime } from '../views/quantities.js';
 import { drawText, renderTable, type Column, type Look } from '../views/table.js';
 
@@ -89,7 +87,10 @@ const CHUNK_COLUMNS: readonly Column<ShownChunk>[] = [
 
 /** The messages that a model call sees, by the ids that a step's result, --compact and --truncate have for them. */
 async function listChunks({ client, withSlowNotice }: CommandSession, id: string): Promise<Answer> {
-  const [{ tokenCounterBy }, { chunksOf }] = await Promise.all([import('../../models/token-counter.js'), import('../../insight/scene.js')]);
+  const [{ tokenCounterBy }, { chunksOf }] = await Promise.all([
+    import('../../models/token-counter.js'),
+    import('../../insight/moments.js'),
+  ]);
   const read = Promise.all([client.context(id), client.control(id)]);
   const [index, control] = await withSlowNotice(`asking ${id} for its context`, read);
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));

@@ -109,7 +109,10 @@ async function readEntries({ client, output }: CommandSession, id: string, past:
 }
 
 async function listEvents(past: Past, from: number): Promise<readonly object[]> {
-  const [{ describeEvent }, { summaryOf }] = await Promise.all([import('../../insight/event-words.js'), import('../../insight/scene.js')]);
+  const [{ describeEvent }, { summaryOf }] = await Promise.all([
+    import('../../insight/event-words.js'),
+    import('../../insight/moments.js'),
+  ]);
   return Array.from({ length: past.last - from + 1 }, (_, at) => {
     const position = from + at;
     const { event, run, state } = past.at(position);

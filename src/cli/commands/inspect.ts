@@ -11,7 +11,7 @@ import { CONVERSATION, type Answer, type CommandRow, type CommandSession } from 
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { renderApprovals, shownName } from '../views/approvals.js';
-import { renderQueue, renderTree } from '../views/control.js';
+import { renderQueue, renderTree } from '../views/state.js';
 import { formatQuantity, describeBudget, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from '../views/quantities.js';
 import { renderTable, wrap, type Column, type Look } from '../views/table.js';
 

@@ -1,7 +1,7 @@
 /** `perdura list`: conversations that visibility knows, as they stand now. */
 import { Option } from 'commander';
 import type { Listed } from '../../client.js';
-import { withCurrentStatus, type Standing } from '../../client/current-status.js';
+import { withCurrentStatus, type Standing } from '../../client/listing.js';
 import { errorMessage } from '../../platform/errors.js';
 import { parseCount } from '../args/values.js';
 import { hasWorker } from '../services/temporal-connection.js';

@@ -135,15 +135,13 @@ interface AskedServers {
 /** They answer to this process as they would to a worker. */
 async function withServers(context: CliContext, agent: string, work: (servers: AskedServers) => Promise<Answer>): Promise<Answer> {
   const config = context.config();
-  const [{ agentsFolder }, { loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { toPin }] =
-    await Promise.all([
-      import('../../agents/agents-folder.js'),
-      import('../../agents/load-agent.js'),
-      import('../../extensions/user-config.js'),
-      import('../../stores/open.js'),
-      import('../../tools/mcp/server-tools.js'),
-      import('../../tools/mcp/server-tool.js'),
-    ]);
+  const [{ agentsFolder, loadAgent }, { loadUserConfig, sharedServers }, { openStore }, { inspectServers }, { toPin }] = await Promise.all([
+    import('../../agents/load-agent.js'),
+    import('../../extensions/user-config.js'),
+    import('../../stores/open.js'),
+    import('../../tools/mcp/server-tools.js'),
+    import('../../tools/mcp/server-tool.js'),
+  ]);
   const user = await loadUserConfig(config.cwd);
   const { servers } = await loadAgent(agentsFolder(config, user.agentsDir), agent, agent, sharedServers(user, config.cwd));
   const { namespace } = await temporalConnection(config);

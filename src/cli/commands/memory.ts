@@ -267,8 +267,7 @@ async function toVersion(changes: readonly MemoryChange[], given: string, ofDay:
 
 /** Of the agent that is called as the scope: a consolidation goes by the agent that requests it. */
 async function readLimit(config: Config, scope: string): Promise<number> {
-  const [{ agentsFolder }, { loadAgent }, { agentConfigSchema }] = await Promise.all([
-    import('../../agents/agents-folder.js'),
+  const [{ agentsFolder, loadAgent }, { agentConfigSchema }] = await Promise.all([
     import('../../agents/load-agent.js'),
     import('../../agents/agent-config.js'),
   ]);

@@ -1,14 +1,14 @@
 /** `perdura debug mode`, `step`, `break`, `queue` and `dispatch`: a conversation that is stepped through from the command line. */
 import { Argument, Option } from 'commander';
 import type { QueueEdit } from '../../conversation/protocol/contract.js';
-import { readAppEvent } from '../../conversation/protocol/stepping.js';
-import type {
-  AppEventOutcome,
-  Breakpoints,
-  ControlMode,
-  ControlStatus,
-  ControlView,
-  StepResult,
+import {
+  readAppEvent,
+  type AppEventOutcome,
+  type Breakpoints,
+  type ControlMode,
+  type ControlStatus,
+  type ControlView,
+  type StepResult,
 } from '../../conversation/protocol/stepping.js';
 import { errorMessage } from '../../platform/errors.js';
 import type { JsonValue } from '../../records/message.js';
@@ -19,7 +19,7 @@ import { queryWords, updateWords } from '../session/connect.js';
 import { canAsk, confirm } from '../terminal/input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { describeQueued, renderControl, renderQueue, renderStep } from '../views/control.js';
+import { describeQueued, renderControl, renderQueue, renderStep } from '../views/state.js';
 import { formatQuantity } from '../views/quantities.js';
 
 interface StepOptions {

@@ -18,7 +18,7 @@ import {
   type Sources,
 } from '../args/values.js';
 import type { ChatOptions } from '../chat/chat.js';
-import { namedByTenant, newName } from '../gateway/tenant-names.js';
+import { namedByTenant, newName } from '../args/find-conversation.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
 import { awaitAnswer, type Answer, type CommandRow } from '../session/command.js';
 import { signalWords } from '../session/connect.js';
@@ -161,7 +161,7 @@ interface AttachedFile {
 /** Before a server is reached: a file that is not there is reported at once. */
 async function readFiles(cwd: string, files: readonly string[]): Promise<readonly AttachedFile[]> {
   if (files.length === 0) return [];
-  const { MAX_ATTACHMENT_BYTES } = await import('../../client/attach.js');
+  const { MAX_ATTACHMENT_BYTES } = await import('../../client/uploads.js');
   return Promise.all(
     files.map(async (file) => {
       const path = resolve(cwd, file);

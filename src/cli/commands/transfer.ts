@@ -12,8 +12,7 @@ import type { ImportedFact, LayoutFile } from '../../memory/seed-layout/layout.j
 import { toTraces } from '../../memory/traces.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import { findConversation } from '../args/find-conversation.js';
-import { newName } from '../gateway/tenant-names.js';
+import { findConversation, newName } from '../args/find-conversation.js';
 import { refuseUnusableAgent } from '../services/before-start.js';
 import { CONVERSATION, type Answer, type CommandFrame, type CommandRow, type CommandSession } from '../session/command.js';
 import { temporalCommand } from '../session/connect.js';

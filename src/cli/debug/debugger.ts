@@ -4,16 +4,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { press, renderDebug, showWhole, type Cursor, type ScreenLook } from './screen.js';
+import { press, renderDebug, showWhole, type Cursor, type ScreenLook, openFullScreen, type FullScreen } from './screen.js';
 import type { CommandSession } from '../session/command.js';
-import { openFullScreen, type FullScreen } from '../terminal/full-screen.js';
 import type { Output } from '../terminal/output.js';
 import { formatCount, formatDuration, formatTime } from '../views/quantities.js';
 import { loadMeasure } from '../views/table.js';
 import type { PerduraClient } from '../../client.js';
 import type { Past } from '../../conversation/replay/past.js';
 import { describeEvent } from '../../insight/event-words.js';
-import { chunksOf, pastScene, type DebugScene } from '../../insight/scene.js';
+import { chunksOf, pastScene, type DebugScene } from '../../insight/moments.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { errorMessage } from '../../platform/errors.js';
 import type { Entry } from '../../records/message.js';

@@ -1,5 +1,5 @@
 /** `perdura doctor`: whether everything that is needed is there, and how to fix what is not. Changes nothing that stays. */
-import { agentsFolder } from '../../agents/agents-folder.js';
+import { agentsFolder } from '../../agents/load-agent.js';
 import {
   checkAgents,
   checkCircuits,
@@ -9,8 +9,15 @@ import {
   checkProvider,
   checkSettingPackages,
   checkStore,
+  broken,
+  isBroken,
+  ok,
+  pasteable,
+  renderReport,
+  warning,
+  type Finding,
+  type Report,
 } from './checks.js';
-import { broken, isBroken, ok, pasteable, renderReport, warning, type Finding, type Report } from './finding.js';
 import { checkServer } from './temporal.js';
 import type { Answer, CommandFrame } from '../session/command.js';
 import { EXIT } from '../terminal/exit.js';

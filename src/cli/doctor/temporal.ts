@@ -6,7 +6,7 @@ import type { Status } from '../../conversation/protocol/contract.js';
 import { statusQuery, WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE } from '../../workflows/messages.js';
 import { missingAttributes } from '../../client/temporal/registered-attributes.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
-import { broken, ok, warning, type Finding } from './finding.js';
+import { broken, ok, warning, type Finding } from './checks.js';
 import { errorMessage } from '../../platform/errors.js';
 import { counted } from '../../records/text.js';
 

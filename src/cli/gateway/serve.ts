@@ -1,9 +1,8 @@
 /** The gateway of this folder: conversations over HTTP, and the page. */
 import { join } from 'node:path';
-import { agentNames, agentsFolder } from '../../agents/agents-folder.js';
-import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
+import { agentNames, agentsFolder, AgentConfigError, loadAgent } from '../../agents/load-agent.js';
 import { findingsHere } from '../doctor/doctor.js';
-import { readTenantKey } from './tenant-names.js';
+import { readTenantKey } from '../args/find-conversation.js';
 import { findEventLink, hasWorker, openNamespace } from '../services/temporal-connection.js';
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';

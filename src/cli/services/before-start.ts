@@ -1,6 +1,6 @@
 /** What is looked at before anything starts: an agent that does not exist, and a disk that is full, would stop the first answer late. */
 import { access, constants, mkdir, realpath, statfs } from 'node:fs/promises';
-import { agentsFolder } from '../../agents/agents-folder.js';
+import { agentsFolder } from '../../agents/load-agent.js';
 import { openNamespace } from './temporal-connection.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findUserConfig, temporalConnection, type Config } from '../../config.js';

@@ -14,11 +14,10 @@ import { loadMachine, type Config, type Environment, type TemporalConnection } f
 import { CliError, EXIT } from '../terminal/exit.js';
 import { OWN_DATABASE } from '../trust/folder-contents.js';
 import { rememberOwnDatabase } from '../trust/folder-trust.js';
-import { SERVER_FLAGS } from './server-flags.js';
+import { SERVER_FLAGS, findTemporalBinary } from './temporal-binary.js';
 import { withLock } from '../lock.js';
 import { readCommand, endProcess, lastLines } from './programs.js';
 import { isAlive } from '../../platform/processes.js';
-import { findTemporalBinary } from './temporal-binary.js';
 import { checkTemporal, isListening, probeTemporal, setRetention } from './temporal-connection.js';
 
 export interface TemporalServer {

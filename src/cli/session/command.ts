@@ -4,7 +4,7 @@
  */
 import { Argument, Option, type Command } from 'commander';
 import type { PerduraClient } from '../../client.js';
-import { wholeAnswer } from '../../client/whole-answer.js';
+import { wholeAnswer } from '../../client/reading.js';
 import { temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { orAborted, timeoutSignal } from '../../platform/promises.js';

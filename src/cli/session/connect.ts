@@ -2,9 +2,8 @@
 import type { PerduraClient, Replay } from '../../client.js';
 import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { Run } from '../../conversation/replay/past.js';
-import { hasWorker, openNamespace } from '../services/temporal-connection.js';
+import { hasWorker, openNamespace, startCommands } from '../services/temporal-connection.js';
 import type { Output } from '../terminal/output.js';
-import { startCommands } from '../terminal/start-commands.js';
 import type { Surroundings } from './context.js';
 
 /** The client that the surroundings bring, else a new one. */

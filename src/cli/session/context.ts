@@ -1,7 +1,10 @@
-/** What a command has around it: it reads, writes, asks and listens here and nowhere else, so that it can run inside another program. */
+/**
+ * What a command has around it: it reads, writes, asks and listens here and nowhere else, so that it can run inside another program.
+ * The process is one such surrounding.
+ */
 import type { Readable } from 'node:stream';
 import type { PerduraClient } from '../../client.js';
-import type { Config, Environment } from '../../config.js';
+import { type Config, type Environment, loadEnvironment } from '../../config.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import type { Output, TerminalStream } from '../terminal/output.js';
 
@@ -38,4 +41,23 @@ export interface CliContext {
   readonly trustFolder: () => void;
   /** The settings, with what the flags say in place of `TEMPORAL_*`. Throws `ConfigError`. */
   readonly config: () => Config;
+}
+
+/** The process as surroundings of a command: the one place where the CLI meets its streams, its environment and its folder. */
+
+export function processSurroundings(): Surroundings {
+  const { stdin: input, stdout, stderr } = process;
+  // A reader may be gone before the last of what was written has reached it, after the command has ended.
+  for (const stream of [stdout, stderr]) stream.on('error', () => undefined);
+  return { input, stdout, stderr, env: loadEnvironment(), cwd: process.cwd(), signals: process };
+}
+
+export function processArguments(): readonly string[] {
+  return process.argv.slice(2);
+}
+
+/** For executables: all that was opened is closed by now, and what a library still holds does not keep a person waiting. */
+export function endProcessWith(exitCode: number): void {
+  process.exitCode = exitCode;
+  setTimeout(() => process.exit(exitCode), 2000).unref();
 }

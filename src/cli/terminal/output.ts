@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream';
 import pc from 'picocolors';
 import type { ColorWish } from '../args/global-options.js';
-import type { TextPen } from './markdown-pen.js';
+import type { TextPen } from './markdown.js';
 import { toTerminalLine, toTerminalText, wrapWords, type StyledLine } from './terminal-text.js';
 
 /** All but `text` are whole lines, and begin on a new line. */

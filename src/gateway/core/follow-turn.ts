@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, WatchEvent } from '../../client.js';
 import { ClientError } from '../../client/errors.js';
-import { wholeAnswer } from '../../client/whole-answer.js';
+import { wholeAnswer } from '../../client/reading.js';
 import type { TurnEvent, TurnResult } from '../../records/feed-event.js';
 import { answerText, NO_USAGE } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';

@@ -12,9 +12,8 @@
  *   test/insight/timeline.test.ts)
  */
 import type { Usage } from '../../records/message.js';
-import { readRun, type ReadRun } from './read-run.js';
+import { readRun, type ReadRun, words } from './read-run.js';
 import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type UnderWay, type TimelineMark } from './shape.js';
-import { words } from './payloads.js';
 
 /** More than a person can read; a turn ends at its limit of tools long before. */
 const MAX_BARS = 2_000;

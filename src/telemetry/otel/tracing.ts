@@ -1,5 +1,5 @@
 /**
- * Spans and metrics by OpenTelemetry's conventions (names.ts). Loaded only where OTEL_* settings ask for it.
+ * Spans and metrics by OpenTelemetry's conventions. Loaded only where OTEL_* settings ask for it.
  *
  * - A tool run is a span around its activity. In a model step the call is a span, from the moment that the worker calls the model, and so
  *   is each tool that rode on it, from the times in its result. A turn is a span made at its end, from what observers get.
@@ -17,6 +17,8 @@ import {
   type Attributes,
   type Context,
   type Span,
+  diag,
+  DiagLogLevel,
 } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
@@ -24,10 +26,11 @@ import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-ef
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText } from '../../records/message.js';
 import type { ModelHook } from '../../models/model.js';
-import type { Observed } from '../observer.js';
-import type { Redactor } from '../redact.js';
-import { ATTRIBUTE as A, BUCKETS, METRIC, modelOf, providerOf, SPAN } from './names.js';
-import { contextOf, idsOf, type GivenIds } from './turn-trace.js';
+import type { Observed, DeliveryLog } from '../observer.js';
+import type { Redactor } from '../log.js';
+import { contextOf, idsOf, type GivenIds, createGivenIds } from './turn-trace.js';
+import { NodeSDK, resources } from '@opentelemetry/sdk-node';
+import { orUndefinedAfter } from '../../platform/promises.js';
 
 const SCOPE = 'perdura';
 const CONTENT_CHARACTERS = 64 * 1024;
@@ -263,4 +266,102 @@ function pick(from: Attributes, names: readonly string[]): Attributes {
 function readFailure(error: unknown): { readonly type: string; readonly message: string } {
   const { type, name, message } = (typeof error === 'object' && error !== null ? error : {}) as Record<string, unknown>;
   return { type: typeof type === 'string' && type !== '' ? type : String(name ?? 'unknown'), message: String(message ?? error) };
+}
+
+/** OpenTelemetry's SDK, set up by its OTEL_* settings. Only this file loads it. */
+
+const SAID_EVERY_MS = 60_000;
+
+export interface StartedTracing extends Tracing {
+  /** Sends what is left, for at most `ms`. */
+  close(ms: number): Promise<void>;
+}
+
+export function startTracing(options: Omit<TracingOptions, 'ids'> & { readonly log: () => DeliveryLog }): StartedTracing {
+  const ids = createGivenIds();
+  let saidAt = -Infinity;
+  const quiet = (): void => undefined;
+  const warn = (message: string): void => {
+    if (Date.now() - saidAt < SAID_EVERY_MS) return;
+    saidAt = Date.now();
+    options.log().warn(`OpenTelemetry: ${message}`);
+  };
+  // Its first lines, before its logger, which OTEL_LOG_LEVEL turns on, may take over.
+  diag.setLogger(
+    { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
+  // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+  const sdk = new NodeSDK({
+    idGenerator: ids,
+    resource: new resources.Resource({ 'service.name': 'perdura', 'service.version': options.version }),
+  });
+  sdk.start();
+  return {
+    ...createTracing({ ...options, ids }),
+    async close(ms) {
+      await orUndefinedAfter(
+        ms,
+        sdk.shutdown().catch((error: unknown) => warn(String(error))),
+      );
+    },
+  };
+}
+
+/**
+ * OpenTelemetry's semantic conventions for generative AI: every name that we use of them. They are in development: a change of them
+ * changes this table alone.
+ */
+const SPAN = { invokeAgent: 'invoke_agent', chat: 'chat', executeTool: 'execute_tool' } as const;
+
+const A = {
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
+  maxTokens: 'gen_ai.request.max_tokens',
+  finishReasons: 'gen_ai.response.finish_reasons',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  cachedTokens: 'gen_ai.usage.cache_read.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  conversation: 'gen_ai.conversation.id',
+  agent: 'gen_ai.agent.name',
+  toolName: 'gen_ai.tool.name',
+  toolCallId: 'gen_ai.tool.call.id',
+  toolType: 'gen_ai.tool.type',
+  toolResult: 'gen_ai.tool.call.result',
+  systemInstructions: 'gen_ai.system_instructions',
+  inputMessages: 'gen_ai.input.messages',
+  outputMessages: 'gen_ai.output.messages',
+  tokenType: 'gen_ai.token.type',
+  errorType: 'error.type',
+  // Ours, where the conventions have none.
+  turn: 'perdura.turn',
+  life: 'perdura.life',
+  stopReason: 'perdura.turn.stop_reason',
+  toolCalls: 'perdura.turn.tool_calls',
+  costUsd: 'perdura.cost_usd',
+  attempt: 'perdura.attempt',
+  outcome: 'perdura.tool.outcome',
+  startUnknown: 'perdura.turn.start_unknown',
+} as const;
+
+const METRIC = { tokens: 'gen_ai.client.token.usage', duration: 'gen_ai.client.operation.duration' } as const;
+
+/** As the conventions give them. */
+const BUCKETS = {
+  tokens: [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864],
+  seconds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+} as const;
+
+const PROVIDERS: Readonly<Record<string, string>> = { 'openai-responses': 'openai', gemini: 'gcp.gemini' };
+
+/** Of `provider/model`. */
+function providerOf(model: string): string {
+  const ours = model.split('/', 1)[0] ?? '';
+  return PROVIDERS[ours] ?? ours;
+}
+
+/** The provider's name of the model. */
+function modelOf(model: string): string {
+  return model.slice(model.indexOf('/') + 1);
 }

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { completeChatLine } from '../../../src/cli/chat/chat-commands.js';
-import { openLineEditor } from '../../../src/cli/chat/chat-line-editor.js';
+import { openLineEditor } from '../../../src/cli/chat/chat-foot.js';
 
 /** What is said after these keys, each burst of which arrives by itself. */
 async function typed(...bursts: readonly string[]): Promise<string> {

@@ -1,11 +1,10 @@
 /** What a person reads who asks what the model sees, and why it does not know something. */
 import { formatSpans, renderKnown, renderWhy } from '../../../src/cli/commands/context.js';
 import { textOfDrawn, type StyledLine } from '../../../src/cli/terminal/terminal-text.js';
-import { describeOutcome, renderContext } from '../../../src/cli/views/context.js';
+import { describeOutcome, renderContext } from '../../../src/cli/views/state.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
 import type { Leaving } from '../../../src/conversation/replay/leaving.js';
-import { knownTurns } from '../../../src/insight/known-turns.js';
-import { whyOf, type WhyAnswer } from '../../../src/insight/why.js';
+import { knownTurns, whyOf, type WhyAnswer } from '../../../src/insight/why.js';
 import { turnId } from '../../../src/records/identity.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
 import type { EpisodeRecord } from '../../../src/stores/store.js';

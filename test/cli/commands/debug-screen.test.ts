@@ -3,7 +3,7 @@ import { createPast } from '../../../src/conversation/replay/past.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { Entry } from '../../../src/records/message.js';
 import { press, renderDebug, showWhole, type Cursor, type DebugHead } from '../../../src/cli/debug/screen.js';
-import { chunksOf, pastScene, type DebugScene } from '../../../src/insight/scene.js';
+import { chunksOf, pastScene, type DebugScene } from '../../../src/insight/moments.js';
 import { textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { describeEvent } from '../../../src/insight/event-words.js';
 import { manyTurns } from '../../support/many-turns.js';

@@ -2,8 +2,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeSettings, loadConfig } from '../../../src/config.js';
-import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
-import { checkFolder, checkListedModels, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
+import {
+  broken,
+  isBroken,
+  ok,
+  pasteable,
+  renderReport,
+  warning,
+  checkFolder,
+  checkListedModels,
+  checkNode,
+  checkAgents,
+} from '../../../src/cli/doctor/checks.js';
 import { checkAuth } from '../../../src/cli/doctor/doctor.js';
 import { speedFinding, storeFinding } from '../../../src/cli/doctor/temporal.js';
 

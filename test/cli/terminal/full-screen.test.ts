@@ -1,7 +1,7 @@
 /** The terminal is given back as it was, however we leave. */
 import { PassThrough } from 'node:stream';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { openFullScreen, type FullScreen, type Key } from '../../../src/cli/terminal/full-screen.js';
+import { openFullScreen, type FullScreen, type Key } from '../../../src/cli/debug/screen.js';
 
 const LEFT = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 

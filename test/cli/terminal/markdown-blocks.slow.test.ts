@@ -1,5 +1,5 @@
 /** Lines without end: markdown-blocks.test.ts has how the cost grows. */
-import { createBlockSplitter } from '../../../src/cli/terminal/markdown-blocks.js';
+import { createBlockSplitter } from '../../../src/cli/terminal/markdown.js';
 import { lexBlocks } from './marked.js';
 
 test.each(['>', '- ', '* ', '[', '<', '|', '`', ' '])('a megabyte of %j in one line is judged by its beginning', (mark) => {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { createBlockSplitter } from '../../../src/cli/terminal/markdown-blocks.js';
+import { createBlockSplitter } from '../../../src/cli/terminal/markdown.js';
 import { lexBlocks } from './marked.js';
 
 function blocksOf(text: string, size = text.length): string[] {

@@ -1,5 +1,5 @@
 import { lexBlocks } from './marked.js';
-import { createMarkdownPen, type TextPen } from '../../../src/cli/terminal/markdown-pen.js';
+import { createMarkdownPen, type TextPen } from '../../../src/cli/terminal/markdown.js';
 
 /** A terminal that knows what the pen may send: text, line ends, up, left, return, clear to the end. */
 function screen(

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startCommands } from '../../../src/cli/terminal/start-commands.js';
+import { startCommands } from '../../../src/cli/services/temporal-connection.js';
 
 test('a clone and an installed package name commands that there are', () => {
   expect(startCommands()).toMatchObject({ isClone: true, chat: 'npm start', up: 'bin/perdura up' });

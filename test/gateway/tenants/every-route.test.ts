@@ -4,7 +4,7 @@
  * added is asked too, or fails the first test.
  */
 import type { PerduraClient } from '../../../src/client.js';
-import { createTenantIds } from '../../../src/client/tenants/ids.js';
+import { createTenantIds } from '../../../src/client/tenants/names.js';
 import { createClientOfNoTenant, createTenantClient } from '../../../src/client/tenants/client.js';
 import { taskName } from '../../../src/gateway/a2a/task-id.js';
 import { publicCallId } from '../../../src/gateway/core/client-calls.js';

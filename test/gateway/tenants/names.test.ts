@@ -4,10 +4,8 @@ import { ClientError } from '../../../src/client/errors.js';
 import { ID_PATTERN } from '../../../src/conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../../src/conversation/protocol/limits.js';
 import { TENANT_PATTERN } from '../../../src/conversation/protocol/tenant.js';
-import { createTenantClient } from '../../../src/client/tenants/client.js';
-import { createTenantIds } from '../../../src/client/tenants/ids.js';
-import { createKnownConversations } from '../../../src/client/tenants/names.js';
-import { createReveal } from '../../../src/client/tenants/reveal.js';
+import { createTenantClient, createReveal } from '../../../src/client/tenants/client.js';
+import { createTenantIds, createKnownConversations } from '../../../src/client/tenants/names.js';
 
 const KEY = 'a-key-that-only-tests-have-0123456789';
 const tenant = fc.stringMatching(TENANT_PATTERN);

@@ -1,6 +1,6 @@
 /** Tenants on a real worker and store: each has its own by its own names, and nothing of what was said shows elsewhere (every-route.test.ts). */
 import { randomUUID } from 'node:crypto';
-import { createTenantIds } from '../../../src/client/tenants/ids.js';
+import { createTenantIds } from '../../../src/client/tenants/names.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
 import { callTool, text } from '../../support/provider-apis/reply.js';
 import { saidIn } from '../../support/echo-model.js';

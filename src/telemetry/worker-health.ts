@@ -1,10 +1,13 @@
 /**
- * Whether this process still answers: one long piece of synchronous work holds up every conversation of a worker, heartbeats included. Only
+ * Whether a worker still answers, and which models it does not ask now.
+ *
+ * One long piece of synchronous work holds up every conversation of a worker, heartbeats included. Only
  * reports: a line in the log with what ran meanwhile, and a gauge. What took the longest cannot be known from outside of it; the activities
  * that were under way can.
  */
 import { performance } from 'node:perf_hooks';
-import { Runtime, type ActivityInterceptorsFactory } from '@temporalio/worker';
+import { Runtime, type ActivityInterceptorsFactory, type Logger } from '@temporalio/worker';
+import type { OpenCircuit } from '../models/circuit-breaker.js';
 
 export interface EventLoopWatch {
   /** To be called around a piece of work; answers the way to end that. */
@@ -80,4 +83,16 @@ export function eventLoopGauge(): EventLoopOptions['gauge'] {
     'How long nothing else could run in this worker, the last time',
   );
   return (blockedMs) => gauge.set(blockedMs);
+}
+
+/** A gauge of the models that this worker does not ask now, and a line in the log for each change. Takes all open ones, and the changed one. */
+export function createCircuitReport(log: Pick<Logger, 'warn' | 'info'>): (open: readonly OpenCircuit[], of: string) => void {
+  const name = 'perdura_circuit_open';
+  const gauge = Runtime.instance().metricMeter.createGauge(name, 'int', undefined, '1 for a model or provider that is not asked now');
+  return (open, of) => {
+    const found = open.find((one) => one.of === of);
+    gauge.set(found ? 1 : 0, { of });
+    if (found) log.warn('a model is not asked for a while', { of, reason: found.reason, until: new Date(found.until).toISOString() });
+    else log.info('a model answers again', { of });
+  };
 }
