@@ -10,13 +10,11 @@ import type { PerduraClient } from '../client.js';
 import { MAX_ATTACHMENT_BYTES } from '../client/attach.js';
 import { DEFAULT_UPLOAD_BYTES } from '../client/uploads.js';
 import { authenticated } from './access/authenticated.js';
-import type { Browsers } from './access/entrance.js';
-import { createHosts } from './access/hosts.js';
+import type { Browsers, Authenticate } from './access/entrance.js';
+import { createHosts, createProxies } from './access/proxies.js';
 import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
-import { createProxies } from './access/proxies.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
-import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
@@ -36,7 +34,8 @@ import { addAguiRoutes, answerAguiProblem } from './ag-ui/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 import { ofTenant, untenanted } from './tenants/routes.js';
-import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
+import { answerOpenaiProblem } from './openai/frames.js';
+import { addOpenaiRoutes } from './openai/routes.js';
 import { addPage, OWN_PAGE } from './page/routes.js';
 
 /** What `createGateway` is given. */

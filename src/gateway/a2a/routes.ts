@@ -10,9 +10,7 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError, toProblem, type Problem } from '../core/errors.js';
 import { sendEvents } from '../sse.js';
-import { A2A_VERSIONS, createCard, type CardOptions } from './card.js';
-import { createA2aHandler } from './handler.js';
-import { loadSdk, toRefusal, type Sdk } from './sdk.js';
+import { A2A_VERSIONS, createCard, type CardOptions, createA2aHandler, loadSdk, toRefusal, type Sdk } from './handler.js';
 
 const [, LEGACY_VERSION] = A2A_VERSIONS;
 const CARD_PATH = '/.well-known/agent-card.json';

@@ -8,17 +8,13 @@ import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem, GatewayError, invalid, unsupported } from '../core/errors.js';
-import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
+import { answerNamed, submitAfter, submitSupplied, type Beside, firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
-import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { findPause, answerSnapshots, finalAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { parseArguments, content, readMessages, schemaFormat, type Message } from './content.js';
-import { explainError } from './errors.js';
-import { createResponseEvents } from './response-events.js';
-import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
-import { toolFields, readTools } from './tools.js';
+import { parseArguments, content, readMessages, schemaFormat, type Message, toolFields, readTools } from './request.js';
+import { explainError, createResponseEvents, endedResponse, runningResponse, type ResponseHead } from './frames.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 const item = z.looseObject({

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { turnNumber } from '../../../../src/records/identity.js';
 import type { Schema } from '../../api/request.js';
-import { useWidth } from '../../ui/use-width.js';
+import { useWidth } from '../../ui/hooks.js';
 import { count } from '../../ui/words.js';
 
 type Chunk = Schema<'Chunk'>;
