@@ -1,5 +1,5 @@
 /**
- * The gateway: every conversation over HTTP. What all protocols share stands here, in the order in which a request meets it: log and
+ * The gateway: every conversation over HTTP. What all protocols share is here, in the order in which a request meets it: log and
  * metrics, host and origin, size, principal and rate; then each protocol's routes.
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
@@ -82,7 +82,7 @@ export interface GatewayOptions {
   readonly accessLog?: (line: string) => void;
   /** Ends streams, so that a server can close. */
   readonly closing?: AbortSignal;
-  /** Where it stands behind a proxy, such as `/perdura`; default: at the root. */
+  /** Its path behind a proxy, such as `/perdura`; default: the root. */
   readonly basePath?: string;
   /** Folder of the page for people, as it was built; default: the one in the package. False: there is none. */
   readonly page?: string | false;

@@ -8,7 +8,7 @@ import { whileVisible } from './ui/hooks.js';
 
 export type Waiting = Schema<'Approval'>;
 
-export interface AllWaiting {
+interface AllWaiting {
   /** Oldest first. */
   readonly all: readonly Waiting[];
   readonly isKnown: boolean;

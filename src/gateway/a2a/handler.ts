@@ -33,7 +33,7 @@ import {
 } from './task.js';
 import { A2A_PACKAGE, loadOptional } from '../../platform/optional-package.js';
 
-export interface A2aRequest {
+interface A2aRequest {
   readonly sdk: Sdk;
   readonly core: Conversations;
   readonly principal: Principal;

@@ -31,7 +31,7 @@ import { byTurn } from '../../records/turn-end.js';
 import { toConversationId, readAs } from '../core/read-body.js';
 import { invalid } from '../core/errors.js';
 
-export interface FollowingTask {
+interface FollowingTask {
   readonly name: TaskName;
   readonly signal: AbortSignal;
   /** Ends where the task waits for a person: for clients that sent a message, and send the answer next. */

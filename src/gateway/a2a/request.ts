@@ -28,7 +28,7 @@ import { describeClientWait } from '../core/client-calls.js';
 const MAX_PARTS = 200;
 
 /** As the library has read it. */
-export interface GivenPart {
+interface GivenPart {
   readonly content?:
     | { readonly $case: 'text' | 'url'; readonly value: string }
     | { readonly $case: 'raw'; readonly value: Uint8Array }
@@ -38,7 +38,7 @@ export interface GivenPart {
 }
 type Metadata = Readonly<Record<string, unknown>> | undefined;
 
-export interface GivenMessage {
+interface GivenMessage {
   readonly messageId: string;
   readonly contextId: string;
   readonly taskId: string;

@@ -37,7 +37,7 @@ export interface Status {
   readonly timestamp?: string;
 }
 
-export interface Artifact {
+interface Artifact {
   readonly artifactId: string;
   readonly name: string;
   readonly parts: readonly Part[];
@@ -150,7 +150,7 @@ export function renderTask(
   };
 }
 
-export function renderStatus(facts: TaskFacts): Status {
+function renderStatus(facts: TaskFacts): Status {
   const { name, entries, end, waiting } = facts;
   const timestamp = waiting.length > 0 ? Math.max(...waiting.map(({ askedAt }) => askedAt)) : lastTime(entries);
   const words = end?.error?.message ?? (end && WORDS[end.stopReason]);
@@ -168,7 +168,7 @@ export function lastTime(entries: readonly Entry[]): number | undefined {
 }
 
 /** Each text of the model is one artifact, unchanged; an answer that had to match a schema is data. */
-export function renderArtifacts({ name, entries, end }: TaskFacts): readonly Artifact[] {
+function renderArtifacts({ name, entries, end }: TaskFacts): readonly Artifact[] {
   const recorded = textsIn(entries.filter(({ turn }) => turn === name.turn));
   const texts = recorded.length === 0 && end !== undefined && end.text !== '' ? [end.text] : recorded;
   const wanted = entries.some(({ message }) => isFromPerson(message) && partSchema(shownText(message.text)).output !== undefined);
@@ -203,7 +203,7 @@ export function shortenHash({ hash }: Pick<Pending, 'hash'>): string {
 }
 
 /** Questions in words for people, and as data for programs; the words name the form of an answer, or who else can give it. */
-export function askingParts(waiting: readonly Pending[]): readonly Part[] {
+function askingParts(waiting: readonly Pending[]): readonly Part[] {
   if (waiting.length === 0) return [];
   const persons = waiting.filter(({ kind }) => kind !== 'client-tool');
   const words = persons.map((pending) => {

@@ -9,7 +9,7 @@ import { toNetwork } from './proxies.js';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { SIGN_IN_SECONDS } from './sign-in.js';
 
-export interface AuthenticatedOptions {
+interface AuthenticatedOptions {
   readonly authenticate: Authenticate;
   readonly browsers?: Browsers;
   readonly createLimiter: CreateLimiter;

@@ -47,7 +47,7 @@ export interface EntranceOptions {
   /** The one token that opens, with all rights; absent: only what `auth` has opens. */
   readonly token?: string;
   readonly auth?: AuthSource;
-  /** Seals cookies and codes. The same in all gateways that stand for one another. */
+  /** Seals cookies and codes. The same in all gateways of one installation. */
   readonly secret: string;
   /** Environment variables, for secrets that the file names. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
@@ -57,7 +57,7 @@ export interface EntranceOptions {
 }
 
 /** For as long as a person takes to open a link. */
-export const CODE_SECONDS = 60;
+const CODE_SECONDS = 60;
 const NO_FILE: AuthFile = { tokens: [], session: { hours: 12 } };
 
 const codeSchema = z.strictObject({ nonce: z.string(), token: z.string() });

@@ -14,7 +14,7 @@ export interface Seen {
   readonly isSecure: boolean;
 }
 
-export interface Arriving {
+interface Arriving {
   /** Address of the socket's other end. */
   readonly peer?: string;
   readonly url: string;
@@ -22,7 +22,7 @@ export interface Arriving {
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-export type AddressRange = readonly [Address, number];
+type AddressRange = readonly [Address, number];
 
 const MAX_HOPS = 32;
 

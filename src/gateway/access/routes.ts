@@ -19,7 +19,7 @@ export const BROWSER_PATHS = ['/', '/auth/code', '/auth/logout', '/auth/login', 
 
 const codeBody = z.strictObject({ code: z.string().min(1).max(1_000) });
 
-export interface BrowserRoutesOptions {
+interface BrowserRoutesOptions {
   readonly browsers: Browsers;
   readonly wrong: Limiter;
   readonly basePath: string;

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { GatewayError } from '../core/errors.js';
 import type { JwtSettings, OidcSettings } from './auth-file.js';
 import type { Principal } from './principal.js';
-import { discover, loadOpenidClient, principalOfClaims, reasonOf, unreachable } from './provider.js';
+import { discover, loadOpenidClient, principalOfClaims, describeReason, unreachable } from './provider.js';
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface SignIn {
@@ -17,7 +17,7 @@ export interface SignIn {
   finish(query: string, carried: string): Promise<{ readonly principal: Principal; readonly to: string }>;
 }
 
-export interface SignInOptions {
+interface SignInOptions {
   readonly jwt: JwtSettings;
   readonly oidc: OidcSettings;
   readonly clientSecret?: string;
@@ -42,7 +42,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
   let described: { readonly provider: Promise<Configuration>; readonly at: number } | undefined;
   const provider = async (): Promise<Configuration> => {
     if (oidc.clientSecretEnv !== undefined && clientSecret === undefined) {
-      log(`nobody can sign in: ${oidc.clientSecretEnv}, which oidc.clientSecretEnv of PERDURA_AUTH names, is not set`);
+      log(`signing in is not possible: ${oidc.clientSecretEnv}, which oidc.clientSecretEnv of PERDURA_AUTH names, is not set`);
       throw new GatewayError({ status: 503, type: 'not-configured', message: 'signing in is not set up here; the gateway’s log says why' });
     }
     if (described === undefined || Date.now() - described.at > DESCRIBED_MS) {
@@ -52,7 +52,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
       return await described.provider;
     } catch (error) {
       described = undefined;
-      log(`cannot get the description of ${issuer}: ${reasonOf(error)}`);
+      log(`cannot get the description of ${issuer}: ${describeReason(error)}`);
       throw unreachable(issuer);
     }
   };
@@ -92,7 +92,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
         return { principal: principalOfClaims(answer.claims() ?? {}, jwt), to };
       } catch (error) {
         if (error instanceof GatewayError) throw error;
-        log(`signing in at ${issuer} failed: ${reasonOf(error)}`);
+        log(`signing in at ${issuer} failed: ${describeReason(error)}`);
         if (isAway(error)) throw unreachable(issuer);
         const message = 'the identity provider has not let this person in, or its answer does not belong to this browser: sign in again';
         throw new GatewayError({ status: 403, type: 'forbidden', message });

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-usage.js';
-import { signalOf, type GatewayApp } from '../context.js';
+import { requestSignal, type GatewayApp } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsupported } from '../core/errors.js';
 import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
@@ -84,7 +84,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   app.post('/v1/messages', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     const { media, tools, ...supplied } = readPrompt(body);
     const key = idempotencyKey(context);
     const beside = { ...media, ...(tools.length > 0 && { tools }) };

@@ -31,7 +31,7 @@ export interface AnsweredCall {
   readonly isApproval: boolean;
 }
 
-export type InteractiveChange =
+type InteractiveChange =
   /** `isKnown`: the client has it. */
   | { readonly kind: 'change'; readonly change: Change; readonly isKnown: boolean }
   /** The last: nothing goes on until these are answered. */
@@ -103,7 +103,7 @@ export async function openTurn(core: Conversations, id: string, turn: string): P
   return { id, turn, follow: (signal) => core.attach({ id, turn, after: OLDEST, signal }), edge };
 }
 
-export interface WaitingCalls {
+interface WaitingCalls {
   take(change: Change): void;
   /** Those that wait, while nothing else goes on; otherwise empty. */
   all(): readonly WaitingCall[];

@@ -44,7 +44,7 @@ export interface SuppliedCall {
 export type Spoken = Omit<SuppliedMessage, 'joined'> | { readonly role: 'tool'; readonly answers: readonly ToolAnswer[] };
 
 export interface Supplied {
-  /** Instructions of the client for the model; they stand after the agent's instructions. */
+  /** Instructions of the client for the model; they come after the agent's instructions. */
   readonly instructions?: string;
   /** In turns: user and assistant; the last one is a user's, or the assistant's whose calls the request answers. */
   readonly messages: readonly SuppliedMessage[];

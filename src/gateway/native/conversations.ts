@@ -47,7 +47,7 @@ interface Filter {
 }
 
 /** Where a search attribute is not registered, a filter by it matches nothing. */
-function whereOf({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
+function toPredicate({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
   const sought = text?.toLowerCase();
   return (one) =>
     (agent === undefined || one.agent === agent) &&
@@ -110,7 +110,7 @@ export function addConversations(app: GatewayApp): void {
       const all = await list({
         limit,
         ...(wanted.length > 0 && { query: wanted.join(' AND ') }),
-        ...(isFiltered && { where: whereOf(filter), scan: MAX_SCANNED }),
+        ...(isFiltered && { where: toPredicate(filter), scan: MAX_SCANNED }),
       });
       return { conversations: all.map(({ taskQueue: _, ...one }) => one) };
     },
@@ -223,7 +223,7 @@ export function addConversations(app: GatewayApp): void {
 }
 
 /** The id of a message: `Idempotency-Key` gives one to a message without an id. */
-export function messageIdOf(given: string | undefined, header: string | undefined): string {
+export function chooseMessageId(given: string | undefined, header: string | undefined): string {
   if (given !== undefined && header !== undefined && given !== header) {
     throw new GatewayError({ status: 400, type: 'invalid', message: 'Idempotency-Key and the id of the message differ: send one of them' });
   }
@@ -288,7 +288,7 @@ export function addLineage(app: GatewayApp): void {
     body: z.strictObject({}),
     answer: answeredAgain,
     act: ({ client }, { params: { id }, signal, context }) =>
-      client.retry(id, { messageId: messageIdOf(undefined, context.req.header('idempotency-key')), signal }),
+      client.retry(id, { messageId: chooseMessageId(undefined, context.req.header('idempotency-key')), signal }),
   });
   add(app, {
     method: 'post',
@@ -299,7 +299,7 @@ export function addLineage(app: GatewayApp): void {
     body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
     answer: answeredAgain,
     act: ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
-      const messageId = messageIdOf(undefined, context.req.header('idempotency-key'));
+      const messageId = chooseMessageId(undefined, context.req.header('idempotency-key'));
       return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
     },
   });

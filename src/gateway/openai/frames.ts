@@ -236,12 +236,12 @@ function fields({
   };
 }
 
-export interface ResponseEvent {
+interface ResponseEvent {
   readonly type: string;
   readonly sequence_number: number;
 }
 
-export interface ResponseEvents {
+interface ResponseEvents {
   begin(): readonly ResponseEvent[];
   take(snapshot: AnswerSnapshot): readonly ResponseEvent[];
 }
@@ -261,7 +261,7 @@ interface Item {
 export function createResponseEvents(head: ResponseHead): ResponseEvents {
   let number = 0;
   let outputs = 0;
-  /** Texts of items that stand and have ended. */
+  /** Texts of valid items that have ended. */
   const texts: string[] = [];
   /** By place, how many items were taken back. */
   const retakes: number[] = [];

@@ -52,7 +52,7 @@ export interface Conversed extends Supplied {
   readonly media: Media;
 }
 
-/** Instructions are apart, wherever they stand. */
+/** Instructions are apart, at whatever place among the messages. */
 export function readMessages(messages: readonly Message[], param: string): Conversed {
   const instructions: string[] = [];
   const spoken: Spoken[] = [];

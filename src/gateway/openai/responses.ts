@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { turnNumber, turnId } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
-import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
+import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem, GatewayError, invalid, unsupported } from '../core/errors.js';
@@ -50,7 +50,7 @@ export function addResponses(app: GatewayApp): void {
   app.post('/v1/responses', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     const source = await submit(context, body, signal);
     const { conversation, turn, after } = source;
     const head: ResponseHead = {
@@ -81,7 +81,7 @@ export function addResponses(app: GatewayApp): void {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
     const head = await readHead(core, name);
-    if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, signalOf(context)));
+    if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, requestSignal(context)));
     const after = z.coerce.number().int().min(-1).max(1e9).default(-1).safeParse(context.req.query('starting_after'));
     if (!after.success) throw invalid('starting_after must be a sequence_number', 'starting_after');
     await core.client.describe(name.conversation);
@@ -98,7 +98,7 @@ export function addResponses(app: GatewayApp): void {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
     const head = await readHead(core, name);
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     await stopTurn(core.client, name, 'by a client of the Responses API');
     return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
   });

@@ -1,5 +1,5 @@
 /** OpenAI's API, for its clients: an agent is a model, and a conversation is what goes on behind it. */
-import { type GatewayApp, signalOf, type GatewayContext } from '../context.js';
+import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
 import { GatewayError, refuseFailed, invalid, unsupported } from '../core/errors.js';
 import { randomUUID } from 'node:crypto';
@@ -87,7 +87,7 @@ function addChatCompletions(app: GatewayApp): void {
   app.post('/v1/chat/completions', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     const source = await submit(context, body, signal);
     const { conversation, turn, after } = source;
     const id = `chatcmpl-${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;

@@ -10,7 +10,7 @@ import './decide.css';
 
 type Decision = Omit<Schema<'Decision'>, 'callId'>;
 
-export interface DecisionCardProps {
+interface DecisionCardProps {
   readonly waiting: Waiting;
   readonly onDecided?: () => void;
 }

@@ -13,7 +13,7 @@ import { views, type View } from '../views/table.js';
 import { SideList } from './side-list.js';
 import { heading } from './title.js';
 
-export interface OfConversationProps {
+interface OfConversationProps {
   readonly shown: View;
   readonly of: string;
   readonly children: ComponentChildren;

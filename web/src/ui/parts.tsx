@@ -6,7 +6,7 @@ import { describeError } from './words.js';
 import { useEffect, useRef } from 'preact/hooks';
 import './parts.css';
 
-export interface LinkProps {
+interface LinkProps {
   readonly view: string;
   readonly of?: string;
   readonly more?: Readonly<Record<string, string | undefined>>;

@@ -22,7 +22,7 @@ const STATES: Readonly<Record<CallPart['state'], readonly [IconName, string]>> =
   unknown: ['ask', 'interrupted, perhaps with effect'],
 };
 
-export interface CallCardProps {
+interface CallCardProps {
   readonly call: CallPart;
   readonly turn: Turn;
   readonly opened: Opened;

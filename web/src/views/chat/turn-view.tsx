@@ -12,7 +12,7 @@ import { Markdown } from '../../ui/markdown.js';
 import { plainLines, plainText, count, dollars, describeError, untilThen } from '../../ui/words.js';
 import { CallCard } from './call-card.js';
 
-export interface TurnViewProps {
+interface TurnViewProps {
   readonly turn: Turn;
   readonly opened: Opened;
   readonly isLast: boolean;

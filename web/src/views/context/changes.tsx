@@ -27,7 +27,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   hard: 'the hard line was passed',
 };
 
-export interface ChangesProps {
+interface ChangesProps {
   readonly of: string;
   readonly canUndo: boolean;
   readonly onChanged: () => void;

@@ -24,7 +24,7 @@ const MAX_SEGMENTS = 160;
 /** And of turns, several together. */
 const MAX_PARTS = 400;
 
-export interface MeterProps {
+interface MeterProps {
   readonly view: Schema<'ContextView'>;
   readonly selected: string | undefined;
   readonly onSelect: (chunk: string) => void;

@@ -8,7 +8,7 @@ import { plainLines, plainText, ago, dateTime, describeError, plural } from '../
 import { useAnswer } from '../../ui/hooks.js';
 import { Origin } from './origin.js';
 
-export interface ProposalsProps {
+interface ProposalsProps {
   readonly scope: string;
   readonly proposals: readonly Schema<'Proposal'>[];
   readonly onDecided: () => void;

@@ -15,7 +15,7 @@ const NARROW = 620;
 const MIN_BAR = 3;
 const IDLE = new Set<Bar['lane']>(['person', 'retry']);
 
-export interface PictureProps {
+interface PictureProps {
   readonly timeline: Timeline;
   readonly now: number;
   readonly selected: string | undefined;
