@@ -2,7 +2,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { createClientWith } from '../src/client.js';
 import { serveGateway } from '../src/gateway/serve.js';
-import { oneToken } from '../src/gateway/access/tokens.js';
+import { oneToken } from '../src/gateway/access/entrance.js';
 import { openStore } from '../src/stores/open.js';
 import type { GatewayPlace } from './gateway.js';
 

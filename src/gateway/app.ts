@@ -1,5 +1,5 @@
 /**
- * The gateway: every conversation over HTTP. What all protocols share stands here, in the order in which a request meets it: log and
+ * The gateway: every conversation over HTTP. What all protocols share is here, in the order in which a request meets it: log and
  * metrics, host and origin, size, principal and rate; then each protocol's routes.
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
@@ -9,13 +9,11 @@ import { cors } from 'hono/cors';
 import type { PerduraClient } from '../client.js';
 import { MAX_ATTACHMENT_BYTES, DEFAULT_UPLOAD_BYTES } from '../client/uploads.js';
 import { authenticated } from './access/authenticated.js';
-import type { Browsers } from './access/entrance.js';
-import { createHosts } from './access/hosts.js';
+import type { Browsers, Authenticate } from './access/entrance.js';
+import { createHosts, createProxies } from './access/proxies.js';
 import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
-import { createProxies } from './access/proxies.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
-import type { Authenticate } from './access/tokens.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
@@ -35,7 +33,8 @@ import { addAguiRoutes, answerAguiProblem } from './ag-ui/routes.js';
 import { addAiSdkRoutes, answerChatProblem } from './ai-sdk/routes.js';
 import { addNativeRoutes } from './native/routes.js';
 import { ofTenant, untenanted } from './tenants/routes.js';
-import { addOpenaiRoutes, answerOpenaiProblem } from './openai/routes.js';
+import { answerOpenaiProblem } from './openai/frames.js';
+import { addOpenaiRoutes } from './openai/routes.js';
 import { addPage, OWN_PAGE } from './page/routes.js';
 
 /** What `createGateway` is given. */
@@ -82,7 +81,7 @@ export interface GatewayOptions {
   readonly accessLog?: (line: string) => void;
   /** Ends streams, so that a server can close. */
   readonly closing?: AbortSignal;
-  /** Where it stands behind a proxy, such as `/perdura`; default: at the root. */
+  /** Its path behind a proxy, such as `/perdura`; default: the root. */
   readonly basePath?: string;
   /** Folder of the page for people, as it was built; default: the one in the package. False: there is none. */
   readonly page?: string | false;

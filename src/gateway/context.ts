@@ -1,14 +1,14 @@
 /** The variables that every route has at hand, and how it answers errors. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Admission } from './access/admission.js';
+import type { Admission } from './access/authenticated.js';
 import { mayAct, type Principal, type Role } from './access/principal.js';
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';
 import type { GatewayMetrics } from './metrics.js';
 
-/** An agent as its folder describes it, without secrets: what stands for variables is not filled in. */
+/** An agent as its folder describes it, without secrets: placeholders of variables are not filled in. */
 export interface AgentDescription {
   readonly name: string;
   readonly config: object;
@@ -85,6 +85,6 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
 }
 
 /** Ends with the client's connection, with the gateway, and with the token. */
-export function signalOf(context: GatewayContext): AbortSignal {
+export function requestSignal(context: GatewayContext): AbortSignal {
   return AbortSignal.any([context.req.raw.signal, context.get('closing'), context.get('admitted')]);
 }

@@ -23,7 +23,7 @@ export interface ServedGateway {
   close(): Promise<void>;
 }
 
-export const DEFAULT_PORT = 7280;
+const DEFAULT_PORT = 7280;
 const PATIENCE_MS = { headers: 10_000, request: 60_000 };
 const LOOK_MS = 2_000;
 const MAX_CONNECTIONS = 20_000;

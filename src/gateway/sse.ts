@@ -12,7 +12,7 @@ export interface ServerEvent {
 
 /** Proxies close what is silent for a minute. */
 const HEARTBEAT_MS = 15_000;
-/** A client that does not read holds a connection and nothing more; one that is gone without a word is noticed here. */
+/** A client that does not read costs a connection and nothing more; one that is gone without closing it is noticed here. */
 const MAX_STALL_MS = 60_000;
 
 /**

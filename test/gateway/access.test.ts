@@ -2,9 +2,9 @@
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createHosts } from '../../src/gateway/access/hosts.js';
+import { createHosts } from '../../src/gateway/access/proxies.js';
 import { mayAct } from '../../src/gateway/access/principal.js';
-import { keptToken, oneToken, TOKEN_PATTERN } from '../../src/gateway/access/tokens.js';
+import { keptToken, oneToken, TOKEN_PATTERN } from '../../src/gateway/access/entrance.js';
 
 let dir: string;
 beforeEach(async () => {

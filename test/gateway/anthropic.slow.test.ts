@@ -1,6 +1,6 @@
 /** Messages, by the unmodified `@anthropic-ai/sdk` over a socket, with a real worker behind it. */
 import Anthropic from '@anthropic-ai/sdk';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { text } from '../support/provider-apis/reply.js';

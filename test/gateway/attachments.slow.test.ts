@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createGateway } from '../../src/gateway/app.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { detectFileType } from '../../src/records/file-type.js';
 import { echo } from '../support/echo-model.js';
 import { blocksOf, type ApiRequest } from '../support/provider-apis/api-request.js';

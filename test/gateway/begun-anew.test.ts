@@ -3,12 +3,11 @@
  * attempt stands, in no protocol, whether or not the next one ever says a word; and what the client has at the end is the turn's text.
  */
 import { createFrames } from '../../src/gateway/ag-ui/frames.js';
-import { createTaskEvents } from '../../src/gateway/a2a/task-events.js';
-import { taskName } from '../../src/gateway/a2a/task-id.js';
+import { createTaskEvents, taskName } from '../../src/gateway/a2a/task.js';
 import { createChunks } from '../../src/gateway/ai-sdk/chunks.js';
 import type { Conversations } from '../../src/gateway/core/conversations.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../../src/gateway/core/answer.js';
-import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
+import { createResponseEvents } from '../../src/gateway/openai/frames.js';
 import { responseId } from '../../src/gateway/openai/responses.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
 import { turnView } from '../../src/records/turn-view.js';

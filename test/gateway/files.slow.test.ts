@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createAcpAgent } from '../../src/gateway/acp/agent.js';
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { createConversations } from '../../src/gateway/core/conversations.js';
 import { echo } from '../support/echo-model.js';
 import { blocksOf, type ApiRequest } from '../support/provider-apis/api-request.js';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createAcpAgent } from '../../src/gateway/acp/agent.js';
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { createConversations } from '../../src/gateway/core/conversations.js';
 import type { JsonValue } from '../../src/records/message.js';
 import { latestResults, resultText } from '../support/echo-model.js';

@@ -1,7 +1,7 @@
 /** MCP over HTTP, by the protocol's own client over a socket. */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js' with { 'resolution-mode': 'import' };
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
-import type { Authenticate } from '../../src/gateway/access/tokens.js';
+import type { Authenticate } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { callTool, gate, text, type Gate } from '../support/provider-apis/reply.js';

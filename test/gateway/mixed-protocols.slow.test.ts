@@ -4,7 +4,7 @@
  */
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { responseId } from '../../src/gateway/openai/responses.js';
 import { answerTo, echo } from '../support/echo-model.js';
 import { framesOf, TOKEN } from '../support/event-reader.js';

@@ -1,6 +1,6 @@
 /** Chat Completions and Responses, by the unmodified `openai` client over a socket, with a real worker behind it. */
 import OpenAI from 'openai';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
 import { latestResults, saidIn } from '../support/echo-model.js';
 import { gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';

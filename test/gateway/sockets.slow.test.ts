@@ -1,7 +1,7 @@
 /** What is done with sockets alone: headers and bodies that never end, sockets that say nothing, names that are not ours. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';

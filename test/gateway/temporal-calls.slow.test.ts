@@ -1,7 +1,7 @@
 /** What one request takes of Temporal: each call is a round trip that its client waits for. */
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { echo } from '../support/echo-model.js';
 import { startWorld, type World } from '../support/world.js';
 

@@ -1,6 +1,6 @@
 /** A turn's pieces as one text that only grows, and as the events of a response. */
 import { createTextDeltas, type AnswerSnapshot, type FinalAnswer } from '../../src/gateway/core/answer.js';
-import { createResponseEvents } from '../../src/gateway/openai/response-events.js';
+import { createResponseEvents } from '../../src/gateway/openai/frames.js';
 import { readResponseId, responseId } from '../../src/gateway/openai/responses.js';
 import type { StopReason } from '../../src/conversation/protocol/contract.js';
 import { NO_USAGE } from '../../src/records/message.js';

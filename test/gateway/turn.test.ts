@@ -1,7 +1,7 @@
 /** A conversation over HTTP, with a real worker and a real server: sent, streamed, read, steered. */
 import { createGateway } from '../../src/gateway/app.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { text } from '../support/provider-apis/reply.js';
 import { saidIn } from '../support/echo-model.js';
 import { startWorld, type World } from '../support/world.js';

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
 import { createGateway } from '../../src/gateway/app.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { unreachedClient } from '../support/fake-client.js';
 
 const root = resolve(__dirname, '../..');

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { createGateway, type GatewayOptions } from '../../src/gateway/app.js';
-import { oneToken } from '../../src/gateway/access/tokens.js';
+import { oneToken } from '../../src/gateway/access/entrance.js';
 import { unreachedClient } from '../support/fake-client.js';
 
 const root = resolve(__dirname, '../..');

@@ -43,7 +43,7 @@ export const MAX_BY_ROOM: Readonly<Record<string, number>> = {
   config: 1,
   conversation: 140,
   extensions: 1,
-  gateway: 55,
+  gateway: 44,
   heal: 3,
   insight: 13,
   memory: 15,

@@ -4,7 +4,7 @@
 import { HttpAgent } from '@ag-ui/client';
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
 import OpenAI from 'openai';
-import { taskName } from '../../src/gateway/a2a/task-id.js';
+import { taskName } from '../../src/gateway/a2a/task.js';
 import { readResponseId } from '../../src/gateway/openai/responses.js';
 import { artifactsAfter, clientOf } from '../gateway/a2a/a2a-client.js';
 import { ask, beginToRead, Reader, TOKEN, type Asking } from './event-reader.js';

@@ -1,8 +1,7 @@
 /** Two tenants and the operator before one gateway: who presents `acme` or `globex` is that tenant, with the role behind it. */
 import { createGateway } from '../../src/gateway/app.js';
-import { createEntrance } from '../../src/gateway/access/entrance.js';
+import { createEntrance, type Authenticate } from '../../src/gateway/access/entrance.js';
 import { createLimits } from '../../src/gateway/access/limits.js';
-import type { Authenticate } from '../../src/gateway/access/tokens.js';
 import type { Role } from '../../src/gateway/access/principal.js';
 import type { GatewayApp } from '../../src/gateway/context.js';
 import { timeoutSignal } from '../../src/platform/promises.js';

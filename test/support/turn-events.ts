@@ -2,7 +2,7 @@
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import type { TurnEvent } from '../../src/records/feed-event.js';
 import type { TurnEventAt } from '../../src/gateway/core/follow-turn.js';
-import { createToolCalls } from '../../src/gateway/core/tool-calls.js';
+import { createToolCalls } from '../../src/gateway/core/interactive-turn.js';
 import { turnStream, type Change, type TurnDelta } from '../../src/gateway/core/turn-stream.js';
 
 export const turn = 'turn_0001';

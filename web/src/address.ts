@@ -17,7 +17,7 @@ addEventListener('popstate', () => (search.value = location.search));
 
 export const place = computed<Place>(() => readPlace(search.value));
 
-export function readPlace(query: string): Place {
+function readPlace(query: string): Place {
   const [[view, of] = [HOME, ''], ...more] = [...new URLSearchParams(query)];
   return { view, of, more: Object.fromEntries(more) };
 }

@@ -1,8 +1,8 @@
 /** The conversations that one may see, as the list has them; refreshed while somebody looks. */
 import { signal } from '@preact/signals';
 import { request, type Schema } from './api/request.js';
-import { plainText } from './ui/plain-text.js';
-import { whileVisible } from './ui/while-visible.js';
+import { plainText } from './ui/words.js';
+import { whileVisible } from './ui/hooks.js';
 
 export type Listed = Schema<'Listed'>;
 export type Origin = NonNullable<Schema<'Status'>['origin']>;

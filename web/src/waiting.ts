@@ -3,12 +3,12 @@ import { signal } from '@preact/signals';
 import { go } from './address.js';
 import { request, type Schema } from './api/request.js';
 import { mayAct } from './session.js';
-import { plainText } from './ui/plain-text.js';
-import { whileVisible } from './ui/while-visible.js';
+import { plainText } from './ui/words.js';
+import { whileVisible } from './ui/hooks.js';
 
 export type Waiting = Schema<'Approval'>;
 
-export interface AllWaiting {
+interface AllWaiting {
   /** Oldest first. */
   readonly all: readonly Waiting[];
   readonly isKnown: boolean;

@@ -12,7 +12,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
-import { keptToken } from '../../gateway/access/tokens.js';
+import { keptToken } from '../../gateway/access/entrance.js';
 
 type Desk = Pick<CommandSession, 'client' | 'config' | 'output' | 'withSlowNotice'>;
 

@@ -1,5 +1,5 @@
 /**
- * The operations of A2A on conversations. A task is a turn, and nothing of it is kept here: any gateway answers for it.
+ * The operations of A2A on conversations. A task is a turn, and a gateway remembers nothing of it: any gateway answers for it.
  *
  * @rule a2a/same-message-same-task: The same message is one task: within its context by its id, without a context by its words too. (test:
  *   test/gateway/a2a/a2a.slow.test.ts)
@@ -17,18 +17,23 @@ import { toProblem, invalid } from '../core/errors.js';
 import { END_PATIENCE_MS, stopTurn } from '../core/turn-status.js';
 import { toConversationId } from '../core/read-body.js';
 import { shortHash } from '../core/supplied-history.js';
-import { readDecisions, wasTaken } from './answers.js';
-import { createCard, type CardOptions } from './card.js';
-import { followSubmitted, followTask } from './follow-task.js';
-import { listTasks } from './list-tasks.js';
-import { readRequest, type ParsedRequest } from './message.js';
-import { readTask } from './read-task.js';
-import { toRefusal, type Sdk } from './sdk.js';
-import { isTerminal, decideState, renderTask, type TaskFacts } from './task.js';
-import { readTaskId, taskName, type TaskName } from './task-id.js';
-import type { Message, State, Update } from './wire.js';
+import { readDecisions, wasTaken, readRequest, type ParsedRequest } from './request.js';
+import { followSubmitted, followTask, readTask, listTasks } from './read-tasks.js';
+import {
+  isTerminal,
+  decideState,
+  renderTask,
+  type TaskFacts,
+  type Message,
+  type State,
+  type Update,
+  readTaskId,
+  taskName,
+  type TaskName,
+} from './task.js';
+import { A2A_PACKAGE, loadOptional } from '../../platform/optional-package.js';
 
-export interface A2aRequest {
+interface A2aRequest {
   readonly sdk: Sdk;
   readonly core: Conversations;
   readonly principal: Principal;
@@ -199,5 +204,82 @@ export function createA2aHandler({ sdk, core, principal, agents, card, signal, o
     getTaskPushNotificationConfig: noPush,
     listTaskPushNotificationConfigs: noPush,
     deleteTaskPushNotificationConfig: noPush,
+  };
+}
+
+/** The protocol's official library, loaded at its first request. */
+export function loadSdk() {
+  return loadOptional([A2A_PACKAGE], async () => {
+    const [types, server, legacy, errors] = await Promise.all([
+      import('@a2a-js/sdk'),
+      import('@a2a-js/sdk/server'),
+      import('@a2a-js/sdk/compat/v0_3/server'),
+      import('@a2a-js/sdk/errors'),
+    ]);
+    return { types, server, legacy, errors };
+  });
+}
+
+export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
+
+/** The error as one that the library knows; undefined where the client did not cause it. */
+export function toRefusal({ errors }: Sdk, error: unknown): Error | undefined {
+  if (error instanceof errors.A2AError) return error;
+  const { status, message, type } = toProblem(error);
+  if (status === 415) return new errors.ContentTypeNotSupportedError(message);
+  if (status === 409 || type === 'unsupported') return new errors.UnsupportedOperationError(message);
+  return status < 429 ? new errors.RequestMalformedError(message) : undefined;
+}
+
+/** The first is preferred; a request without a version is one of 0.3. */
+export const A2A_VERSIONS = ['1.0', '0.3'] as const;
+
+export interface CardOptions {
+  /** Such as `https://agents.example/perdura`. */
+  readonly base: string;
+  readonly version: string;
+  /** The agent of a card for one agent. */
+  readonly agent?: string;
+  /** All agents, in an extended card. */
+  readonly agents?: readonly string[];
+}
+
+const TEXT = ['text/plain', 'application/json'];
+const MEDIA = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/pdf', 'text/plain'];
+
+/**
+ * Who serves here, for clients that look for an agent. What a stranger reads names no agent and nothing that runs behind it; the extended
+ * card is for those with a token.
+ */
+export function createCard({ base, version, agent, agents }: CardOptions): object {
+  const url = `${base}/a2a${agent === undefined ? '' : `/${agent}`}`;
+  return {
+    name: agent ?? 'Perdura',
+    description:
+      'Durable conversations with AI agents. A context is a conversation, and a task is one turn of it, which outlives connections and servers.',
+    version,
+    supportedInterfaces: A2A_VERSIONS.map((protocolVersion) => ({ url, protocolBinding: 'JSONRPC', protocolVersion })),
+    capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
+    securitySchemes: { token: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'The token that `perdura serve` names.' } } },
+    securityRequirements: [{ schemes: { token: { list: [] } } }],
+    defaultInputModes: [...TEXT, ...MEDIA],
+    defaultOutputModes: TEXT,
+    skills: (agent === undefined ? agents : [agent])?.map(toSkill) ?? [CONVERSE],
+  };
+}
+
+const CONVERSE = {
+  id: 'converse',
+  name: 'Converse',
+  description: 'Talk with an agent: it answers, uses its tools, and asks back where a person must decide.',
+  tags: ['conversation'],
+};
+
+function toSkill(agent: string): object {
+  return {
+    id: agent,
+    name: agent,
+    description: `Talk with the agent ${agent}: send { "agent": "${agent}" } as metadata.`,
+    tags: ['agent'],
   };
 }

@@ -1,5 +1,5 @@
 /**
- * A2A 1.0 over JSON-RPC, and 0.3 for clients that ask for nothing newer, without anything kept here. `/a2a` is the agent that the message's
+ * A2A 1.0 over JSON-RPC, and 0.3 for clients that ask for nothing newer, without any state here. `/a2a` is the agent that the message's
  * metadata names, `/a2a/NAME` that one.
  */
 import { createHash } from 'node:crypto';
@@ -7,12 +7,10 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { packageVersion } from '../../platform/version.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
+import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError, toProblem, type Problem } from '../core/errors.js';
 import { sendEvents } from '../sse.js';
-import { A2A_VERSIONS, createCard, type CardOptions } from './card.js';
-import { createA2aHandler } from './handler.js';
-import { loadSdk, toRefusal, type Sdk } from './sdk.js';
+import { A2A_VERSIONS, createCard, type CardOptions, createA2aHandler, loadSdk, toRefusal, type Sdk } from './handler.js';
 
 const [, LEGACY_VERSION] = A2A_VERSIONS;
 const CARD_PATH = '/.well-known/agent-card.json';
@@ -31,7 +29,7 @@ const envelope = z.looseObject({
 type Envelope = z.output<typeof envelope>;
 
 interface Beside {
-  /** Where the gateway stands behind a proxy. */
+  /** The gateway's path behind a proxy. */
   readonly basePath?: string | undefined;
 }
 
@@ -145,7 +143,7 @@ function handle(
 
 async function answerOnce(context: GatewayContext, answering: Answering): Promise<Response> {
   let failure: { readonly error: unknown } | undefined;
-  const answer = await handle(context, answering, signalOf(context), (error) => (failure ??= { error }));
+  const answer = await handle(context, answering, requestSignal(context), (error) => (failure ??= { error }));
   // With the status that says so, and in the log where it was not foreseen.
   if (failure) throw failure.error;
   return context.json(answer as object);

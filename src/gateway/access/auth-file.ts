@@ -7,22 +7,10 @@ import { ROLES, TENANT_PATTERN } from './principal.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** Signatures by keys that only the provider has: no `none`, and no secret that both sides know. */
-export const JWT_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
+const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
 
 /** No colon: a colon marks the name of a user of the provider, so names of tokens have none. */
-export const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const role = z.enum(ROLES, `one of ${ROLES.join(', ')}`);
 const tenant = z.string().regex(TENANT_PATTERN, 'a name of a tenant: up to 39 small letters, digits and -');
@@ -106,7 +94,7 @@ const authFile = z
 
 /** The content of an auth file: tokens by their hashes, JWT and OpenID Connect. */
 export type AuthFile = z.output<typeof authFile>;
-export type TokenRow = z.output<typeof tokenRow>;
+type TokenRow = z.output<typeof tokenRow>;
 export type JwtSettings = z.output<typeof jwt>;
 export type OidcSettings = z.output<typeof oidc>;
 
@@ -134,7 +122,7 @@ export function parseAuthFile(text: string, path: string): AuthFile {
   try {
     value = JSON.parse(text);
   } catch {
-    // Without the parser's words, which show what stands there.
+    // Without the parser's message, which quotes the content.
     throw new Error(`${path}, which PERDURA_AUTH names, is not JSON`);
   }
   const read = authFile.safeParse(value);

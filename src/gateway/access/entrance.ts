@@ -2,15 +2,16 @@
  * Who gets in: the one token of a gateway, the tokens and the identity provider of `PERDURA_AUTH`, and browsers that have been let in by one
  * of these.
  */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { hashOf, idOf, isExpired, MAX_SESSION_HOURS, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
 import type { CreateLimiter } from './limits.js';
 import { createJwtVerifier, type JwtVerifier } from './provider.js';
 import { ROLES, TENANT_PATTERN, type Principal } from './principal.js';
-import { createSeal, type Seal } from './seal.js';
-import { createSignIn, type SignIn } from './sign-in.js';
-import { OWNER, type Authenticate } from './tokens.js';
+import { createSeal, type Seal, createSignIn, type SignIn } from './sign-in.js';
+import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { errorCode } from '../../platform/errors.js';
 
 /** How browsers come in. */
 export interface Browsers {
@@ -46,7 +47,7 @@ export interface EntranceOptions {
   /** The one token that opens, with all rights; absent: only what `auth` has opens. */
   readonly token?: string;
   readonly auth?: AuthSource;
-  /** Seals cookies and codes. The same in all gateways that stand for one another. */
+  /** Seals cookies and codes. The same in all gateways of one installation. */
   readonly secret: string;
   /** Environment variables, for secrets that the file names. */
   readonly variables?: Readonly<Record<string, string | undefined>>;
@@ -56,7 +57,7 @@ export interface EntranceOptions {
 }
 
 /** For as long as a person takes to open a link. */
-export const CODE_SECONDS = 60;
+const CODE_SECONDS = 60;
 const NO_FILE: AuthFile = { tokens: [], session: { hours: 12 } };
 
 const codeSchema = z.strictObject({ nonce: z.string(), token: z.string() });
@@ -179,4 +180,50 @@ function remembered<Of extends object, Made>(make: (of: Of) => Made): (of: Of) =
     if (last?.of !== of) last = { of, made: make(of) };
     return last.made;
   };
+}
+
+/** The principal of a token; undefined for one that opens nothing. */
+export type Authenticate = (presented: string) => Promise<Principal | undefined>;
+
+/** A text that a client can put into a header, long enough not to be guessed. */
+export const TOKEN_PATTERN = /^[\x21-\x7e]{24,512}$/;
+
+/** The holder of a gateway's one token may do everything. */
+const OWNER: Principal = { name: 'the token of this gateway', role: 'admin' };
+
+/** Lets in who has this token, with all rights. Compared by hash, in constant time. */
+export function oneToken(token: string): Authenticate {
+  const expected = digest(token);
+  return (presented) => Promise.resolve(timingSafeEqual(digest(presented), expected) ? OWNER : undefined);
+}
+
+/**
+ * One token is enough for the machine of one person: the first start writes it to `path`, which only its owner reads. The first of two that
+ * start at once wins.
+ */
+export async function keptToken(path: string): Promise<string> {
+  const read = async (): Promise<string> => {
+    const token = (await readFile(path, 'utf8')).trim();
+    if (!TOKEN_PATTERN.test(token)) throw new Error(`${path} holds no token of 24 to 512 visible characters: remove it, and one is made`);
+    await chmod(path, 0o600);
+    return token;
+  };
+  await mkdir(dirname(path), { recursive: true });
+  const token = `pk_${randomBytes(24).toString('base64url')}`;
+  // Written whole before it has its name: another start never reads half of it.
+  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await writeFile(temporary, `${token}\n`, { mode: 0o600, flag: 'wx' });
+    await link(temporary, path);
+    return token;
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+    return await read();
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }

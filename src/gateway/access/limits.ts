@@ -67,7 +67,7 @@ function shortened(key: string): string {
   return createHash('sha256').update(key).digest('base64url').slice(0, 22);
 }
 
-export interface OpenCounter {
+interface OpenCounter {
   /** Returns the way to give it back. Throws 429 where too many are open. */
   open(key: string): () => void;
 }

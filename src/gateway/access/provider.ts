@@ -7,7 +7,7 @@ import type { JwtSettings } from './auth-file.js';
 import { ROLES, TENANT_PATTERN, type Principal, type Role } from './principal.js';
 
 /** Longer ones are no tokens of people: nothing of them is read. */
-export const MAX_JWT = 8_192;
+const MAX_JWT = 8_192;
 const JWT = /^eyJ[\w-]*\.eyJ[\w-]*\.[\w-]+$/;
 const MAX_SUBJECT = 255;
 const PATIENCE_MS = 5_000;
@@ -55,7 +55,7 @@ export function createJwtVerifier(settings: JwtSettings, log: (line: string) => 
         claims = verified.payload;
       } catch (error) {
         if (isRefusal(jose, error)) return undefined;
-        log(`cannot get the keys of ${issuer}: ${reasonOf(error)}`);
+        log(`cannot get the keys of ${issuer}: ${describeReason(error)}`);
         throw unreachable(issuer);
       }
       return principalOfClaims(claims, settings);
@@ -88,7 +88,7 @@ export function unreachable(issuer: string): GatewayError {
 }
 
 /** The reason why a request failed, without what it sent: some errors have the token in them. */
-export function reasonOf(error: unknown): string {
+export function describeReason(error: unknown): string {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } };
   return [name, code, cause?.code].filter((word) => word !== undefined).join(' ');
 }

@@ -1,5 +1,5 @@
 /**
- * Where a request comes from. `X-Forwarded-*` counts where a trusted proxy has sent it; any other sender could have made it up.
+ * Where a request comes from, and by which name it reaches the gateway. `X-Forwarded-*` counts where a trusted proxy has sent it; any other sender could have made it up.
  * In a chain the last address that no trusted proxy has is the client's: the client itself may have written those before it.
  */
 import ipaddr from 'ipaddr.js';
@@ -14,7 +14,7 @@ export interface Seen {
   readonly isSecure: boolean;
 }
 
-export interface Arriving {
+interface Arriving {
   /** Address of the socket's other end. */
   readonly peer?: string;
   readonly url: string;
@@ -22,7 +22,7 @@ export interface Arriving {
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
-export type AddressRange = readonly [Address, number];
+type AddressRange = readonly [Address, number];
 
 const MAX_HOPS = 32;
 
@@ -97,4 +97,35 @@ function parse(address: string | undefined): Address | undefined {
 
 function matches(address: Address, range: Address, bits: number): boolean {
   return (address as ipaddr.IPv4).match(range as ipaddr.IPv4, bits);
+}
+
+/**
+ * Names by which the gateway may be reached. A page of another site may make its name lead to this machine (DNS rebinding): it sends that
+ * name, and is refused. A page at another address sends its origin, and is refused unless the origin is allowed.
+ */
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
+
+interface Hosts {
+  isAllowedHost(host: string | undefined): boolean;
+  /** Absent: not a browser, or the same site. */
+  isAllowedOrigin(origin: string | undefined, host: string | undefined): boolean;
+}
+
+/** `names`: beside loopback, `name` or `name:port`; `origins`: such as `https://app.example`. */
+export function createHosts({ names, origins }: { readonly names: readonly string[]; readonly origins: readonly string[] }): Hosts {
+  const known = new Set([...LOOPBACK, ...names].map((name) => name.toLowerCase()));
+  const allowed = new Set(origins.map((origin) => origin.toLowerCase()));
+  return {
+    isAllowedHost(host) {
+      if (host === undefined) return false;
+      const given = host.toLowerCase();
+      return known.has(given) || known.has(given.replace(/:\d{1,5}$/, ''));
+    },
+    isAllowedOrigin(origin, host) {
+      if (origin === undefined) return true;
+      const given = origin.toLowerCase();
+      if (allowed.has(given)) return true;
+      return host !== undefined && (given === `http://${host.toLowerCase()}` || given === `https://${host.toLowerCase()}`);
+    },
+  };
 }

@@ -2,8 +2,14 @@
 import { z } from 'zod';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
-import { refuseOtherSites } from './authenticated.js';
-import { deleteSessionCookie, readSessionCookie, setSessionCookie, setSignInCookie, takeSignInCookie } from './cookies.js';
+import {
+  refuseOtherSites,
+  deleteSessionCookie,
+  readSessionCookie,
+  setSessionCookie,
+  setSignInCookie,
+  takeSignInCookie,
+} from './authenticated.js';
 import type { Browsers } from './entrance.js';
 import type { Limiter } from './limits.js';
 import { toNetwork } from './proxies.js';
@@ -13,7 +19,7 @@ export const BROWSER_PATHS = ['/', '/auth/code', '/auth/logout', '/auth/login', 
 
 const codeBody = z.strictObject({ code: z.string().min(1).max(1_000) });
 
-export interface BrowserRoutesOptions {
+interface BrowserRoutesOptions {
   readonly browsers: Browsers;
   readonly wrong: Limiter;
   readonly basePath: string;

@@ -7,8 +7,8 @@ import { z } from 'zod';
 import { GatewayError } from '../core/errors.js';
 import type { JwtSettings, OidcSettings } from './auth-file.js';
 import type { Principal } from './principal.js';
-import { discover, loadOpenidClient, principalOfClaims, reasonOf, unreachable } from './provider.js';
-import type { Seal } from './seal.js';
+import { discover, loadOpenidClient, principalOfClaims, describeReason, unreachable } from './provider.js';
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface SignIn {
   /** Where the browser goes, and what it carries meanwhile. `callback`: where it comes back to; `to`: where it ends. */
@@ -17,7 +17,7 @@ export interface SignIn {
   finish(query: string, carried: string): Promise<{ readonly principal: Principal; readonly to: string }>;
 }
 
-export interface SignInOptions {
+interface SignInOptions {
   readonly jwt: JwtSettings;
   readonly oidc: OidcSettings;
   readonly clientSecret?: string;
@@ -42,7 +42,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
   let described: { readonly provider: Promise<Configuration>; readonly at: number } | undefined;
   const provider = async (): Promise<Configuration> => {
     if (oidc.clientSecretEnv !== undefined && clientSecret === undefined) {
-      log(`nobody can sign in: ${oidc.clientSecretEnv}, which oidc.clientSecretEnv of PERDURA_AUTH names, is not set`);
+      log(`signing in is not possible: ${oidc.clientSecretEnv}, which oidc.clientSecretEnv of PERDURA_AUTH names, is not set`);
       throw new GatewayError({ status: 503, type: 'not-configured', message: 'signing in is not set up here; the gateway’s log says why' });
     }
     if (described === undefined || Date.now() - described.at > DESCRIBED_MS) {
@@ -52,7 +52,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
       return await described.provider;
     } catch (error) {
       described = undefined;
-      log(`cannot get the description of ${issuer}: ${reasonOf(error)}`);
+      log(`cannot get the description of ${issuer}: ${describeReason(error)}`);
       throw unreachable(issuer);
     }
   };
@@ -92,7 +92,7 @@ export function createSignIn({ jwt, oidc, clientSecret, seal, log }: SignInOptio
         return { principal: principalOfClaims(answer.claims() ?? {}, jwt), to };
       } catch (error) {
         if (error instanceof GatewayError) throw error;
-        log(`signing in at ${issuer} failed: ${reasonOf(error)}`);
+        log(`signing in at ${issuer} failed: ${describeReason(error)}`);
         if (isAway(error)) throw unreachable(issuer);
         const message = 'the identity provider has not let this person in, or its answer does not belong to this browser: sign in again';
         throw new GatewayError({ status: 403, type: 'forbidden', message });
@@ -122,4 +122,47 @@ async function describe(issuer: string, clientId: string, clientSecret: string |
 function isAway(error: unknown): boolean {
   const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
   return error instanceof TypeError || name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM';
+}
+
+/**
+ * Values that a gateway hands out and gets back: sealed, so that only the gateways of one installation can have made them, and with an
+ * expiry. Each use has a separate key, so that a value for one use opens nothing else.
+ */
+export interface Seal {
+  /** Makes a text of visible characters, which a cookie and a URL can carry. */
+  close(content: object, seconds: number): string;
+  /** Undefined where it was not made here, or has ended. */
+  open(sealed: string): unknown;
+}
+
+const CIPHER = 'aes-256-gcm';
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+const MAX_SEALED = 4_000;
+
+export function createSeal(secret: string, use: 'code' | 'session' | 'sign-in'): Seal {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', `perdura gateway ${use} v1`, 32));
+  return {
+    close(content, seconds) {
+      const iv = randomBytes(IV_BYTES);
+      const cipher = createCipheriv(CIPHER, key, iv);
+      const text = JSON.stringify({ content, until: Date.now() + seconds * 1_000 });
+      const closed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return Buffer.concat([iv, cipher.getAuthTag(), closed]).toString('base64url');
+    },
+    open(sealed) {
+      if (!/^[\w-]+$/.test(sealed) || sealed.length > MAX_SEALED) return undefined;
+      const bytes = Buffer.from(sealed, 'base64url');
+      if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined;
+      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
+      decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+      try {
+        const text = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+        const { content, until } = JSON.parse(text) as { readonly content: unknown; readonly until: number };
+        return until > Date.now() ? content : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+  };
 }

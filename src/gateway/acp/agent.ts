@@ -13,7 +13,7 @@ import { GatewayError, invalid } from '../core/errors.js';
 import { toMedia, type SuppliedFile } from '../core/attachments.js';
 import { createUpdates, toPromptStop, toReplay } from './updates.js';
 
-export interface AcpOptions {
+interface AcpOptions {
   readonly conversations: Conversations;
   readonly version: string;
   /** Whom new sessions talk to; default: the agent named default. */
@@ -180,7 +180,7 @@ function toMessage(blocks: readonly ContentBlock[], text: string): Message & { r
   return { id: randomUUID(), text, ...toMedia(files) };
 }
 
-/** A file of the editor whose content stands in the prompt itself. */
+/** A file of the editor whose content is in the prompt itself. */
 function readResource(resource: Extract<ContentBlock, { type: 'resource' }>['resource']): SuppliedFile {
   const base64 = 'blob' in resource ? resource.blob : Buffer.from(resource.text, 'utf8').toString('base64');
   return { mediaType: '', url: `data:;base64,${base64}`, name: resource.uri.slice(0, MAX_NAME) };

@@ -114,7 +114,7 @@ export function createFrames({ threadId, runId, conversation, turn, messages, st
   /** Calls of the client's tools that the client may not run yet (ag-ui/client-runs-allowed-calls). */
   const unreleased = new Map<string, Extract<Change, { readonly kind: 'tool-called' }>>();
 
-  /** Ends texts that stand, or that are taken back (ag-ui/text-ends-committed). */
+  /** Ends texts that are valid, or that are taken back (ag-ui/text-ends-committed). */
   const endTexts = (parts: readonly TextPart[], marked: Marked = {}): Frame[] =>
     parts.flatMap(({ kind, id }) =>
       kind === 'text' ? [{ type: 'TEXT_MESSAGE_END', messageId: `${prefix}${id}`, ...marked } as const] : [],
@@ -291,7 +291,7 @@ function toTokenUsage({ inputTokens, outputTokens, cachedTokens }: Usage): Token
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, cachedInputTokens: cachedTokens };
 }
 
-/** The messages that a client has, as they must be where it has some that do not stand. Pure. */
+/** The messages that a client has, as they must be where some of them were taken back. Pure. */
 
 interface Messages {
   /** The client has messages of this run's turn, which begins anew. */

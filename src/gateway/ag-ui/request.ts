@@ -24,7 +24,7 @@ const message = z.looseObject({ id: z.string().max(MAX_ID), role: z.string().max
 export type ClientMessage = z.output<typeof message>;
 
 const resumeEntry = z.looseObject({ interruptId: id, status: z.enum(['resolved', 'cancelled']), payload: z.unknown().optional() });
-export type ResumeEntry = z.output<typeof resumeEntry>;
+type ResumeEntry = z.output<typeof resumeEntry>;
 
 const tool = z.looseObject({
   name: z.string(),

@@ -62,7 +62,7 @@ export interface Chunks {
   pause(waiting: readonly WaitingCall[]): readonly Chunk[];
 }
 
-export interface ChunksOptions {
+interface ChunksOptions {
   readonly turn: string | null;
   readonly messageId: string;
   /** Calls of which the page has the result, because it has given it. */

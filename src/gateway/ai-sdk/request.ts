@@ -20,7 +20,7 @@ const uiMessage = z.looseObject({
   role: z.enum(['system', 'user', 'assistant']),
   parts: z.array(part).max(MAX_PARTS),
 });
-export type UiMessage = z.output<typeof uiMessage>;
+type UiMessage = z.output<typeof uiMessage>;
 
 const schema = z.record(z.string(), z.unknown());
 /** `parameters` is what some libraries of pages call it. */

@@ -1,7 +1,7 @@
 /** The AI SDK's chat protocol: `useChat` of any framework, unchanged, with conversations that outlive page, gateway and worker. */
 import type { Context } from 'hono';
 import { z } from '@hono/zod-openapi';
-import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
+import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { answerCalls, refuseWhileClientRuns } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
@@ -18,7 +18,7 @@ import type { TurnEnd } from '../../records/turn-end.js';
 import type { PerduraClient } from '../../client.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 
-export const CHAT_PATH = '/api/chat';
+const CHAT_PATH = '/api/chat';
 const MAX_HISTORY = 200;
 
 export function addAiSdkRoutes(app: GatewayApp): void {
@@ -33,7 +33,7 @@ export function addAiSdkRoutes(app: GatewayApp): void {
   app.get(`${CHAT_PATH}/:id/stream`, async (context) => {
     const core = context.get('conversations');
     const id = toConversationId(context.req.param('id'));
-    const turn = await findRunningTurn(core.client, id, signalOf(context));
+    const turn = await findRunningTurn(core.client, id, requestSignal(context));
     if (turn === undefined) return context.body(null, 204);
     return streamed(context, async function* (gone) {
       yield* streamTurn(core, await openTurn(core, id, turn), { gone });

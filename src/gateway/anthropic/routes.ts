@@ -2,14 +2,13 @@
 import { z } from 'zod';
 import type { Context } from 'hono';
 import { estimateTokens } from '../../records/token-usage.js';
-import { signalOf, type GatewayApp } from '../context.js';
+import { requestSignal, type GatewayApp } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsupported } from '../core/errors.js';
-import { submitSupplied, answerNamed } from '../core/go-on.js';
+import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
 import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
 import { readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
-import { firstMessage } from '../core/supplied-history.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { prompt, readPrompt } from './content.js';
+import { prompt, readPrompt } from './request.js';
 import { blockStart, blockStop, message, messageEnd, messageStart, textDelta, type MessageEvent, type MessageHead } from './frames.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Conversations } from '../core/conversations.js';
@@ -85,7 +84,7 @@ export function addAnthropicRoutes(app: GatewayApp): void {
   app.post('/v1/messages', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     const { media, tools, ...supplied } = readPrompt(body);
     const key = idempotencyKey(context);
     const beside = { ...media, ...(tools.length > 0 && { tools }) };

@@ -135,7 +135,7 @@ export function fromSubmitted(submitted: Submitted): AnswerSource {
   return { conversation, turn, position, follow: (core, signal) => core.answer(submitted, signal), submitted };
 }
 
-export interface NamedCalls {
+interface NamedCalls {
   readonly conversation: string;
   readonly turn: string;
   readonly callIds: readonly string[];
@@ -149,7 +149,7 @@ export function readCallIds(answers: readonly Pick<ToolAnswer, 'id'>[]): NamedCa
   return { conversation: first.conversation, turn: first.turn, callIds: names.flatMap((name) => name?.callId ?? []) };
 }
 
-export interface ClientAnswers {
+interface ClientAnswers {
   readonly conversation: string;
   readonly turn: string;
   readonly answers: readonly ToolAnswer[];

@@ -18,7 +18,7 @@ import { turnStream, withLooks, type TurnDelta } from './turn-stream.js';
 
 /** A text for each model call that spoke. */
 export type AnswerSnapshot =
-  /** Those that stand now; `isOpen`: the last is still spoken, or may be taken back. Once live events were lost only the end is sure. */
+  /** Those that are valid now; `isOpen`: the last still grows, or may be taken back. Once live events were lost only the end is sure. */
   { readonly kind: 'partial'; readonly texts: readonly string[]; readonly isOpen: boolean } | FinalAnswer;
 
 /** With `calls`, which the client is to run, or none; then the last text is the answer. */

@@ -1,6 +1,6 @@
 /**
  * Files of a message, sent with it or named by a reference (`att_…`): before it is handed over pictures and documents are the
- * conversation's, and texts stand in its text.
+ * conversation's, and texts are part of its text.
  *
  * An unknown reference refuses the message before a conversation begins for it; another tenant's reference is unknown (client/uploads.ts).
  * The content decides what a file is, not its sender.
@@ -13,7 +13,7 @@ import { detectBinaryType, detectFileType, TAKEN_FILES, TEXT_TYPE, withTextFile 
 import { mapMedia, MEDIA_KINDS, sourcesIn, type Media, type MediaKind, type MediaSource } from '../../records/message.js';
 import { GatewayError, invalid } from './errors.js';
 
-/** A type that stands for "look at the content": a protocol that names a file only by its id states no type. */
+/** A type that means "look at the content": a protocol that names a file only by its id states no type. */
 export const UNTOLD = 'application/octet-stream';
 /** As clients come by it: the reference itself, or its address, which a page can show. */
 const NAMED = /^(?:(?:https?:\/\/[^/?#\s]+)?(?:\/[^/?#\s]+)*\/v1\/attachments\/)?(att_[0-9a-f]{32})(?:\/content)?$/;

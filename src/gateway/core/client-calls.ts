@@ -1,6 +1,6 @@
 /**
  * Tools that the client runs: as a request brings them, and their calls as protocols show them, with ids from which any gateway finds conversation, turn and call. Such an id
- * gives no right: who answers must be the one whose conversation it is (go-on.ts).
+ * gives no right: who answers must be the one whose conversation it is (supplied-history.ts).
  */
 import type { Pending } from '../../client.js';
 import { invalid, unsupported } from './errors.js';
@@ -18,7 +18,7 @@ export interface ClientCall {
   readonly input: JsonValue;
 }
 
-export interface CallName {
+interface CallName {
   readonly conversation: string;
   readonly turn: string;
   readonly callId: string;
@@ -60,7 +60,7 @@ export function resultsByCall(entries: readonly Entry[]): ReadonlyMap<string, Re
   return new Map(entries.flatMap(({ message }) => (message.role === 'tool' ? [[message.callId, message] as const] : [])));
 }
 
-/** The very answer stands there already: the same request came twice. */
+/** The very answer is recorded already: the same request came twice. */
 export function isSameAnswer(result: Result, { output, isError }: ToolAnswer): boolean {
   return result.outcome === (isError ? 'error' : 'ok') && shownText(result.text) === resultText(output);
 }

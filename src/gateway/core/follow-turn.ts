@@ -22,7 +22,7 @@ export interface TurnEventAt {
 export interface Following {
   readonly id: string;
   readonly turn: string;
-  /** A cursor of the conversation's feed; "0": everything that is kept of the turn. */
+  /** A cursor of the conversation's feed; "0": everything that the feed still has of the turn. */
   readonly after: string;
   readonly signal: AbortSignal;
 }
@@ -30,7 +30,7 @@ export interface Following {
 /** How long the feed may lag behind the end of its turn. */
 const FEED_PATIENCE_MS = 1_000;
 
-export interface FollowParts {
+interface FollowParts {
   readonly client: Pick<PerduraClient, 'watch'>;
   readonly ends: TurnEnds;
   /** The feed cannot be read: the end comes all the same. */
@@ -85,7 +85,7 @@ export async function* followTurn({ client, ends, log }: FollowParts, wanted: Fo
   } finally {
     clearTimeout(timer);
     stop.abort();
-    // It may have read on, and holds its connection until it is left.
+    // It may have read on, and uses its connection until it is left.
     void feed.return?.().catch(() => undefined);
   }
 }

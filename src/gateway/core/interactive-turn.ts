@@ -8,8 +8,9 @@ import type { TurnEvent } from '../../records/feed-event.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import type { Conversations, Submitted } from './conversations.js';
 import type { TurnEventAt } from './follow-turn.js';
-import { createToolCalls } from './tool-calls.js';
 import { turnStream, withLooks, type Change } from './turn-stream.js';
+import { type Entry, type JsonValue, shownText } from '../../records/message.js';
+import { cut } from '../../records/text.js';
 
 /** Several calls of one step begin to wait one after the other: for so long a stream waits for the next of them before it ends. */
 const PAUSE_MS = 300;
@@ -30,7 +31,7 @@ export interface AnsweredCall {
   readonly isApproval: boolean;
 }
 
-export type InteractiveChange =
+type InteractiveChange =
   /** `isKnown`: the client has it. */
   | { readonly kind: 'change'; readonly change: Change; readonly isKnown: boolean }
   /** The last: nothing goes on until these are answered. */
@@ -102,7 +103,7 @@ export async function openTurn(core: Conversations, id: string, turn: string): P
   return { id, turn, follow: (signal) => core.attach({ id, turn, after: OLDEST, signal }), edge };
 }
 
-export interface WaitingCalls {
+interface WaitingCalls {
   take(change: Change): void;
   /** Those that wait, while nothing else goes on; otherwise empty. */
   all(): readonly WaitingCall[];
@@ -165,4 +166,74 @@ function toAnswer({ callId, what }: WaitingCall): AnsweredCall {
 
 function answerKey({ callId, isApproval }: AnsweredCall): string {
   return `${callId} ${isApproval}`;
+}
+
+/** The feed cuts at 200, and drops half a surrogate pair there. */
+const MAX_WHOLE = 198;
+/** Characters of a result that a client gets. */
+const MAX_RESULT = 100_000;
+
+interface ToolCalls {
+  /** Never throws: what the store does not have stays as the feed has it. */
+  expand(change: Change): Promise<readonly Change[]>;
+}
+
+/**
+ * Tool calls with their inputs and results in full: the feed has the beginnings, and the store the rest. The entry of a
+ * call is in the store before the call shows in the feed, and so is that of its result.
+ */
+export function createToolCalls(client: Pick<PerduraClient, 'history'>, id: string, turn: string): ToolCalls {
+  const shown = new Set<string>();
+  /** Slots up to it are of earlier turns. */
+  let before = 0;
+
+  const readTurn = async (): Promise<readonly Entry[]> => {
+    const entries = await client.history(id, { after: before }).catch(() => []);
+    const first = entries.find((entry) => entry.turn === turn);
+    if (first) before = Math.max(before, first.slot - 1);
+    return entries.filter((entry) => entry.turn === turn);
+  };
+
+  const wholeInput = async (callId: string, beginning: string | undefined): Promise<JsonValue> => {
+    const whole = beginning !== undefined && beginning.length <= MAX_WHOLE ? parsed(beginning) : undefined;
+    return whole ?? inputIn(await readTurn(), callId) ?? beginning ?? {};
+  };
+
+  const called = async (callId: string, name: string, beginning?: string): Promise<readonly Change[]> => {
+    if (shown.has(callId)) return [];
+    shown.add(callId);
+    return [{ kind: 'tool-called', callId, name, input: await wholeInput(callId, beginning) }];
+  };
+
+  return {
+    async expand(change) {
+      if (change.kind === 'tool-started') return [...(await called(change.callId, change.name, change.input)), change];
+      if (change.kind === 'asked') return [...(await called(change.callId, change.name)), change];
+      if (change.kind !== 'tool-finished') return [change];
+      const isWhole = change.preview.length <= MAX_WHOLE;
+      const text = isWhole ? change.preview : (resultIn(await readTurn(), change.callId) ?? change.preview);
+      return [...(await called(change.callId, change.name)), { ...change, preview: cut(text, MAX_RESULT) }];
+    },
+  };
+}
+
+function inputIn(entries: readonly Entry[], callId: string): JsonValue | undefined {
+  for (const { message } of entries) {
+    if (message.role !== 'assistant') continue;
+    for (const block of message.blocks) if (block.kind === 'tool-call' && block.callId === callId) return block.input;
+  }
+  return undefined;
+}
+
+function resultIn(entries: readonly Entry[], callId: string): string | undefined {
+  const found = entries.findLast(({ message }) => message.role === 'tool' && message.callId === callId);
+  return found?.message.role === 'tool' ? shownText(found.message.text) : undefined;
+}
+
+function parsed(json: string): JsonValue | undefined {
+  try {
+    return JSON.parse(json) as JsonValue;
+  } catch {
+    return undefined;
+  }
 }

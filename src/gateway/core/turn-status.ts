@@ -53,7 +53,7 @@ async function openInFeed(client: PerduraClient, id: string, signal: AbortSignal
   return open;
 }
 
-export interface SubmittedMessage {
+interface SubmittedMessage {
   readonly messageId: string;
   /** A cursor from before the message was handed over. */
   readonly after: string;

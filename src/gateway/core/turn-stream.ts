@@ -14,7 +14,7 @@ export type Change =
   | Extract<TurnEvent, { readonly kind: 'tool-started' | 'tool-finished' | 'decided' | 'waiting' | 'paused' | 'fallback' }>
   /** `isOver`: it has been answered since, as a reader that comes later sees. */
   | (Extract<TurnEvent, { readonly kind: 'asked' }> & { readonly isOver?: true })
-  /** A call, once, before anything else of it; where its calls are read in full (tool-calls.ts). */
+  /** A call, once, before anything else of it; where its calls are read in full (interactive-turn.ts). */
   | { readonly kind: 'tool-called'; readonly callId: string; readonly name: string; readonly input: JsonValue }
   | { readonly kind: 'finished'; readonly result: TurnResult };
 

@@ -1,5 +1,5 @@
 /**
- * What the native API answers about a conversation: how it stands, what is recorded of it, what waits in it.
+ * What the native API answers about a conversation: its status, what is recorded of it, what waits in it.
  *
  * @rule native/answers-as-described: An answer has the fields that `/openapi.json` has, and no others. (test: test/gateway/native-answers.test.ts)
  */
@@ -253,7 +253,7 @@ const approvalFields = {
   askedAt: instant,
   expiresAt: instant,
 };
-/** As a conversation itself knows it: without the arguments, which lie in the store. */
+/** As a conversation itself knows it: without the arguments, which are in the store. */
 export const openApproval = z.object(approvalFields).openapi('OpenApproval');
 export const approval = z
   .object({

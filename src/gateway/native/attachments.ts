@@ -1,7 +1,7 @@
 /** Files that are sent once, and named by their reference in a message of any protocol (core/attachments.ts). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from '@hono/zod-openapi';
-import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
+import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError, invalid } from '../core/errors.js';
 import { add } from './operation.js';
 
@@ -41,7 +41,7 @@ export function addAttachments(app: GatewayApp): void {
     status: 201,
     answer: attachment,
     async act({ client }, { context }) {
-      const { silenceMs: _, ...options } = { ...context.get('uploads'), ...digestOf(context) };
+      const { silenceMs: _, ...options } = { ...context.get('uploads'), ...readDigest(context) };
       try {
         return await client.upload(arriving(context), options);
       } catch (error) {
@@ -94,7 +94,7 @@ async function* arriving(context: GatewayContext): AsyncGenerator<Uint8Array> {
   // Not one byte of it is waited for.
   if (Number(announced) > maxBytes) throw tooLarge(maxBytes);
   const reader = body.getReader();
-  const gone = signalOf(context);
+  const gone = requestSignal(context);
   let received = 0;
   try {
     for (;;) {
@@ -136,7 +136,7 @@ function tooLarge(maxBytes: number): GatewayError {
 }
 
 /** `Content-Digest: sha-256=:…:`; other algorithms are not looked at. */
-function digestOf(context: GatewayContext): { readonly sha256?: string } {
+function readDigest(context: GatewayContext): { readonly sha256?: string } {
   const given = /(?:^|[,\s])sha-256=:([^:]{0,100}):/.exec(context.req.header('content-digest') ?? '')?.[1];
   return given === undefined ? {} : { sha256: Buffer.from(given, 'base64').toString('hex') };
 }

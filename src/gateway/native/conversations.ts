@@ -1,4 +1,4 @@
-/** Conversations: begin them, list them, look at them, change and end them. */
+/** Conversations: begin them, list them, look at them, change and end them; fork, rewind and resume them, and answer a turn anew. */
 import { randomUUID } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
 import type { Listed } from '../../client.js';
@@ -7,8 +7,8 @@ import { GatewayError } from '../core/errors.js';
 import { readStatus } from '../core/turn-status.js';
 import { SPENDING_GROUPS } from '../../records/spending.js';
 import { add } from './operation.js';
-import { conversation, dispatchResult, listed, status, usage } from './answers.js';
-import { budget, json, onConversation, start } from './schemas.js';
+import { answeredAgain, branch, conversation, dispatchResult, listed, status, usage } from './answers.js';
+import { budget, json, onConversation, start, turnId } from './schemas.js';
 
 const tag = 'conversations';
 /** Only the latest are scanned: `before` finds older ones. */
@@ -47,7 +47,7 @@ interface Filter {
 }
 
 /** Where a search attribute is not registered, a filter by it matches nothing. */
-function whereOf({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
+function toPredicate({ agent, ofTenant, status, costUsd, text }: Filter): (listed: Listed) => boolean {
   const sought = text?.toLowerCase();
   return (one) =>
     (agent === undefined || one.agent === agent) &&
@@ -110,7 +110,7 @@ export function addConversations(app: GatewayApp): void {
       const all = await list({
         limit,
         ...(wanted.length > 0 && { query: wanted.join(' AND ') }),
-        ...(isFiltered && { where: whereOf(filter), scan: MAX_SCANNED }),
+        ...(isFiltered && { where: toPredicate(filter), scan: MAX_SCANNED }),
       });
       return { conversations: all.map(({ taskQueue: _, ...one }) => one) };
     },
@@ -223,9 +223,93 @@ export function addConversations(app: GatewayApp): void {
 }
 
 /** The id of a message: `Idempotency-Key` gives one to a message without an id. */
-export function messageIdOf(given: string | undefined, header: string | undefined): string {
+export function chooseMessageId(given: string | undefined, header: string | undefined): string {
   if (given !== undefined && header !== undefined && given !== header) {
     throw new GatewayError({ status: 400, type: 'invalid', message: 'Idempotency-Key and the id of the message differ: send one of them' });
   }
   return given ?? header ?? randomUUID();
+}
+
+const begun = z.object({
+  id: z.string(),
+  conversation: z.string().openapi({ description: 'whose turns it begins with' }),
+  turn: z.string().openapi({ description: 'the last one that is shared' }),
+  turns: z.int(),
+  inContext: z.int().openapi({ description: 'turns that its model sees word for word' }),
+  tokens: z.number(),
+});
+const named = start.pick({ title: true, agent: true, scope: true }).extend({ budget: budget.optional() });
+
+export function addLineage(app: GatewayApp): void {
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/fork',
+    tag: 'lives',
+    summary: 'Begin another conversation with its turns up to one of them',
+    params: onConversation,
+    body: named.extend({ at: turnId, id: z.string().min(1).max(64).optional() }),
+    status: 201,
+    answer: begun,
+    act: ({ client }, { params: { id }, body }) => client.fork(id, body),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/resume',
+    tag: 'lives',
+    summary: 'Go on with one that has ended',
+    params: onConversation,
+    body: named,
+    answer: begun,
+    act: ({ client }, { params: { id }, body }) => client.resume(id, body),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/rewind',
+    tag: 'lives',
+    summary: 'Cut out the turns after one of them; a branch keeps them',
+    params: onConversation,
+    body: z.strictObject({ to: turnId }),
+    answer: z.object({
+      to: z.string().openapi({ description: 'the last turn that stays; `turn_0000`: none does' }),
+      cut: z.int(),
+      branch: z.int().nullable(),
+      session: z.int(),
+      epoch: z.int(),
+      turnId: z.string().optional(),
+    }),
+    act: ({ client }, { params: { id }, body: { to } }) => client.rewind(id, to),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/retry',
+    tag: 'lives',
+    summary: 'Answer the last turn anew; the old answer becomes a branch',
+    params: onConversation,
+    body: z.strictObject({}),
+    answer: answeredAgain,
+    act: ({ client }, { params: { id }, signal, context }) =>
+      client.retry(id, { messageId: chooseMessageId(undefined, context.req.header('idempotency-key')), signal }),
+  });
+  add(app, {
+    method: 'post',
+    path: '/v1/conversations/{id}/edit',
+    tag: 'lives',
+    summary: 'Say something else in place of a turn and all after it',
+    params: onConversation,
+    body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
+    answer: answeredAgain,
+    act: ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
+      const messageId = chooseMessageId(undefined, context.req.header('idempotency-key'));
+      return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
+    },
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/conversations/{id}/branches',
+    tag: 'lives',
+    summary: 'What rewinds have cut out of it',
+    params: onConversation,
+    answer: z.object({ branches: z.array(branch) }),
+    act: async ({ client }, { params: { id } }) => ({ branches: await client.branches(id) }),
+  });
 }

@@ -2,7 +2,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import type { Conversations } from '../core/conversations.js';
-import { signalOf, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from '../context.js';
+import { requestSignal, needs, type GatewayApp, type GatewayContext, type GatewayVariables } from '../context.js';
 import type { Role } from '../access/principal.js';
 import type { JsonValue } from '../../records/message.js';
 import { problem } from './schemas.js';
@@ -101,7 +101,7 @@ export function add<
       params: (params ? valid.valid('param') : {}) as z.output<Path>,
       query: (query ? valid.valid('query') : {}) as z.output<Query>,
       body: (body ? valid.valid('json') : {}) as z.output<Body>,
-      signal: signalOf(context),
+      signal: requestSignal(context),
       context,
     };
     const answered = await operation.act(context.get('conversations'), given);

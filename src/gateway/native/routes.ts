@@ -1,23 +1,24 @@
-/** The native API: all that the client library can do, as REST and server-sent events, described by `/openapi.json`. */
+/**
+ * The native API: all that the client library can do, as REST and server-sent events, described by `/openapi.json`. Here also what it answers
+ * about the whole installation: its workers, failures and findings, its agents, and who asks.
+ */
 import { z } from '@hono/zod-openapi';
 import type { GatewayApp } from '../context.js';
 import { addAttachments } from './attachments.js';
 import { addControl } from './control.js';
-import { addConversations, messageIdOf } from './conversations.js';
-import { addFleet } from './fleet.js';
+import { addConversations, addLineage } from './conversations.js';
 import { addInsight } from './insight.js';
 import { addMemory } from './memory.js';
 import { addTurns } from './turns.js';
 import { ROLES } from '../access/principal.js';
 import { add } from './operation.js';
-import { answeredAgain, branch } from './answers.js';
-import { budget, onConversation, start, turnId } from './schemas.js';
+import { GatewayError } from '../core/errors.js';
+import { untenanted } from '../tenants/routes.js';
+import { orNull } from './schemas.js';
 
 export function addNativeRoutes(app: GatewayApp): void {
   for (const add of [addConversations, addTurns, addAttachments, addControl, addLineage, addMemory, addInsight, addFleet, addMe]) add(app);
 }
-
-/** The principal of the request. */
 
 const me = z
   .object({ name: z.string(), role: z.enum(ROLES), tenant: z.string().optional().openapi({ description: 'whose conversations it sees' }) })
@@ -37,89 +38,115 @@ function addMe(app: GatewayApp): void {
   });
 }
 
-/** Lives: fork, rewind, resume; a turn answered anew. */
-
-const tag = 'lives';
-const begun = z.object({
-  id: z.string(),
-  conversation: z.string().openapi({ description: 'whose turns it begins with' }),
-  turn: z.string().openapi({ description: 'the last one that is shared' }),
-  turns: z.int(),
-  inContext: z.int().openapi({ description: 'turns that its model sees word for word' }),
-  tokens: z.number(),
+const tag = 'fleet';
+const slots = z.object({ used: z.number(), free: z.number(), done: z.number(), failed: z.number() });
+const worker = z
+  .object({
+    identity: z.string(),
+    version: z.string().nullable(),
+    lastSeen: z.string(),
+    takes: z.array(z.enum(['decisions', 'activities'])),
+    load: z
+      .object({ activities: slots, decisions: slots, startedAt: z.string().nullable(), cached: z.number() })
+      .nullable()
+      .openapi({ description: 'as the worker itself reports it; null where it or the server is of a version that does not' }),
+  })
+  .openapi('Worker');
+const queue = z.object({
+  of: z.enum(['decisions', 'activities']),
+  backlog: z.number(),
+  oldestS: z.number(),
+  comes: z.number().openapi({ description: 'tasks a second' }),
+  goes: z.number(),
 });
-const named = start.pick({ title: true, agent: true, scope: true }).extend({ budget: budget.optional() });
+const failure = z
+  .object({
+    kind: z.string(),
+    count: z.int(),
+    message: z.string().openapi({ description: 'of the latest: what was attempted, on what, and what to do' }),
+    isRetried: z.boolean(),
+    conversations: z.array(z.string()),
+  })
+  .openapi('FailureGroup');
+const finding = z
+  .object({
+    what: z.string(),
+    health: z.enum(['ok', 'warning', 'broken', 'skipped']),
+    found: z.string(),
+    mend: z.string().optional().openapi({ description: 'the command that mends it, or the thing to do' }),
+  })
+  .openapi('Finding');
+const anyObject = z.record(z.string(), z.unknown()) as unknown as z.ZodType<object>;
+const schema = anyObject.openapi('JsonSchema', { description: 'a JSON Schema of arguments' });
+const server = z
+  .object({
+    name: z.string(),
+    type: z.string(),
+    place: z.string().openapi({ description: 'its address, or its program without the arguments' }),
+    variables: z.array(z.string()).openapi({ description: 'names of headers or environment variables, without values' }),
+    pins: z
+      .array(z.object({ tool: z.string(), hash: z.string(), description: z.string().nullable(), inputSchema: orNull(schema) }))
+      .openapi({ description: 'tools as they were accepted; without a description where the pin cannot be read' }),
+  })
+  .openapi('McpServer');
+const agent = z
+  .object({
+    name: z.string(),
+    config: anyObject,
+    tools: z.array(z.object({ name: z.string(), description: z.string(), inputSchema: schema, from: z.string() })),
+    servers: z.array(server),
+    system: z.string().openapi({ description: 'its system prompt, without any memory' }),
+  })
+  .openapi('Agent');
 
-function addLineage(app: GatewayApp): void {
+/** Workers, failures and findings of the installation; and what agents are. */
+function addFleet(app: GatewayApp): void {
   add(app, {
-    method: 'post',
-    path: '/v1/conversations/{id}/fork',
+    method: 'get',
+    path: '/v1/workers',
     tag,
-    summary: 'Begin another conversation with its turns up to one of them',
-    params: onConversation,
-    body: named.extend({ at: turnId, id: z.string().min(1).max(64).optional() }),
-    status: 201,
-    answer: begun,
-    act: ({ client }, { params: { id }, body }) => client.fork(id, body),
-  });
-  add(app, {
-    method: 'post',
-    path: '/v1/conversations/{id}/resume',
-    tag,
-    summary: 'Go on with one that has ended',
-    params: onConversation,
-    body: named,
-    answer: begun,
-    act: ({ client }, { params: { id }, body }) => client.resume(id, body),
-  });
-  add(app, {
-    method: 'post',
-    path: '/v1/conversations/{id}/rewind',
-    tag,
-    summary: 'Cut out the turns after one of them; a branch keeps them',
-    params: onConversation,
-    body: z.strictObject({ to: turnId }),
-    answer: z.object({
-      to: z.string().openapi({ description: 'the last turn that stays; `turn_0000`: none does' }),
-      cut: z.int(),
-      branch: z.int().nullable(),
-      session: z.int(),
-      epoch: z.int(),
-      turnId: z.string().optional(),
-    }),
-    act: ({ client }, { params: { id }, body: { to } }) => client.rewind(id, to),
-  });
-  add(app, {
-    method: 'post',
-    path: '/v1/conversations/{id}/retry',
-    tag,
-    summary: 'Answer the last turn anew; the old answer becomes a branch',
-    params: onConversation,
-    body: z.strictObject({}),
-    answer: answeredAgain,
-    act: ({ client }, { params: { id }, signal, context }) =>
-      client.retry(id, { messageId: messageIdOf(undefined, context.req.header('idempotency-key')), signal }),
-  });
-  add(app, {
-    method: 'post',
-    path: '/v1/conversations/{id}/edit',
-    tag,
-    summary: 'Say something else in place of a turn and all after it',
-    params: onConversation,
-    body: z.strictObject({ text: z.string(), turn: turnId.optional() }),
-    answer: answeredAgain,
-    act: ({ client }, { params: { id }, body: { text, turn }, signal, context }) => {
-      const messageId = messageIdOf(undefined, context.req.header('idempotency-key'));
-      return client.edit(id, text, { messageId, signal, ...(turn !== undefined && { turn }) });
-    },
+    summary: 'Who takes work from the task queue, and how much of it waits',
+    role: 'operator',
+    guard: untenanted,
+    answer: z.object({ taskQueue: z.string(), workers: z.array(worker), queues: z.array(queue) }),
+    act: ({ client }) => client.workers(),
   });
   add(app, {
     method: 'get',
-    path: '/v1/conversations/{id}/branches',
+    path: '/v1/failures',
     tag,
-    summary: 'What rewinds have cut out of it',
-    params: onConversation,
-    answer: z.object({ branches: z.array(branch) }),
-    act: async ({ client }, { params: { id } }) => ({ branches: await client.branches(id) }),
+    summary: 'What has failed among the latest conversations, by kind',
+    role: 'operator',
+    query: z.object({ limit: z.coerce.number().int().min(1).max(200).default(200) }),
+    answer: z.object({ failures: z.array(failure), looked: z.int(), silent: z.int(), more: z.boolean() }),
+    act: ({ client }, { query: { limit } }) => client.failures({ limit }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/findings',
+    tag,
+    summary: 'What `perdura doctor` finds where this gateway runs',
+    role: 'operator',
+    guard: untenanted,
+    answer: z.object({ findings: z.array(finding) }),
+    act: async (_core, { context }) => ({ findings: await context.get('findings')() }),
+  });
+  add(app, {
+    method: 'get',
+    path: '/v1/agents/{agent}',
+    tag,
+    summary: 'What an agent is made of: settings, tools with their schemas, MCP servers with what was accepted of them',
+    role: 'operator',
+    params: z.object({ agent: z.string().min(1).max(64) }),
+    answer: agent,
+    act: async (_core, { params: { agent: name }, context }) => {
+      const found = await context.get('describeAgent')(name);
+      if (found !== undefined) return found;
+      throw new GatewayError({
+        status: 404,
+        type: 'not-found',
+        message: `there is no agent ${JSON.stringify(name)}: /v1/agents lists them`,
+      });
+    },
   });
 }

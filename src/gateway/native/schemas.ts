@@ -10,7 +10,7 @@ import type { JsonValue } from '../../records/message.js';
 const json = z.unknown() as unknown as z.ZodType<JsonValue>;
 const object = z.record(z.string(), json);
 
-/** By `nullable()` a schema with a name would not be null in the document, or be null wherever its name stands. */
+/** By `nullable()` a schema with a name would not be null in the document, or be null wherever its name is used. */
 export function orNull<Schema extends z.ZodType>(schema: Schema): z.ZodUnion<[Schema, z.ZodNull]> {
   return z.union([schema, z.null()]);
 }

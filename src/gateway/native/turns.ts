@@ -9,7 +9,7 @@ import type { TurnEventAt } from '../core/follow-turn.js';
 import { timeoutSignal } from '../../platform/promises.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { messageIdOf } from './conversations.js';
+import { chooseMessageId } from './conversations.js';
 import { add } from './operation.js';
 import { entry, submitted, turnResult } from './answers.js';
 import { cursor, message, onConversation, onTurn, turnId } from './schemas.js';
@@ -17,7 +17,7 @@ import { cursor, message, onConversation, onTurn, turnId } from './schemas.js';
 const tag = 'turns';
 const seconds = z.coerce.number().min(0).max(3_600);
 const DEFAULT_WAIT_S = 60;
-const MOST_CONVERSATIONS = 50;
+const MAX_CONVERSATIONS = 50;
 const beginning = z.union([cursor, turnId]);
 
 export function addTurns(app: GatewayApp): void {
@@ -36,13 +36,13 @@ export function addTurns(app: GatewayApp): void {
     answer: turnResult,
     pending: submitted,
     act: async (core, { params: { id }, query: { mode, wait }, body: { start: begin, ...fields }, signal, context }) => {
-      const sent = { ...fields, id: messageIdOf(fields.id, context.req.header('idempotency-key')) };
+      const sent = { ...fields, id: chooseMessageId(fields.id, context.req.header('idempotency-key')) };
       const options = { signal, ...(begin !== undefined && { start: begin }) };
       if (wantsEvents(context)) {
         return streamed(context, async function* (gone) {
           const taken = await core.submit(id, sent, { ...options, signal: gone });
           yield { event: 'submitted', data: JSON.stringify(taken) };
-          yield* eventsOf(core.answer(taken, gone));
+          yield* toServerEvents(core.answer(taken, gone));
         });
       }
       const taken = await core.submit(id, sent, options);
@@ -95,7 +95,7 @@ export function addTurns(app: GatewayApp): void {
     query: z.object({ after: cursor.default('0') }),
     streams: true,
     act: (core, { params: { id, turn }, query: { after }, context }) =>
-      streamed(context, (gone) => eventsOf(core.attach({ id, turn, after: lastEventId(context) ?? after, signal: gone }))),
+      streamed(context, (gone) => toServerEvents(core.attach({ id, turn, after: lastEventId(context) ?? after, signal: gone }))),
   });
   add(app, {
     method: 'get',
@@ -118,8 +118,8 @@ export function addTurns(app: GatewayApp): void {
       'Each `id:` is where all of them are: sent as `Last-Event-ID`, none of them misses anything. `cursor` of an event is where its own ' +
       'conversation is. `after` says where to begin, once for each `conversation` and in their order: a cursor, or a turn, from whose beginning on.',
     query: z.object({
-      conversation: z.union([z.string().max(200), z.array(z.string().max(200)).max(MOST_CONVERSATIONS)]),
-      after: z.union([beginning, z.array(beginning).max(MOST_CONVERSATIONS)]).optional(),
+      conversation: z.union([z.string().max(200), z.array(z.string().max(200)).max(MAX_CONVERSATIONS)]),
+      after: z.union([beginning, z.array(beginning).max(MAX_CONVERSATIONS)]).optional(),
     }),
     streams: true,
     act: (core, { query: { conversation, after = [] }, context }) => {
@@ -192,7 +192,7 @@ function streamed(context: GatewayContext, events: (gone: AbortSignal) => AsyncI
   });
 }
 
-async function* eventsOf(followed: AsyncIterable<TurnEventAt>): AsyncGenerator<ServerEvent> {
+async function* toServerEvents(followed: AsyncIterable<TurnEventAt>): AsyncGenerator<ServerEvent> {
   for await (const { cursor: at, event } of followed) {
     yield { ...(at !== null && { id: at }), event: event.kind, data: JSON.stringify(event) };
   }
@@ -266,7 +266,7 @@ function writePositions(positions: ReadonlyMap<string, string>): string {
   return Buffer.from(JSON.stringify([...positions])).toString('base64url');
 }
 
-const positionsShape = z.array(z.tuple([z.string().max(200), beginning])).max(MOST_CONVERSATIONS);
+const positionsShape = z.array(z.tuple([z.string().max(200), beginning])).max(MAX_CONVERSATIONS);
 
 function readPositions(given: string | undefined): Map<string, string> {
   try {

@@ -4,21 +4,17 @@ import { z } from 'zod';
 import { turnNumber, turnId } from '../../records/identity.js';
 import type { JsonObject } from '../../records/message.js';
 import { OLDEST } from '../../stores/feed-cursor.js';
-import { signalOf, type GatewayApp, type GatewayContext } from '../context.js';
+import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations, Submitted } from '../core/conversations.js';
 import { toProblem, GatewayError, invalid, unsupported } from '../core/errors.js';
-import { answerNamed, submitAfter, submitSupplied, type Beside } from '../core/go-on.js';
+import { answerNamed, submitAfter, submitSupplied, type Beside, firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
-import { firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { findPause, answerSnapshots, finalAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
-import { parseArguments, content, readMessages, schemaFormat, type Message } from './content.js';
-import { explainError } from './errors.js';
-import { createResponseEvents } from './response-events.js';
-import { endedResponse, runningResponse, type ResponseHead } from './response-object.js';
-import { toolFields, readTools } from './tools.js';
+import { parseArguments, content, readMessages, schemaFormat, type Message, toolFields, readTools } from './request.js';
+import { explainError, createResponseEvents, endedResponse, runningResponse, type ResponseHead } from './frames.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 const item = z.looseObject({
@@ -54,7 +50,7 @@ export function addResponses(app: GatewayApp): void {
   app.post('/v1/responses', async (context) => {
     const body = await readBody(context, request);
     const core = context.get('conversations');
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     const source = await submit(context, body, signal);
     const { conversation, turn, after } = source;
     const head: ResponseHead = {
@@ -85,7 +81,7 @@ export function addResponses(app: GatewayApp): void {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
     const head = await readHead(core, name);
-    if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, signalOf(context)));
+    if (context.req.query('stream') !== 'true') return context.json(await look(core, name, head, requestSignal(context)));
     const after = z.coerce.number().int().min(-1).max(1e9).default(-1).safeParse(context.req.query('starting_after'));
     if (!after.success) throw invalid('starting_after must be a sequence_number', 'starting_after');
     await core.client.describe(name.conversation);
@@ -102,7 +98,7 @@ export function addResponses(app: GatewayApp): void {
     const core = context.get('conversations');
     const name = readResponseId(context.req.param('id'), 'response_id');
     const head = await readHead(core, name);
-    const signal = signalOf(context);
+    const signal = requestSignal(context);
     await stopTurn(core.client, name, 'by a client of the Responses API');
     return context.json(await look(core, name, head, signal, END_PATIENCE_MS));
   });

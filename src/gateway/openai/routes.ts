@@ -1,20 +1,27 @@
 /** OpenAI's API, for its clients: an agent is a model, and a conversation is what goes on behind it. */
-import type { GatewayApp } from '../context.js';
-import { addChatCompletions } from './chat.js';
+import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
-import { GatewayError } from '../core/errors.js';
-
-export { answerOpenaiProblem } from './errors.js';
+import { GatewayError, refuseFailed, invalid, unsupported } from '../core/errors.js';
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { JsonObject } from '../../records/message.js';
+import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
+import type { Conversations } from '../core/conversations.js';
+import { answerNamed, firstMessage, submitSupplied, type Beside } from '../core/supplied-history.js';
+import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
+import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
+import { sendEvents, type ServerEvent } from '../sse.js';
+import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
+import { parseArguments, content, readMessages, toolFields, readTools } from './request.js';
 
 export function addOpenaiRoutes(app: GatewayApp): void {
   for (const add of [addModels, addChatCompletions, addResponses]) add(app);
 }
 
-/** `/v1/models`: the agents, as both OpenAI's and Anthropic's clients read them. */
-
 /** When an agent was made is not known. */
 const CREATED = 0;
 
+/** The agents, as both OpenAI's and Anthropic's clients read them. */
 function addModels(app: GatewayApp): void {
   app.get('/v1/models', async (context) => {
     const agents = await context.get('agents')();
@@ -45,4 +52,117 @@ function toModel(name: string): object {
     display_name: name,
     created_at: new Date(CREATED).toISOString(),
   };
+}
+
+/** Names the conversation: then only the newest message of a request counts. */
+const CONVERSATION_HEADER = 'x-perdura-conversation';
+
+const toolCall = z.looseObject({ id: z.string(), function: optional(z.looseObject({ name: z.string(), arguments: z.string() })) });
+
+const request = z.looseObject({
+  model: z.string().min(1).max(128),
+  messages: z
+    .array(
+      z.looseObject({
+        role: z.string(),
+        content: optional(content),
+        tool_calls: optional(z.array(toolCall)),
+        tool_call_id: optional(z.string()),
+      }),
+    )
+    .min(1)
+    .max(10_000),
+  stream: optional(z.boolean()),
+  stream_options: optional(z.looseObject({ include_usage: z.boolean().optional() })),
+  user: optional(z.string().max(512)),
+  n: optional(z.number()),
+  ...toolFields,
+  functions: optional(z.array(z.unknown())),
+  response_format: optional(
+    z.looseObject({ type: z.string(), json_schema: z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }).optional() }),
+  ),
+});
+
+function addChatCompletions(app: GatewayApp): void {
+  app.post('/v1/chat/completions', async (context) => {
+    const body = await readBody(context, request);
+    const core = context.get('conversations');
+    const signal = requestSignal(context);
+    const source = await submit(context, body, signal);
+    const { conversation, turn, after } = source;
+    const id = `chatcmpl-${conversation}-${turn ?? 'reset'}${after?.replace(/^.*\//, '-') ?? ''}`;
+    const of = { id, created: Math.floor(Date.now() / 1000), model: body.model, conversation };
+    context.header(CONVERSATION_HEADER, conversation);
+    const mayPause = after !== undefined || (body.tools ?? []).length > 0;
+    const snapshots = (gone: AbortSignal): AsyncGenerator<AnswerSnapshot> =>
+      answerSnapshots(core, { ...source, mayPause }, source.follow(core, gone));
+    if (body.stream === true) {
+      const withUsage = body.stream_options?.include_usage === true;
+      return sendEvents(
+        context,
+        (gone) => chunks(of, withUsage, snapshots(gone)),
+        (error) => ({ data: JSON.stringify({ error: explainError(error) }) }),
+      );
+    }
+    for await (const snapshot of snapshots(signal)) {
+      if (snapshot.kind !== 'final') continue;
+      refuseFailed(snapshot.result);
+      return context.json(completion(of, snapshot));
+    }
+    throw signal.reason;
+  });
+}
+
+async function submit(context: GatewayContext, body: z.output<typeof request>, signal: AbortSignal): Promise<AnswerSource> {
+  const core: Conversations = context.get('conversations');
+  if ((body.functions ?? []).length > 0) throw unsupported('functions (send them as tools)', 'functions');
+  const tools = readTools(body);
+  if ((body.n ?? 1) !== 1) throw unsupported('more than one answer', 'n');
+  const messages = body.messages.map(({ role, content: given, tool_calls: calls = [], tool_call_id: callId }) => ({
+    role,
+    content: given ?? '',
+    calls: calls.map(({ id, function: made }) => ({ id, name: made?.name ?? '', arguments: parseArguments(made?.arguments ?? '') })),
+    ...(callId !== undefined && { callId }),
+  }));
+  const { media, ...supplied } = readMessages(messages, 'messages');
+  const agent = await readAgent(context, body.model);
+  const output = readOutput(body.response_format);
+  const beside: Beside = { ...media, ...(output && { output }), ...(tools.length > 0 && { tools }) };
+  const key = idempotencyKey(context);
+  const named = context.req.header(CONVERSATION_HEADER);
+  if (named === undefined) {
+    const asking = { principal: context.get('principal').name, user: body.user ?? '', agent };
+    return submitSupplied(core, { ...asking, supplied, key, beside, signal });
+  }
+  if (named === '' || named.length > 512) throw invalid(`${CONVERSATION_HEADER} must have 1 to 512 characters`);
+  const conversation = toConversationId(named);
+  if (supplied.answers) return answerNamed(core, conversation, { supplied, key, beside, signal });
+  const id = key ?? randomUUID();
+  await (tools.length > 0 ? refuseWhileWaiting : refuseWhileClientRuns)(core, conversation, id);
+  const newest = firstMessage({ messages: supplied.messages.slice(-1) });
+  return fromSubmitted(await core.submit(conversation, { ...beside, id, text: newest }, { start: { agent }, signal }));
+}
+
+function readOutput(format: z.output<typeof request>['response_format']): JsonObject | undefined {
+  if (format === undefined || format.type === 'text') return undefined;
+  const schema = format.json_schema?.schema;
+  if (format.type === 'json_schema' && schema !== undefined) return schema as JsonObject;
+  throw unsupported(`the response format ${JSON.stringify(format.type.slice(0, 40))} without a schema`, 'response_format');
+}
+
+async function* chunks(of: Completion, withUsage: boolean, snapshots: AsyncIterable<AnswerSnapshot>): AsyncGenerator<ServerEvent> {
+  const textDelta = createTextDeltas();
+  const frame = (value: object): ServerEvent => ({ data: JSON.stringify(value) });
+  const noUsage = withUsage ? { usage: null } : {};
+  yield frame(chunk(of, { role: 'assistant', content: '', refusal: null }, null, noUsage));
+  for await (const snapshot of snapshots) {
+    const content = textDelta(snapshot);
+    if (content !== '') yield frame(chunk(of, { content }, null, noUsage));
+    if (snapshot.kind !== 'final') continue;
+    refuseFailed(snapshot.result);
+    for (const delta of callDeltas(of, snapshot)) yield frame(chunk(of, delta, null, noUsage));
+    yield frame(chunk(of, {}, finishReason(snapshot), noUsage));
+    if (withUsage) yield frame(usageChunk(of, snapshot.result));
+    yield { data: '[DONE]' };
+  }
 }

@@ -11,7 +11,7 @@ import { createConversations, type Conversations } from '../core/conversations.j
 import { GatewayError } from '../core/errors.js';
 import { createClientOfNoTenant, createTenantClient } from '../../client/tenants/client.js';
 
-export interface TenantOptions {
+interface TenantOptions {
   readonly client: PerduraClient;
   /** Hashes tenants' ids: the same for every gateway of an installation. Without one no tenant is served. */
   readonly tenantKey?: string;
@@ -21,7 +21,7 @@ export interface TenantOptions {
   readonly log?: (line: string) => void;
 }
 
-/** The most tenants that are kept, by their last request: readers of one tenant share what they wait for (core/follow-turn.ts). */
+/** The most tenants in memory, by their last request: readers of one tenant share what they wait for (core/follow-turn.ts). */
 const MAX_TENANTS = 1_000;
 
 /** Runs once the principal is known. */

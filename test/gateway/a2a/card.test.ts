@@ -1,5 +1,5 @@
 /** Where the card says that the agent is: as its reader reaches it, by the word of proxies that are trusted and of no other. */
-import { oneToken } from '../../../src/gateway/access/tokens.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { serveGateway } from '../../../src/gateway/serve.js';
 import { unreachedClient } from '../../support/fake-client.js';
 

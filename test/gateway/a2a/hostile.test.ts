@@ -1,6 +1,6 @@
 /** What strangers and broken programs send to /a2a: each answer has the protocol's shape, and nothing of what others have. */
-import { oneToken } from '../../../src/gateway/access/tokens.js';
-import { taskName } from '../../../src/gateway/a2a/task-id.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
+import { taskName } from '../../../src/gateway/a2a/task.js';
 import { createGateway } from '../../../src/gateway/app.js';
 import { fakeInstallation, unreachedClient } from '../../support/fake-client.js';
 

@@ -1,5 +1,5 @@
 /** An install without the protocol's library: its routes say which package brings it, and nothing else is touched. */
-import { oneToken } from '../../../src/gateway/access/tokens.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { createGateway } from '../../../src/gateway/app.js';
 import type { PerduraClient } from '../../../src/client.js';
 

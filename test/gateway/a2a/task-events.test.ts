@@ -1,9 +1,7 @@
 /** Turns as updates of a task, frame by frame. */
 import type { Pending } from '../../../src/client.js';
-import { readDecisions, wasTaken } from '../../../src/gateway/a2a/answers.js';
-import { createTaskEvents } from '../../../src/gateway/a2a/task-events.js';
-import { renderTask, type TaskFacts } from '../../../src/gateway/a2a/task.js';
-import { readTaskId, taskName } from '../../../src/gateway/a2a/task-id.js';
+import { readDecisions, wasTaken } from '../../../src/gateway/a2a/request.js';
+import { createTaskEvents, renderTask, type TaskFacts, readTaskId, taskName } from '../../../src/gateway/a2a/task.js';
 import { callFingerprint } from '../../../src/memory/call-fingerprint.js';
 import { deltasOf } from '../../support/turn-events.js';
 import type { TurnEvent } from '../../../src/records/feed-event.js';

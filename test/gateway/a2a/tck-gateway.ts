@@ -4,7 +4,7 @@
  */
 import { Connection } from '@temporalio/client';
 import { registerAttributes } from '../../../src/client/temporal/registered-attributes.js';
-import { oneToken } from '../../../src/gateway/access/tokens.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { serveGateway } from '../../../src/gateway/serve.js';
 import type { ApiRequest } from '../../support/provider-apis/api-request.js';
 import { callTool, text, type Reply } from '../../support/provider-apis/reply.js';

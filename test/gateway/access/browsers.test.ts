@@ -6,7 +6,7 @@ import { createGateway } from '../../../src/gateway/app.js';
 import { hashOf, watchAuthFile } from '../../../src/gateway/access/auth-file.js';
 import { createEntrance, type Entrance } from '../../../src/gateway/access/entrance.js';
 import { createLimits } from '../../../src/gateway/access/limits.js';
-import { createSeal } from '../../../src/gateway/access/seal.js';
+import { createSeal } from '../../../src/gateway/access/sign-in.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
 import { TENANT_KEY } from '../../support/tenants.js';
 import { unreachedClient } from '../../support/fake-client.js';

@@ -3,7 +3,7 @@ import { buildResumeArray, HttpAgent, type BaseEvent } from '@ag-ui/client';
 import type { Message } from '@ag-ui/core';
 import { type Redis as RedisClient, Redis } from 'ioredis';
 import { z } from 'zod';
-import { oneToken } from '../../../src/gateway/access/tokens.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { defineTool } from '../../../src/tools/define-tool.js';
 import { callTools, text } from '../../support/provider-apis/reply.js';

@@ -1,7 +1,7 @@
 /** AG-UI's own client, unchanged, over a socket, with a real worker: its schemas and its verifier look at every event. */
 import { buildResumeArray, HttpAgent, type BaseEvent } from '@ag-ui/client';
 import type { InputContent, Message, RunAgentInput } from '@ag-ui/core';
-import { oneToken } from '../../../src/gateway/access/tokens.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';

@@ -1,6 +1,6 @@
 /** The AI SDK's own transport and reader, unchanged, over a socket, with a real worker. */
 import { DefaultChatTransport, readUIMessageStream, type UIMessage, type UIMessageChunk } from 'ai';
-import { oneToken } from '../../../src/gateway/access/tokens.js';
+import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../../src/gateway/serve.js';
 import { askUser } from '../../../src/tools/builtin/conversation-tools.js';
 import { callTool, callTools, gate, text } from '../../support/provider-apis/reply.js';

@@ -6,7 +6,7 @@
 import type { PerduraClient } from '../../../src/client.js';
 import { createTenantIds } from '../../../src/client/tenants/names.js';
 import { createClientOfNoTenant, createTenantClient } from '../../../src/client/tenants/client.js';
-import { taskName } from '../../../src/gateway/a2a/task-id.js';
+import { taskName } from '../../../src/gateway/a2a/task.js';
 import { publicCallId } from '../../../src/gateway/core/client-calls.js';
 import { responseId } from '../../../src/gateway/openai/responses.js';
 import { fakeInstallation } from '../../support/fake-client.js';

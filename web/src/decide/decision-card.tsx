@@ -2,17 +2,15 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { request, RequestError, type Schema } from '../api/request.js';
-import { Code } from '../ui/code.js';
+import { Code, prettyJson } from '../ui/code.js';
 import { Icon } from '../ui/icon.js';
-import { prettyJson } from '../ui/json.js';
-import { plainLines, plainText } from '../ui/plain-text.js';
-import { ago, describeError, untilThen } from '../ui/words.js';
+import { plainLines, plainText, ago, describeError, untilThen } from '../ui/words.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import './decide.css';
 
 type Decision = Omit<Schema<'Decision'>, 'callId'>;
 
-export interface DecisionCardProps {
+interface DecisionCardProps {
   readonly waiting: Waiting;
   readonly onDecided?: () => void;
 }

@@ -6,14 +6,14 @@ import { request } from '../api/request.js';
 import { conversations, keepListed, nameConversation, readFork, refreshList, type Listed } from '../conversations.js';
 import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
-import { Link } from '../ui/link.js';
-import { plainText } from '../ui/plain-text.js';
-import { useAnswer } from '../ui/use-answer.js';
+import { Link } from '../ui/parts.js';
+import { plainText } from '../ui/words.js';
+import { useAnswer } from '../ui/hooks.js';
 import { views, type View } from '../views/table.js';
 import { SideList } from './side-list.js';
 import { heading } from './title.js';
 
-export interface OfConversationProps {
+interface OfConversationProps {
   readonly shown: View;
   readonly of: string;
   readonly children: ComponentChildren;

@@ -6,10 +6,8 @@ import { isReachable } from '../api/request.js';
 import { conversations, hasMore, listMore, nameConversation, refreshList, type Listed } from '../conversations.js';
 import { mayAct } from '../session.js';
 import { Icon } from '../ui/icon.js';
-import { Link } from '../ui/link.js';
-import { plainText } from '../ui/plain-text.js';
-import { Problem } from '../ui/problem.js';
-import { ago, dollars } from '../ui/words.js';
+import { Link, Problem } from '../ui/parts.js';
+import { plainText, ago, dollars } from '../ui/words.js';
 
 export function SideList({ view, of }: { readonly view: string; readonly of: string }): JSX.Element {
   const wanted = useSignal('');

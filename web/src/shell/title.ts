@@ -1,7 +1,7 @@
 /** The browser tab's title: how many wait for a person, and what is looked at. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { plainText } from '../ui/plain-text.js';
+import { plainText } from '../ui/words.js';
 import { waiting } from '../waiting.js';
 
 /** What a view calls itself; it is reset by the next one. */

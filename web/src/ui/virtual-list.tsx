@@ -8,7 +8,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 
-export interface VirtualListProps<Item> {
+interface VirtualListProps<Item> {
   readonly items: readonly Item[];
   readonly toKey: (item: Item) => string;
   readonly render: (item: Item) => ComponentChildren;

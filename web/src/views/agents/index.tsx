@@ -7,12 +7,9 @@ import { request, type Schema } from '../../api/request.js';
 import { mayAct } from '../../session.js';
 import { heading } from '../../shell/title.js';
 import { Code } from '../../ui/code.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { Parts } from '../../ui/tabs.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { describeError, plural } from '../../ui/words.js';
+import { Link, Problem, Parts } from '../../ui/parts.js';
+import { plainText, describeError, plural } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 import '../../ui/parts.css';
 import './agents.css';
 

@@ -7,12 +7,10 @@ import type { CallPart } from '../../../../src/records/turn-view.js';
 import type { Turn } from '../../conversation/turns.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon, type IconName } from '../../ui/icon.js';
-import { Code } from '../../ui/code.js';
-import { gatherWords, parsedJson, prettyJson } from '../../ui/json.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { dollars, duration } from '../../ui/words.js';
+import { Code, gatherWords, parsedJson, prettyJson } from '../../ui/code.js';
+import { Link } from '../../ui/parts.js';
+import { plainText, dollars, duration } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 
 const STATES: Readonly<Record<CallPart['state'], readonly [IconName, string]>> = {
   waiting: ['wait', 'waits for a person'],
@@ -24,7 +22,7 @@ const STATES: Readonly<Record<CallPart['state'], readonly [IconName, string]>> =
   unknown: ['ask', 'interrupted, perhaps with effect'],
 };
 
-export interface CallCardProps {
+interface CallCardProps {
   readonly call: CallPart;
   readonly turn: Turn;
   readonly opened: Opened;

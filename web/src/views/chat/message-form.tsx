@@ -15,7 +15,7 @@ export interface Message {
   readonly delivery: Delivery;
 }
 
-export interface MessageFormProps {
+interface MessageFormProps {
   readonly label: string;
   /** A turn runs: how the message reaches it can be chosen. */
   readonly isBusy: boolean;

@@ -9,10 +9,9 @@ import type { Sent } from '../../conversation/outbox.js';
 import { toTurns, type Entry, type Turn } from '../../conversation/turns.js';
 import { DecisionCard } from '../../decide/decision-card.js';
 import { Icon } from '../../ui/icon.js';
-import { plainLines } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
+import { plainLines, ago, plural } from '../../ui/words.js';
+import { Problem } from '../../ui/parts.js';
 import { VirtualList } from '../../ui/virtual-list.js';
-import { ago, plural } from '../../ui/words.js';
 import { Documents, TurnView } from './turn-view.js';
 
 export function Transcript({ opened }: { readonly opened: Opened }): JSX.Element {

@@ -8,12 +8,11 @@ import type { Opened } from '../../conversation/open.js';
 import type { TurnResult } from '../../../../src/records/feed-event.js';
 import type { TurnPart } from '../../../../src/records/turn-view.js';
 import { Icon } from '../../ui/icon.js';
-import { Markdown } from '../../ui/markdown-view.js';
-import { plainLines, plainText } from '../../ui/plain-text.js';
-import { count, dollars, describeError, untilThen } from '../../ui/words.js';
+import { Markdown } from '../../ui/markdown.js';
+import { plainLines, plainText, count, dollars, describeError, untilThen } from '../../ui/words.js';
 import { CallCard } from './call-card.js';
 
-export interface TurnViewProps {
+interface TurnViewProps {
   readonly turn: Turn;
   readonly opened: Opened;
   readonly isLast: boolean;

@@ -5,10 +5,9 @@ import { turnNumber } from '../../../../src/records/identity.js';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { shownText } from '../../conversation/turns.js';
-import { plainLines, plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, dateTime, describeError, plural, turnSpans } from '../../ui/words.js';
+import { plainLines, plainText, ago, count, dateTime, describeError, plural, turnSpans } from '../../ui/words.js';
+import { Problem } from '../../ui/parts.js';
+import { useAnswer } from '../../ui/hooks.js';
 import { Reader } from './reader.js';
 
 type Change = Schema<'ContextChange'>;
@@ -28,7 +27,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   hard: 'the hard line was passed',
 };
 
-export interface ChangesProps {
+interface ChangesProps {
   readonly of: string;
   readonly canUndo: boolean;
   readonly onChanged: () => void;

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { turnNumber } from '../../../../src/records/identity.js';
 import type { Schema } from '../../api/request.js';
-import { useWidth } from '../../ui/use-width.js';
+import { useWidth } from '../../ui/hooks.js';
 import { count } from '../../ui/words.js';
 
 type Chunk = Schema<'Chunk'>;
@@ -24,7 +24,7 @@ const MAX_SEGMENTS = 160;
 /** And of turns, several together. */
 const MAX_PARTS = 400;
 
-export interface MeterProps {
+interface MeterProps {
   readonly view: Schema<'ContextView'>;
   readonly selected: string | undefined;
   readonly onSelect: (chunk: string) => void;

@@ -2,9 +2,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { request } from '../../api/request.js';
-import { plainLines } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { count } from '../../ui/words.js';
+import { plainLines, count } from '../../ui/words.js';
+import { Problem } from '../../ui/parts.js';
 
 interface Read {
   readonly of: string;

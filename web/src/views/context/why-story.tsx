@@ -3,11 +3,9 @@ import type { JSX } from 'preact';
 import { turnNumber } from '../../../../src/records/identity.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations, nameConversation, readFork, type Origin } from '../../conversations.js';
-import { Link } from '../../ui/link.js';
-import { plainLines, plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { count, plural, turnSpans } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainLines, plainText, count, plural, turnSpans } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 
 type Cause = Schema<'WhyCause'>;
 type Why = Schema<'Why'>;

@@ -2,16 +2,12 @@
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
-import { nameConversation } from '../../conversations.js';
+import { nameConversation, type Listed } from '../../conversations.js';
 import { request } from '../../api/request.js';
-import type { Listed } from '../../conversations.js';
 import { session } from '../../session.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { useKeys } from '../../ui/use-keys.js';
-import { ago, count, dollars, plural } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainText, ago, count, dollars, plural } from '../../ui/words.js';
+import { useAnswer, useKeys } from '../../ui/hooks.js';
 
 const PAGE = 100;
 const REFRESH_MS = 5_000;

@@ -2,11 +2,9 @@
 import type { JSX } from 'preact';
 import { request } from '../../api/request.js';
 import { session } from '../../session.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { ago, count, plural } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainText, ago, count, plural } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 
 export function Failures(): JSX.Element {
   const failures = useAnswer('failures', (signal) => request('get', '/v1/failures', { signal }), 15_000);

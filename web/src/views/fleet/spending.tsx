@@ -2,11 +2,9 @@
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { useWidth } from '../../ui/use-width.js';
-import { count, dollars, plural } from '../../ui/words.js';
+import { plainText, count, dollars, plural } from '../../ui/words.js';
+import { Problem } from '../../ui/parts.js';
+import { useAnswer, useWidth } from '../../ui/hooks.js';
 
 type Sum = Schema<'SpendingSum'>;
 

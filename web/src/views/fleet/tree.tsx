@@ -2,11 +2,9 @@
 import type { JSX } from 'preact';
 import { toHref, keep, place, show } from '../../address.js';
 import { request, type Answer } from '../../api/request.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { plural } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainText, plural } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 
 type Node = Answer<'get', '/v1/conversations/{id}/tree'>['conversations'][number];
 

@@ -3,11 +3,9 @@ import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations, nameConversation, type Listed } from '../../conversations.js';
-import { Link } from '../../ui/link.js';
-import { plainLines, plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { count, dateTime, plural, turnSpans } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainLines, plainText, count, dateTime, plural, turnSpans } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 
 const OFFERED = 200;
 

@@ -2,8 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { request, type Answer } from '../../api/request.js';
-import { plainText } from '../../ui/plain-text.js';
-import { describeError, plural } from '../../ui/words.js';
+import { plainText, describeError, plural } from '../../ui/words.js';
 
 type Preview = Answer<'post', '/v1/memory/{scope}/forget/preview'>;
 

@@ -3,14 +3,12 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
-import { Link } from '../../ui/link.js';
-import { plainLines, plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { ago, dateTime, describeError, plural } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainLines, plainText, ago, dateTime, describeError, plural } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 import { Origin } from './origin.js';
 
-export interface ProposalsProps {
+interface ProposalsProps {
   readonly scope: string;
   readonly proposals: readonly Schema<'Proposal'>[];
   readonly onDecided: () => void;

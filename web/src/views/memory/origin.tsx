@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
 import type { Schema } from '../../api/request.js';
 import { conversations, nameConversation } from '../../conversations.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
+import { Link } from '../../ui/parts.js';
+import { plainText } from '../../ui/words.js';
 
 /** Where it was learnt: the conversation's turn, opened where it was said. */
 export function Origin({ source }: { readonly source: Schema<'LineSource'> | Schema<'Fact'>['source'] }): JSX.Element {

@@ -4,11 +4,9 @@ import { useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
 import { conversations } from '../../conversations.js';
-import { plainLines, plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { useKeys } from '../../ui/use-keys.js';
-import { dateTime, plural } from '../../ui/words.js';
+import { plainLines, plainText, dateTime, plural } from '../../ui/words.js';
+import { Problem } from '../../ui/parts.js';
+import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { SaidIn } from './origin.js';
 
 type Recalled = Schema<'Recalled'>;

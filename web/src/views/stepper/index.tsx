@@ -2,9 +2,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { request } from '../../api/request.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { useKeys } from '../../ui/use-keys.js';
+import { Problem } from '../../ui/parts.js';
+import { useAnswer, useKeys } from '../../ui/hooks.js';
 import { Live } from './live.js';
 import { Past } from './past.js';
 import '../../ui/parts.css';

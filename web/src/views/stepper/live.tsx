@@ -3,11 +3,9 @@ import { useSignal } from '@preact/signals';
 import type { JSX } from 'preact';
 import { request, type Schema } from '../../api/request.js';
 import { Icon } from '../../ui/icon.js';
-import { Link } from '../../ui/link.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { ago, bytes, describeError } from '../../ui/words.js';
+import { Link, Problem } from '../../ui/parts.js';
+import { plainText, ago, bytes, describeError } from '../../ui/words.js';
+import { useAnswer } from '../../ui/hooks.js';
 
 const REFRESH_MS = 3_000;
 

@@ -3,11 +3,9 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { keep, place } from '../../address.js';
 import { request, type Schema } from '../../api/request.js';
-import { plainText } from '../../ui/plain-text.js';
-import { Problem } from '../../ui/problem.js';
-import { useAnswer } from '../../ui/use-answer.js';
-import { useKeys } from '../../ui/use-keys.js';
-import { count, dollars, plural } from '../../ui/words.js';
+import { plainText, count, dollars, plural } from '../../ui/words.js';
+import { Problem } from '../../ui/parts.js';
+import { useAnswer, useKeys } from '../../ui/hooks.js';
 
 type Scene = Schema<'Scene'>;
 type SceneChunk = Schema<'Chunk'>;

@@ -1,7 +1,7 @@
 /** A turn drawn: a lane for each kind of thing, a bar for each thing, and a line where something broke or moved. */
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
-import { useWidth } from '../../ui/use-width.js';
+import { useWidth } from '../../ui/hooks.js';
 import { duration } from '../../ui/words.js';
 import { arrangeRows, createScale } from './scale.js';
 import { labelBar, LANES, MARKS, describeBar, describeTokens, type Bar, type Timeline } from './words.js';
@@ -15,7 +15,7 @@ const NARROW = 620;
 const MIN_BAR = 3;
 const IDLE = new Set<Bar['lane']>(['person', 'retry']);
 
-export interface PictureProps {
+interface PictureProps {
   readonly timeline: Timeline;
   readonly now: number;
   readonly selected: string | undefined;

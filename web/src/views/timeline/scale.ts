@@ -12,7 +12,7 @@ export interface Cut extends Span {
   readonly width: number;
 }
 
-export interface Scale {
+interface Scale {
   readonly x: (at: number) => number;
   readonly cuts: readonly Cut[];
   readonly ticks: readonly { readonly x: number; readonly ms: number }[];

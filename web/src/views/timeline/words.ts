@@ -1,7 +1,6 @@
 /** Bars and marks of a timeline, in words. */
 import type { Schema } from '../../api/request.js';
-import { plainText } from '../../ui/plain-text.js';
-import { count, dollars, duration } from '../../ui/words.js';
+import { plainText, count, dollars, duration } from '../../ui/words.js';
 
 export type Timeline = Schema<'Timeline'>;
 export type Bar = Schema<'TimelineBar'>;

@@ -1,3 +1,28 @@
+import type { JSX } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { plainLines } from './words.js';
+import './markdown.css';
+import DOMPurify from 'dompurify';
+import { Marked } from 'marked';
+
+/** Characters of what is not parsed; the rest can be copied. */
+const MAX_SHOWN = 400_000;
+
+export function Markdown({ text }: { readonly text: string }): JSX.Element {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const fragment = renderMarkdown(text);
+    if (fragment !== undefined) place.current?.replaceChildren(fragment);
+    else if (place.current !== null) {
+      const plain = document.createElement('p');
+      plain.className = 'plain';
+      plain.textContent = plainLines(text.slice(0, MAX_SHOWN));
+      place.current.replaceChildren(plain);
+    }
+  }, [text]);
+  return <div class="markdown" dir="auto" ref={place} />;
+}
+
 /**
  * Markdown of strangers as HTML that can do nothing. What `marked` makes is cleaned by DOMPurify, which is what counts; rules for links and
  * pictures come after it, on the tree that will be shown.
@@ -8,9 +33,6 @@
  * - HTML within it is text, except for a few tags without attributes that have no other spelling.
  * - A very long or deeply nested text is not parsed: it is shown as plain text.
  */
-import DOMPurify from 'dompurify';
-import { Marked } from 'marked';
-import { plainLines } from './plain-text.js';
 
 const HARMLESS = /^<\/?(?:br|sub|sup|kbd|b|i|s|strong|em) ?\/?>$/i;
 const marked = new Marked({
@@ -56,7 +78,7 @@ const ALLOWED = {
 } as const;
 
 /** Undefined: too long or too deep to be parsed. */
-export function renderMarkdown(text: string): DocumentFragment | undefined {
+function renderMarkdown(text: string): DocumentFragment | undefined {
   const html = text.length > MAX_PARSED || MANY_QUOTES.test(text) ? undefined : parsed(plainLines(text));
   if (html === undefined) return undefined;
   const fragment = DOMPurify.sanitize(html, {

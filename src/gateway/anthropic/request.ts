@@ -120,7 +120,7 @@ function readText(given: Content, where: string): string {
     .join('\n\n');
 }
 
-/** They are no text, or stand elsewhere. */
+/** They are no text, or are read elsewhere. */
 const SILENT: ReadonlySet<string> = new Set(['image', 'document', 'thinking', 'redacted_thinking', 'tool_use', 'tool_result']);
 
 function toMedia(given: Content, where: string): Media {

@@ -1,0 +1,355 @@
+/**
+ * What OpenAI's clients read: errors, a turn as a chat completion, and a turn as a response. Pure.
+ *
+ * @rule openai/whole-response-last: The last event has the whole response, as it is recorded. (test: test/gateway/texts-of-a-turn.test.ts)
+ */
+import { type AnswerSnapshot, type FinalAnswer, joinTexts } from '../core/answer.js';
+import { publicCallId, type ClientCall } from '../core/client-calls.js';
+import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
+import type { Context } from 'hono';
+import { isUntaken, toProblem, type Problem } from '../core/errors.js';
+
+interface OpenaiError {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string | null;
+}
+
+const CODES: Readonly<Record<string, string>> = {
+  unauthorized: 'invalid_api_key',
+  'too-many-requests': 'rate_limit_exceeded',
+  'queue-full': 'rate_limit_exceeded',
+  'model-not-found': 'model_not_found',
+  unsupported: 'unsupported_parameter',
+};
+
+function toOpenaiError({ status, type, message, param }: Problem): OpenaiError {
+  const kind = status === 429 ? 'rate_limit_error' : status >= 500 ? 'server_error' : 'invalid_request_error';
+  return { message, type: kind, param: param ?? null, code: CODES[type] ?? type.replaceAll('-', '_') };
+}
+
+export function answerOpenaiProblem(context: Context, problem: Problem): Response {
+  if (!isUntaken(problem)) context.header('x-should-retry', 'false');
+  return context.json({ error: toOpenaiError(problem) }, problem.status);
+}
+
+export function explainError(error: unknown): OpenaiError {
+  return toOpenaiError(toProblem(error));
+}
+
+export interface Completion {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly created: number;
+  readonly model: string;
+  readonly conversation: string;
+}
+
+type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
+
+const FINISH: Partial<Record<StopReason, FinishReason>> = { 'tool-limit': 'length', budget: 'length', refused: 'content_filter' };
+
+export function finishReason({ result: { stopReason }, calls }: FinalAnswer): FinishReason {
+  if (calls.length > 0) return 'tool_calls';
+  return FINISH[stopReason] ?? 'stop';
+}
+
+export function completion(of: Completion, answer: FinalAnswer): object {
+  const { id, created, model } = of;
+  const { result, texts } = answer;
+  const calls = toolCalls(of, answer);
+  const content = calls.length > 0 && texts.length === 0 ? null : joinTexts(texts);
+  const message = { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) };
+  return {
+    id,
+    object: 'chat.completion',
+    created,
+    model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(answer) }],
+    usage: toUsage(result),
+  };
+}
+
+interface ToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
+}
+
+function toolCalls({ conversation }: Completion, { calls }: FinalAnswer): readonly ToolCall[] {
+  return calls.map(({ callId, name, input }) => ({
+    id: publicCallId(conversation, callId),
+    type: 'function',
+    function: { name, arguments: JSON.stringify(input) },
+  }));
+}
+
+/** Each call begins with its name, and its arguments follow. */
+export function callDeltas(of: Completion, answer: FinalAnswer): readonly object[] {
+  return toolCalls(of, answer).flatMap(({ id, type, function: { name, arguments: given } }, index) => [
+    { tool_calls: [{ index, id, type, function: { name, arguments: '' } }] },
+    { tool_calls: [{ index, function: { arguments: given } }] },
+  ]);
+}
+
+export function chunk(of: Completion, delta: object, finish: FinishReason | null = null, extra: object = {}): object {
+  return {
+    id: of.id,
+    object: 'chat.completion.chunk',
+    created: of.created,
+    model: of.model,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    ...extra,
+  };
+}
+
+export function usageChunk(of: Completion, result: TurnResult): object {
+  return { ...chunk(of, {}), choices: [], usage: toUsage(result) };
+}
+
+function toUsage({ usage }: TurnResult): object {
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens },
+  };
+}
+
+export interface ResponseHead {
+  readonly id: string;
+  readonly created_at: number;
+  readonly model: string;
+  readonly conversation: string;
+  /** The values of the request, where they are known. */
+  readonly previous?: string;
+  readonly background?: boolean;
+  readonly store?: boolean;
+  readonly metadata?: unknown;
+  /** As the request had them. */
+  readonly tools?: readonly unknown[];
+  readonly toolChoice?: unknown;
+}
+
+type ResponseStatus = 'queued' | 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
+
+const STATUS: Partial<Record<StopReason, ResponseStatus>> = {
+  'tool-limit': 'incomplete',
+  budget: 'incomplete',
+  refused: 'incomplete',
+  failed: 'failed',
+  interrupted: 'cancelled',
+  withdrawn: 'cancelled',
+};
+
+function toStatus({ stopReason }: TurnResult): ResponseStatus {
+  return STATUS[stopReason] ?? 'completed';
+}
+
+/** `retake`: how many items of a stream in its place were taken back. Clients refuse a second item of one id. */
+function itemId({ id }: ResponseHead, at: number, retake = 0): string {
+  return `msg_${id.slice('resp_'.length)}_${at + 1}${retake === 0 ? '' : `_${retake + 1}`}`;
+}
+
+function textPart(text: string): object {
+  return { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+function messageItem(head: ResponseHead, at: number, text: string | undefined, status: string, retake = 0): object {
+  return { id: itemId(head, at, retake), type: 'message', status, role: 'assistant', content: text === undefined ? [] : [textPart(text)] };
+}
+
+function callItem(head: ResponseHead, at: number, { callId, name, input }: ClientCall, status: 'in_progress' | 'completed'): object {
+  const given = status === 'completed' ? JSON.stringify(input) : '';
+  const call = { call_id: publicCallId(head.conversation, callId), name, arguments: given, status };
+  return { id: callItemId(head, at), type: 'function_call', ...call };
+}
+
+function callItemId({ id }: ResponseHead, at: number): string {
+  return `fc_${id.slice('resp_'.length)}_${at + 1}`;
+}
+
+/** One that has not ended. */
+export function runningResponse(head: ResponseHead, status: ResponseStatus = 'in_progress'): object {
+  return { ...fields(head), status, error: null, incomplete_details: null, output: [], usage: null };
+}
+
+export function endedResponse(head: ResponseHead, { result, texts, calls }: FinalAnswer, retakes: readonly number[] = []): object {
+  const status = toStatus(result);
+  const { usage, error } = result;
+  return {
+    ...fields(head),
+    status,
+    error:
+      status === 'failed'
+        ? { code: error?.type === 'rate-limit' ? 'rate_limit_exceeded' : 'server_error', message: error?.message ?? '' }
+        : null,
+    incomplete_details:
+      status === 'incomplete' ? { reason: result.stopReason === 'refused' ? 'content_filter' : 'max_output_tokens' } : null,
+    output: [
+      ...texts.map((text, at) =>
+        messageItem(head, at, text, status === 'completed' || at < texts.length - 1 ? 'completed' : 'incomplete', retakes[at]),
+      ),
+      ...calls.map((call, at) => callItem(head, at, call, 'completed')),
+    ],
+    usage: {
+      input_tokens: usage.inputTokens,
+      input_tokens_details: { cached_tokens: usage.cachedTokens },
+      output_tokens: usage.outputTokens,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: usage.inputTokens + usage.outputTokens,
+    },
+  };
+}
+
+function fields({
+  id,
+  created_at,
+  model,
+  conversation,
+  previous,
+  background = false,
+  store = true,
+  metadata,
+  tools = [],
+  toolChoice = 'auto',
+}: ResponseHead): object {
+  return {
+    id,
+    object: 'response',
+    created_at,
+    model,
+    conversation: { id: conversation },
+    previous_response_id: previous ?? null,
+    background,
+    store,
+    metadata: metadata ?? {},
+    instructions: null,
+    parallel_tool_calls: true,
+    tool_choice: toolChoice,
+    tools,
+    temperature: null,
+    top_p: null,
+    text: { format: { type: 'text' } },
+    truncation: 'disabled',
+  };
+}
+
+interface ResponseEvent {
+  readonly type: string;
+  readonly sequence_number: number;
+}
+
+interface ResponseEvents {
+  begin(): readonly ResponseEvent[];
+  take(snapshot: AnswerSnapshot): readonly ResponseEvent[];
+}
+
+interface Item {
+  readonly output: number;
+  readonly at: number;
+  text: string;
+}
+
+/**
+ * The same live events give the same numbers, in any gateway, and so a client that comes back goes on after the number that it has.
+ *
+ * The text of a failed attempt is taken back: its item ends without content, and the next attempt has an item with a new id. If
+ * live events were lost, the stream shows nothing more until the last event.
+ */
+export function createResponseEvents(head: ResponseHead): ResponseEvents {
+  let number = 0;
+  let outputs = 0;
+  /** Texts of valid items that have ended. */
+  const texts: string[] = [];
+  /** By place, how many items were taken back. */
+  const retakes: number[] = [];
+  let open: Item | undefined;
+
+  const event = (type: string, more: object): ResponseEvent => ({ type, ...more, sequence_number: number++ });
+  const where = ({ output, at }: Item): object => ({ item_id: itemId(head, at, retakes[at]), output_index: output, content_index: 0 });
+
+  const begin = (): ResponseEvent[] => {
+    open = { output: outputs++, at: texts.length, text: '' };
+    return [
+      event('response.output_item.added', {
+        output_index: open.output,
+        item: messageItem(head, open.at, undefined, 'in_progress', retakes[open.at]),
+      }),
+      event('response.content_part.added', { ...where(open), part: textPart('') }),
+    ];
+  };
+
+  const grow = (text: string): ResponseEvent[] => {
+    const before = open === undefined ? begin() : [];
+    if (open === undefined || text === '') return before;
+    open.text += text;
+    return [...before, event('response.output_text.delta', { ...where(open), delta: text, logprobs: [] })];
+  };
+
+  const close = (): ResponseEvent[] => {
+    if (open === undefined) return [];
+    const { output, at, text } = open;
+    const ended = [
+      event('response.output_text.done', { ...where(open), text, logprobs: [] }),
+      event('response.content_part.done', { ...where(open), part: textPart(text) }),
+      event('response.output_item.done', { output_index: output, item: messageItem(head, at, text, 'completed', retakes[at]) }),
+    ];
+    texts.push(text);
+    open = undefined;
+    return ended;
+  };
+
+  const takeBack = (): ResponseEvent[] => {
+    if (open === undefined) return [];
+    const { output, at } = open;
+    const item = messageItem(head, at, undefined, 'incomplete', retakes[at]);
+    open = undefined;
+    retakes[at] = (retakes[at] ?? 0) + 1;
+    return [event('response.output_item.done', { output_index: output, item })];
+  };
+
+  const show = (now: readonly string[], isOpen: boolean): ResponseEvent[] => {
+    const events: ResponseEvent[] = [];
+    for (;;) {
+      const text = now[texts.length];
+      if (open !== undefined && text?.startsWith(open.text) !== true) events.push(...takeBack());
+      if (text === undefined) return events;
+      events.push(...grow(text.slice(open?.text.length ?? 0)));
+      if (isOpen && texts.length === now.length - 1) return events;
+      events.push(...close());
+    }
+  };
+
+  const called = ({ calls }: FinalAnswer): ResponseEvent[] =>
+    calls.flatMap((call, at) => {
+      const place = { item_id: callItemId(head, at), output_index: outputs++ };
+      const given = JSON.stringify(call.input);
+      return [
+        event('response.output_item.added', { output_index: place.output_index, item: callItem(head, at, call, 'in_progress') }),
+        event('response.function_call_arguments.delta', { ...place, delta: given }),
+        event('response.function_call_arguments.done', { ...place, name: call.name, arguments: given }),
+        event('response.output_item.done', { output_index: place.output_index, item: callItem(head, at, call, 'completed') }),
+      ];
+    });
+
+  /** Text that streaming missed comes as separate items (openai/whole-response-last). */
+  const finish = (ended: FinalAnswer): ResponseEvent[] => {
+    const { result, texts: whole } = ended;
+    const shown = [...texts, ...(open ? [open.text] : [])];
+    const isBeginning = shown.every((text, at) => whole[at]?.startsWith(text) === true && (at === shown.length - 1 || whole[at] === text));
+    const rest = [...(isBeginning ? show(whole, false) : takeBack()), ...called(ended)];
+    const status = toStatus(result);
+    const type = status === 'completed' || status === 'failed' ? status : 'incomplete';
+    return [...rest, event(`response.${type}`, { response: endedResponse(head, ended, retakes) })];
+  };
+
+  return {
+    begin: () => [
+      event('response.created', { response: runningResponse(head) }),
+      event('response.in_progress', { response: runningResponse(head) }),
+    ],
+    take: (snapshot) => (snapshot.kind === 'final' ? finish(snapshot) : show(snapshot.texts, snapshot.isOpen)),
+  };
+}
