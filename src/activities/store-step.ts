@@ -12,13 +12,12 @@ import type {
 import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
-import { userEntry } from '../records/entries.js';
-import { type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
+import { userEntry, type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
 import { truncate } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
-import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
+import { turnEndsIn } from '../conversation/outbox/settlement.js';
 import { retryWrite } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {

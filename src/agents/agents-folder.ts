@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { qualifiedScope } from '../records/scope.js';
+import { qualifiedScope } from '../records/identity.js';
 import { loadAgent } from './load-agent.js';
 
 /** A folder without agents has the one that we ship, unless a setting names another place; `configured` is that of a `perdura.config`. */

@@ -1,7 +1,7 @@
 /** An agent that the worker of this very folder could not use is refused before anything starts in its name. */
 import { realpath } from 'node:fs/promises';
 import type { Connection } from '@temporalio/client';
-import { qualifiedScope } from '../records/scope.js';
+import { qualifiedScope } from '../records/identity.js';
 import { agentsMark, hasTheseAgents } from './temporal/worker-place.js';
 
 export interface KnownAgents {

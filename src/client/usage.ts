@@ -1,5 +1,5 @@
 /** What has been spent, from the store: one record for each call that cost something. */
-import { readTenant } from '../records/scope.js';
+import { readTenant } from '../records/identity.js';
 import { sumSpending, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
 import type { Store } from '../stores/store.js';
 

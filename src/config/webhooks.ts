@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { TENANT_PATTERN } from '../records/scope.js';
-import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
+import { TENANT_PATTERN } from '../records/identity.js';
+import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
 import { ConfigError, type Settings } from './settings.js';
 import { isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './webhook-values.js';
 import { errorCode } from '../platform/errors.js';

@@ -1,5 +1,5 @@
 /** "Why did it forget?": what took a turn out of the prompt, and what stands for it. */
-import type { Leaving } from '../conversation/replay/leaving.js';
+import type { Leaving } from '../conversation/replay/past.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import type { Shortened } from './known-turns.js';
 

@@ -7,7 +7,7 @@
  */
 import { metricMeter, type Info } from '@temporalio/activity';
 import type { Usage, ToolOutcome } from '../records/message.js';
-import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
+import { isTransient, LONG_WAIT_MS } from '../records/turn-end.js';
 import { ModelFailure } from '../models/model.js';
 import type { ModelHook } from '../models/hooks.js';
 import { costUsd, type ModelLimits } from '../models/known-models.js';

@@ -1,5 +1,5 @@
 /** A conversation up to one of its turns, with compactions, resets and rewinds behind it. */
-import type { Cut } from '../../src/records/lives.js';
+import type { Cut } from '../../src/records/slots.js';
 import type { Entry } from '../../src/records/message.js';
 import { turnId } from '../../src/records/identity.js';
 import { currentLine, episodesInSight, prefixBefore, findPrefix, toSlotRanges, type Past } from '../../src/memory/prefix.js';

@@ -29,16 +29,14 @@ import { folded, toFolding } from '../../memory/compaction/fold.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
-import { askWithLess, createAsker, isTooMuch, summarizers } from '../ask-model.js';
-import { createPriorAttempts, type PriorAttempts } from '../prior-attempts.js';
+import { askWithLess, createAsker, isTooMuch, summarizers, createPriorAttempts, type PriorAttempts } from '../ask-model.js';
 import { besideBudget, findContextWindow, windowFinder } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
 import { performEffect, toSpending, type Done, type Effect } from '../effect.js';
+import { withHeartbeat, hashRequest } from '../key.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
-import { withHeartbeat } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { hashRequest } from '../key.js';
 import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
 import type { CompactionRecord } from '../../records/episodes.js';
 

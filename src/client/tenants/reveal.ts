@@ -1,5 +1,5 @@
 /** What a conversation says of itself and of others, in the names that its tenant knows. */
-import { scopeParts } from '../../records/scope.js';
+import { scopeParts } from '../../records/identity.js';
 import { DELETED } from '../describe.js';
 import { ClientError } from '../errors.js';
 import { TENANT_IDS } from './ids.js';

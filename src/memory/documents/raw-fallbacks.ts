@@ -1,6 +1,5 @@
 /** Lines of HISTORY that are no summary but words of a conversation, as they stand where no model summarized in time. */
-import { splitLines } from '../../records/memory/memory-lines.js';
-import type { HistoryEntry } from '../../records/memory/documents.js';
+import { splitLines, type HistoryEntry } from '../../records/memory/documents.js';
 import type { ConversationKey } from '../../stores/store.js';
 
 /** Of these lives alone: a line that another entry has too is that one's as well, and is not among them. */

@@ -1,7 +1,6 @@
 /** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each names its author, and how far that is to be trusted. */
 import type { Entry } from '../../records/message.js';
-import type { Trust } from '../../records/memory/documents.js';
-import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { type Trust, foldedLine, splitLines } from '../../records/memory/documents.js';
 import { hashText } from '../../search/numbers.js';
 import type { Kind } from '../../search/passage-table.js';
 import type { Text } from '../../search/search-index.js';

@@ -12,8 +12,7 @@
 import { lstat, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { MemoryChange, MemoryText } from '../../records/memory/documents.js';
-import { newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { type MemoryChange, type MemoryText, newLines, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { changeSchema, decodeRecord, encodeRecord, memoryVersion, refuseLongMemory, toMemoryText } from '../codecs.js';
 import { readDocument, replaceDocument, type DocumentFolder, type FindFolder, type Changes } from './document.js';
 import { describeErrors, unlessAbsent } from './errors.js';

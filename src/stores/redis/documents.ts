@@ -1,8 +1,7 @@
 /** MEMORY.md, HISTORY and what lies beside them, in Redis. Keys: keys.ts. */
 import { z } from 'zod';
-import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
+import { type HistoryEntry, type MemoryChange, type MemoryText, newLines, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
-import { newLines, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import {
   changeSchema,
   encodeRecord,

@@ -3,7 +3,7 @@ import { formatSpans, renderKnown, renderWhy } from '../../../src/cli/commands/c
 import { textOfDrawn, type StyledLine } from '../../../src/cli/terminal/terminal-text.js';
 import { describeOutcome, renderContext } from '../../../src/cli/views/context.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
-import type { Leaving } from '../../../src/conversation/replay/leaving.js';
+import type { Leaving } from '../../../src/conversation/replay/past.js';
 import { knownTurns } from '../../../src/insight/known-turns.js';
 import { whyOf, type WhyAnswer } from '../../../src/insight/why.js';
 import { turnId } from '../../../src/records/identity.js';

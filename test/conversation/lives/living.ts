@@ -6,7 +6,7 @@ import type { Reduced } from '../../../src/conversation/context/reducers.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import type { ChildNews } from '../../../src/conversation/protocol/human-input.js';
 import { outcomeFor, type RequestKind } from '../../../src/conversation/requests.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
 import { endedTurn } from '../../../src/conversation/views/view.js';
