@@ -37,7 +37,6 @@ export function hashRequest(request: unknown): string {
 }
 
 /** Where the tools of a conversation stay: a tenant's in a separate folder, below the one of those without a tenant. */
-
 function workspacePath(root: string, scope: string): string {
   const tenant = readTenant(scope);
   return tenant === undefined ? root : join(root, tenant);
@@ -56,11 +55,12 @@ export async function makeWorkspace(workspace: string, scope: string): Promise<v
   );
 }
 
-/** Signs of life for the whole of an activity, by a separate timer: they also bring the news that it should stop. */
-
 const EVERY_MS = 500;
 
-/** Twice a second: a beat at once costs a short activity 6 ms, and says nothing that its start has not. `details` are for another attempt. */
+/**
+ * Signs of life for the whole of an activity, by a separate timer: they also bring the news that it should stop. Twice a second: a beat at once costs a short activity 6 ms, and says nothing that its start has not. `details` are for another
+ * attempt.
+ */
 export async function withHeartbeat<T>(context: Context, work: () => Promise<T>, details?: () => unknown): Promise<T> {
   const timer = setInterval(() => context.heartbeat(details?.()), EVERY_MS);
   try {

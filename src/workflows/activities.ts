@@ -107,7 +107,6 @@ export function memoryActivities(host: Host, taskQueue: string | undefined): Mem
 }
 
 /** What an activity's failure means to the conversation. Compared by type, never by class. */
-
 export function failureOf(error: unknown): StepFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   if (cause instanceof ApplicationFailure) {

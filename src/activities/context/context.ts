@@ -5,7 +5,6 @@ import { isFromPerson, shownText, type ConversationMessage, type Entry } from '.
 import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/cite-messages.js';
-import type { CitedMessage } from '../../memory/channel/cite-results.js';
 import { namesGoal, describePins } from '../../memory/pins.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
 import { estimateMessageTokens, countMessageTokens, type CountTokens, entryTokens } from '../../memory/tokens.js';
@@ -26,18 +25,13 @@ const LONG_SHARE = 0.25;
 /** Of each end. */
 const KEPT_CHARACTERS = 1_000;
 
-/** A message and when it came, in epoch seconds; null where it is lost. */
-export interface ContextMessage {
-  readonly message: ConversationMessage;
-  readonly ts: number | null;
-  /** Absent where the entry is lost. */
-  readonly turn?: string;
-}
+/** An entry as a model call sees it; of one that is lost there is only what stands in its place. */
+export type ContextMessage = Pick<Entry, 'message'> & Partial<Entry>;
 
 /** How long results are shown; absent: as they are. */
 export interface Citing {
   /** Before any text is read. In the order of `messages`. */
-  readonly citeOld: (messages: readonly ConversationMessage[]) => Promise<readonly CitedMessage[]>;
+  readonly citeOld: (messages: readonly ConversationMessage[]) => Promise<readonly ConversationMessage[]>;
   readonly frameNew: (messages: readonly ConversationMessage[]) => readonly ConversationMessage[];
 }
 
@@ -52,24 +46,20 @@ export async function loadContext(
   const stored = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const channel = await citing;
   const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
-  const cited = await citeOld(stored);
-  const messages = cited.map(({ message }) => message);
-  const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
-  await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, dependencies.key, entry))));
+  const messages = [...(await citeOld(stored))];
+  const long = messages.flatMap((message, i) => (hasBodies(message) ? [{ message, i }] : []));
+  await Promise.all(long.map(async (one) => (messages[one.i] = await withBodies(dependencies.store, dependencies.key, one))));
   const short = new Set(listSlots(byEnds));
   entries.forEach((entry, i) => {
     const message = messages[i];
     if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
   });
-  return frameNew(messages).map((message, i) => {
-    const { ts = null, turn } = entries[i] ?? {};
-    return { message, ts, ...(turn !== undefined && { turn }) };
-  });
+  return frameNew(messages).map((message, i) => ({ ...entries[i], message }));
 }
 
 /** Without a memory channel nothing says that a result is kept elsewhere. */
 const SHOWN_WHOLE: Citing = {
-  citeOld: async (messages) => messages.map((message) => ({ message, needsText: true })),
+  citeOld: async (messages) => messages,
   frameNew: (messages) =>
     messages.map((message) => {
       if (!isKept(message)) return message;

@@ -158,7 +158,7 @@ function assemble(
  * would cost the prompt's cache each time (design section 4).
  */
 function withClock({ message, ts }: ContextMessage): ConversationMessage {
-  if (message.role !== 'user' || typeof message.text !== 'string' || ts === null) return message;
+  if (message.role !== 'user' || typeof message.text !== 'string' || ts === undefined) return message;
   const time = new Date(ts * 1000).toISOString().slice(0, 16).replace('T', ' ');
   return { ...message, text: `[${time} UTC] ${message.text}` };
 }

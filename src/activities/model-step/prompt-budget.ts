@@ -121,9 +121,10 @@ export function fixedTokens(
   return count(system) + count(JSON.stringify(described));
 }
 
-/** An agent's settings, for a step that has something to do also where they cannot be read. */
-
-/** Undefined where its files cannot be used: the turn reports that, and the step goes by the defaults. */
+/**
+ * An agent's settings, for a step that has something to do also where they cannot be read. Undefined where its files cannot be used: the turn
+ * reports that, and the step goes by the defaults.
+ */
 export async function usableConfig(
   { agents }: Pick<ActivityDependencies, 'agents'>,
   { agent, scope }: { readonly agent: string; readonly scope: string },

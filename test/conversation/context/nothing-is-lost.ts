@@ -161,7 +161,7 @@ function createWorld(settings: AgentSettings, window: number) {
     const shown = citeOld(
       there(slots).map(({ message }) => message),
       contextBudget,
-    ).map(({ message }, i) => (cited.has(slots[i] ?? 0) ? citeMessage(message, messageItemId(slots[i] ?? 0)) : message));
+    ).map((message, i) => (cited.has(slots[i] ?? 0) ? citeMessage(message, messageItemId(slots[i] ?? 0)) : message));
     if (shown.length !== slots.length) problems.push(`${call.id} sees a slot that was never written`);
     const base: ConversationMessage[] = call.base === null ? [] : [{ role: 'user', text: small.body(call.base) ?? '' }];
     const room = contextBudget - FIXED - countMessageTokens(base);
