@@ -56,7 +56,7 @@ export type {
 export type { ConversationEvent } from './conversation/event.js';
 export { webhookEvent, type WebhookEvent } from './records/webhooks/webhook-event.js';
 export { finishedTools } from './conversation/views/observation.js';
-export type { ToolFinished } from './conversation/turn/tool-effects.js';
+export type { ToolFinished } from './conversation/turn/model-step-effects.js';
 export type {
   ActionResult,
   AgentAction,
@@ -94,7 +94,7 @@ export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from '.
 // What the signatures above name.
 export type { Dispatch, DispatchOptions } from './client/stepping.js';
 export type { StepRequest } from './client/stepping.js';
-export type { AppContextRef, WorkflowAction } from './conversation/turn/tool-effects.js';
+export type { AppContextRef, WorkflowAction } from './conversation/turn/model-step-effects.js';
 export type {
   AgentStatus,
   CompactionOutcome,
@@ -114,7 +114,7 @@ export type {
   Withdrawn,
 } from './conversation/protocol/contract.js';
 export type { Approval, ChildReport, Decided, Decision } from './conversation/protocol/human-input.js';
-export type { Origin, RewindResult } from './conversation/protocol/lineage.js';
+export type { Origin, RewindResult } from './conversation/protocol/input.js';
 export type { Cared, Forgotten, MemoryStatus, Reviewed } from './conversation/protocol/memory-contract.js';
 export type {
   AppEventOutcome,

@@ -8,7 +8,7 @@ import type { Circuits } from '../models/circuit-breaker.js';
 import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
 import type { WebhookDelivery } from '../conversation/outbox/webhook-effects.js';
-import type { WebhookEventType } from '../records/webhooks.js';
+import type { WebhookEventType } from '../records/turn-end.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { BackgroundEmbedding } from '../memory/recall/open-recall.js';

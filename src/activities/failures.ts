@@ -1,6 +1,6 @@
 /** The one place where an error of the product becomes Temporal's: its type, whether Temporal tries again, and when. */
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
-import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
+import { isTransient, LONG_WAIT_MS } from '../records/turn-end.js';
 import { ProcessorFailed } from '../memory/processors.js';
 import { ModelFailure, ModelInterrupted } from '../models/model.js';
 import { DocumentRefused, LifeDeleted, StoreUnavailable } from '../stores/store.js';

@@ -9,34 +9,39 @@ import type {
   EvictInput,
   Remembered,
   RememberInput,
-} from '../conversation/context/memory-effects.js';
-import type { HealInput, Recalled, RecallInput, StoreStepInput, StoreStepResult } from '../conversation/outbox/writes.js';
-import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput } from '../conversation/turn/model-step-effects.js';
-import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/context/compaction-effects.js';
-import type { RunToolInput, ToolFinished } from '../conversation/turn/tool-effects.js';
+  CompactInput,
+  Compacted,
+  TruncateInput,
+  Truncated,
+  UncompactInput,
+} from '../conversation/context/compaction-effects.js';
 import type { DeliverInput, WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
+import type { HealInput, Recalled, RecallInput, StoreStepInput, StoreStepResult } from '../conversation/outbox/writes.js';
+import type {
+  MadeTitle,
+  ModelStepInput,
+  ModelStepResult,
+  TitleInput,
+  RunToolInput,
+  ToolFinished,
+} from '../conversation/turn/model-step-effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/lineage/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
 import { care, type CareInput } from './memory/care.js';
 import { compact, uncompact } from './context/compact.js';
-import { truncate } from './context/truncate.js';
+import { truncate, readHealed } from './context/context.js';
 import { consolidate, askMemory } from './memory/consolidate.js';
-import { readHealed } from './context/context.js';
-import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
+import { forget, review, type ForgetInput, type ReviewInput, remember } from './memory/decide-memory.js';
+import { withHeartbeat, makeWorkspace, ofConversation } from './key.js';
 import { toApplicationFailure } from './failures.js';
 import { createRecall } from '../memory/recall/recall.js';
-import { withHeartbeat } from './heartbeat.js';
-import { makeWorkspace } from './workspace.js';
-import { ofConversation } from './key.js';
 import { evict } from './memory/evict.js';
 import { modelStep } from './model-step/model-step.js';
 import { openOrigin } from './lineage/open-origin.js';
-import { remember } from './memory/write-memory.js';
-import { rewind } from './lineage/rewind.js';
+import { rewind } from './lineage/past.js';
 import { runTool } from './tools/run-tool.js';
 import { makeTitle } from './make-title.js';
-import { deliver } from './webhooks/deliver.js';
-import { postWebhook } from './webhooks/post-webhook.js';
+import { deliver, postWebhook } from './webhooks/deliver.js';
 import { storeStep, recall } from './store-step.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 import type { ConversationIdentity } from '../records/identity.js';

@@ -7,16 +7,16 @@ import type { MadeTitle, TitleInput } from '../conversation/turn/model-step-effe
 import { answerText, shownText, type ConversationMessage } from '../records/message.js';
 import { withBodies } from '../memory/bodies.js';
 import { timeoutSignal } from '../platform/promises.js';
-import { createAsker, summarizers } from './ask-model.js';
+import { createAsker, summarizers, createPriorAttempts, type PriorAttempts } from './ask-model.js';
 import { readHealed } from './context/context.js';
 import type { ConversationDependencies } from './dependencies.js';
 import { performEffect, toSpending, type Done } from './effect.js';
-import { withHeartbeat } from './heartbeat.js';
-import { hashRequest } from './key.js';
+import { withHeartbeat, hashRequest } from './key.js';
 import { windowFinder } from './model-step/prompt-budget.js';
-import { toTitle } from './model-step/title-of.js';
-import { createPriorAttempts, type PriorAttempts } from './prior-attempts.js';
 import { errorMessage } from '../platform/errors.js';
+import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
+import { firstWords } from '../records/secret-forms.js';
+import { secretLeaving } from '../tools/egress-scan.js';
 
 /** Of an answer. Models that think take some for that. */
 const TITLE_TOKENS = 512;
@@ -101,4 +101,19 @@ function shownWords(message: ConversationMessage): string {
 function bareTitle(answer: string): string {
   const line = answer.split('\n').find((one) => /[\p{L}\p{N}]/u.test(one)) ?? '';
   return line.replace(/^[\s#>*_`"'“”„«»-]*(?:title\s*:)?[\s*_`"'“”„«»]*/iu, '').replace(/[\s*_`"'“”„«».]+$/u, '');
+}
+
+const LONGEST = 60;
+
+/**
+ * A title made of a person's first message: its first words, on one line, without what must not stand in a list. Undefined where nothing is
+ * left of it that says something.
+ */
+export function toTitle(
+  text: string,
+  known: Pick<KnownSecrets, 'text' | 'isIn'> = createKnownSecrets(),
+  longest = LONGEST,
+): string | undefined {
+  const words = firstWords(text, { longest, withoutKnown: known.text });
+  return words === undefined || secretLeaving(words, known) ? undefined : words;
 }

@@ -12,13 +12,12 @@ import type {
 import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
-import { userEntry } from '../records/entries.js';
-import { type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
+import { userEntry, type Entry, type JsonValue, type MessageContent, answerIn, mediaBytes } from '../records/message.js';
 import { truncate } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
-import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
+import { turnEndsIn } from '../conversation/outbox/settlement.js';
 import { retryWrite } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {
@@ -108,24 +107,27 @@ export async function writePending(
     fencing.status === 'committed' ? [{ effect: fencing.id, result: fencing.result }] : [],
   );
   const written: Written = {
-    messages: messages.map(({ message, bytes, refs }, i) => {
+    messages: messages.map(({ message, text, refs }, i) => {
       const { duplicate } = applied.recorded[i] ?? {};
-      return { slot: message.slot, bytes, ...refs, ...(duplicate && { duplicate: duplicate.turn }) };
+      return {
+        slot: message.slot,
+        bytes: Buffer.byteLength(text) + mediaBytes(message),
+        ...refs,
+        ...(duplicate && { duplicate: duplicate.turn }),
+      };
     }),
     ...(committed.length > 0 && { committed }),
     ...(startContext !== undefined && { startContext }),
   };
-  const bytesMore = messages.reduce((sum, { bytes, given }) => sum + bytes - given, 0);
+  const bytesMore = messages.reduce((sum, { message, text }) => sum + Buffer.byteLength(text) - Buffer.byteLength(message.text), 0);
   return { written, applied, bytesMore, texts: messages.map(({ text }) => text) };
 }
 
 interface PreparedMessage {
+  /** As it came. */
   readonly message: MessageToRecord;
   readonly entry: Entry;
-  readonly bytes: number;
-  /** As the workflow counted them. */
-  readonly given: number;
-  readonly preview: string;
+  /** What it says, after the processors. */
   readonly text: string;
   readonly refs: { readonly output?: string; readonly context?: string; readonly tools?: string };
 }
@@ -152,14 +154,11 @@ async function prepareMessage(
   return {
     message,
     entry,
-    bytes: Buffer.byteLength(text) + mediaBytes(message),
-    given: Buffer.byteLength(message.text) + mediaBytes(message),
-    preview: truncate(message.text, 200),
     text,
     refs: {
-      ...(output === undefined ? {} : { output }),
-      ...(context === undefined ? {} : { context }),
-      ...(tools === undefined ? {} : { tools }),
+      ...(output !== undefined && { output }),
+      ...(context !== undefined && { context }),
+      ...(tools !== undefined && { tools }),
     },
   };
 }
@@ -188,8 +187,8 @@ async function withTextStored({ store, key }: TraceStore, entry: Entry): Promise
 
 /** Each with an id, so that another attempt publishes none twice. `ts` is the time of arrival. */
 function toLiveEvents(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
-  const arrived = messages.map(({ message: { slot, turn, messageId, ts }, preview }): LiveEvent => {
-    const event: FeedEvent = { kind: 'message', turn, messageId, preview, ts };
+  const arrived = messages.map(({ message: { slot, turn, messageId, ts, text } }): LiveEvent => {
+    const event: FeedEvent = { kind: 'message', turn, messageId, preview: truncate(text, 200), ts };
     return { id: `message/${slot}`, event: event as unknown as JsonValue };
   });
   return [...arrived, ...feed.map(({ number, event }) => ({ id: `event/${number}`, event: event as unknown as JsonValue }))];

@@ -5,7 +5,7 @@ import { truncate, oneLine } from '../records/text.js';
 import { withCurrentStatus, type Standing, type ListOptions } from './listing.js';
 import type { Listed } from './describe.js';
 import { askedOnce, hasLiveWorker } from './temporal/worker-place.js';
-import { readTenant } from '../records/scope.js';
+import { readTenant } from '../records/identity.js';
 import { sumSpending, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
 import type { Store } from '../stores/store.js';
 

@@ -1,7 +1,6 @@
 /** What happened in a conversation and why, for people who look into it: from Temporal's history, by the conversation's code. */
 import type { ContextIndex, Status } from '../conversation/protocol/contract.js';
-import { leavingsOf } from '../conversation/replay/leaving.js';
-import type { Run } from '../conversation/replay/past.js';
+import { leavingsOf, type Run } from '../conversation/replay/past.js';
 import type { ControlView } from '../conversation/protocol/stepping.js';
 import type { FetchedRuns, History } from '../heal/fetch-runs.js';
 import { contextChangesOf, type ContextChange } from '../insight/compactions.js';

@@ -3,20 +3,18 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { StartOptions, Status } from '../conversation/protocol/contract.js';
-import { readStart } from '../conversation/protocol/input.js';
+import { readStart, type Opened, type Origin, type RewindResult } from '../conversation/protocol/input.js';
 import { leftOf } from '../conversation/state/budget.js';
-import { type Budget, turnId, turnNumber } from '../records/identity.js';
+import { type Budget, turnId, turnNumber, qualifiedScope, scopeParts } from '../records/identity.js';
 import type { ConversationKey, DeletedLife } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import { describeDeleted, readPages } from '../memory/past-life.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import { currentLine, groupTurns } from '../memory/prefix.js';
-import { qualifiedScope, scopeParts } from '../records/scope.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries, type AskWorker } from './temporal/patience.js';
-import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
 /** A conversation that has begun with turns of another one. */
 export interface Begun extends Opened {

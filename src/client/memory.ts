@@ -13,11 +13,11 @@ import {
   type AskedConsolidation,
 } from '../conversation/protocol/memory-contract.js';
 import { isForgotten, toTombstone } from '../memory/documents/forgetting.js';
-import { splitLines } from '../records/memory/memory-lines.js';
-import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
+import { splitLines, type HistoryEntry, type MemoryChange, type MemoryText, type Proposal } from '../records/memory/documents.js';
 import type { Recall, RecallQuery } from '../memory/recall/recall.js';
 import type { Recalled } from '../memory/recall/recalled.js';
-import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
+import type { FactRecord } from '../stores/memory-ports.js';
+import type { ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate, consolidateSignal } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries } from './temporal/patience.js';

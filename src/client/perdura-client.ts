@@ -33,7 +33,7 @@ import { fetchRuns, type FetchedRuns } from '../heal/fetch-runs.js';
 import { readArguments } from '../memory/bodies.js';
 import type { Recall } from '../memory/recall/recall.js';
 import type { Embedder } from '../models/embedder.js';
-import { scopeAndTenant } from '../records/scope.js';
+import { scopeAndTenant } from '../records/identity.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import {
   closeSignal,

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { WEBHOOK_EVENTS } from '../records/webhooks.js';
+import { WEBHOOK_EVENTS } from '../records/turn-end.js';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
 /** How much a worker logs. */

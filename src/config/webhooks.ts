@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { TENANT_PATTERN } from '../records/scope.js';
-import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/webhooks.js';
+import { WEBHOOK_EVENTS, type WebhookEventType } from '../records/turn-end.js';
 import { ConfigError, type Settings, isWebhookSecret, isWebhookUrl, secretsIn, WEBHOOK_SECRET, WEBHOOK_URL } from './settings.js';
+import { TENANT_PATTERN } from '../records/identity.js';
 import { errorCode } from '../platform/errors.js';
 
 /** For the conversations of this tenant and this scope of it; with neither: for all. A scope alone is one of no tenant. */

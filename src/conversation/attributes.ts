@@ -7,9 +7,9 @@ import { planned } from './stepping/control.js';
 import type { EventOf } from './event.js';
 import { parentOf } from './lineage/lineage.js';
 import type { ConversationState } from './state.js';
-import { ownModel } from './state/chosen-model.js';
+import { ownModel } from './state/turn-access.js';
 import { approvalsOf } from './turn/approvals.js';
-import { readTenant } from '../records/scope.js';
+import { readTenant } from '../records/identity.js';
 import type { AgentStatus } from './protocol/contract.js';
 
 export interface SearchAttributes {

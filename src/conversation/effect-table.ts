@@ -8,21 +8,19 @@ import { acceptUndone, failUndo } from './context/undo.js';
 import { payOnce } from './state/budget.js';
 import { failChildStart, noteChildStarted, startChild, failLook } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './effect.js';
-import { acceptOrigin, failOpening } from './lineage/lineage.js';
+import { acceptOrigin, failOpening, acceptRewound, failRewind, startRewind } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
 import { acceptDelivering, DELIVER_RETRY, failDelivering } from './outbox/deliveries.js';
 import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
-import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
 import type { CallSettings, ConfigureRequest } from './state/settings.js';
-import type { ToolPlan } from './turn/tool-effects.js';
+import type { ToolPlan } from './turn/model-step-effects.js';
 import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-round.js';
 import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
 import { acceptEvicted, afterCompaction } from './session.js';
 import { acceptAsked, failAsking, failEviction, startEviction } from './context/consolidation.js';
-import { askedWords } from './turn/shown-words.js';
-import { acceptMadeTitle, startTitle, withoutBetterTitle } from './turn/title.js';
+import { askedWords, acceptMadeTitle, startTitle, withoutBetterTitle } from './turn/title.js';
 
 /**
  * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` makes pending

@@ -2,14 +2,21 @@
  * What every effect has in common: it starts, and completes or fails. `state.inFlight` is the only place that says what runs,
  * `state.retries` the only one that says what waits to be tried again.
  */
-import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './context/compaction-effects.js';
+import type {
+  Compacted,
+  CompactInput,
+  TruncateInput,
+  Truncated,
+  UncompactInput,
+  AskMemoryInput,
+  Evicted,
+  EvictInput,
+} from './context/compaction-effects.js';
+import type { DeliverInput } from './outbox/webhook-effects.js';
 import type { HealInput, StoreStepInput, StoreStepResult, StepFailure } from './outbox/writes.js';
-import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput } from './turn/model-step-effects.js';
+import type { MadeTitle, ModelStepInput, ModelStepResult, TitleInput, RunToolInput, ToolFinished } from './turn/model-step-effects.js';
 import type { EndedTurn } from './state/turn-state.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage/lineage-effects.js';
-import type { AskMemoryInput, Evicted, EvictInput } from './context/memory-effects.js';
-import type { RunToolInput, ToolFinished } from './turn/tool-effects.js';
-import type { DeliverInput } from './outbox/webhook-effects.js';
 import type { ParentLink } from '../records/identity.js';
 import type { Delegation, StartOptions } from './protocol/contract.js';
 

@@ -6,10 +6,19 @@ import { apply } from './apply.js';
 import { withOrigin } from './lineage/lineage.js';
 import { nextStep } from './next-step.js';
 import type { ReadStart } from './protocol/input.js';
-import { refuse, type Checked } from './protocol/schema.js';
+import { refuse, type Checked, id, is, json, list, part, read, text, time } from './protocol/schema.js';
 import { openConversation, type ConversationState } from './state.js';
-import { readCarriedState } from './state/carried-state.js';
 import { detailsOf } from './views/view.js';
+import * as v from 'valibot';
+import { isScope } from './protocol/tenant.js';
+import { countSlots, type SlotRange } from '../records/slots.js';
+import { isRecord } from '../platform/json.js';
+
+/**
+ * Which decisions a new run follows (design section 1, Rules are pinned): a history replays by the rules that it began with. Raising it takes
+ * a new `patched` in the workflow.
+ */
+export const LATEST_RULES = 1;
 
 /** What Temporal and the run know of it. */
 interface Run {
@@ -41,4 +50,93 @@ export function openCarried(carried: unknown, { conversation, life, rules, at }:
   } catch (error) {
     return refuse(`what cannot be gone on with (${String(error)})`);
   }
+}
+
+/**
+ * The state that a run gets from the one before it, checked before it is used: any workflow may continue as a conversation with a state
+ * of its making. The outline is read, and each list of slots, so that no such state holds up the worker of others; what is wrong further in
+ * ends that conversation alone, in words. With a key, a worker takes only a state that one of ours has signed (state-seal.ts).
+ */
+
+/** A state holds at most 1.5 MB of JSON. */
+const MOST = { depth: 100, values: 1_500_000 };
+/** Slots in all that one list of ranges may stand for: the longest sessions have far fewer in their context. */
+const MAX_SLOTS = 1_000_000;
+
+const number = is<number>('a number', (value) => typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER);
+const numbers = v.pipe(is<object>('an object', isRecord), v.record(text, number));
+const slots = is<readonly SlotRange[]>('ranges of slots', isSlots);
+const withSlots = list(part({ slots }));
+const calls = v.optional(list(part({ id: text, name: text, target: text })));
+const event = part({ number, event: part({ kind: text }) });
+
+const outline = part({
+  v: v.literal(1, 'must be 1'),
+  identity: part({ life: text, agent: id, scope: is<string>('a scope', isScope) }),
+  // Nothing is in flight when a run hands over.
+  inFlight: list(json, 0),
+  now: time,
+  counters: numbers,
+  requests: part({
+    pending: list(
+      part({
+        kind: text,
+        id: text,
+        input: v.optional(v.union([number, slots, part({ to: text })], 'must be a number, ranges of slots or a turn')),
+      }),
+    ),
+    answered: list(part({ kind: text, id: text })),
+  }),
+  queue: list(
+    part({
+      kind: text,
+      number,
+      messageId: v.optional(text),
+      turn: v.optional(number),
+      text: v.optional(text),
+      slots: v.optional(slots),
+    }),
+  ),
+  outbox: part({ messages: list(part({ text: v.optional(text) })), settle: list(json), feed: list(event), entries: list(json) }),
+  settings: v.nullable(
+    part({
+      ...{ maxTokens: number, contextBudget: number, compactionRatio: number, fixedTokens: number, handOver: numbers },
+      thresholds: part({ soft: number, hard: number, truncation: number }),
+    }),
+  ),
+  turn: v.nullable(part({ phase: part({ kind: text, calls, riding: calls }) })),
+  context: slots,
+  compaction: part({
+    baseTokens: number,
+    leftOut: v.optional(slots),
+    cited: v.optional(slots),
+    before: v.nullable(part({ context: slots, cited: v.optional(slots), leftOut: v.optional(slots), archived: slots })),
+  }),
+  consolidation: part({
+    turns: withSlots,
+    pending: v.nullable(part({ slots })),
+    covered: list(part({ turns: withSlots })),
+    ending: v.nullable(part({ awaited: withSlots })),
+    pendingRequests: withSlots,
+  }),
+  // Events that wait until the conversation is opened are applied then.
+  lineage: v.optional(part({ held: list(part({ kind: text, slots: v.optional(slots) })) })),
+});
+
+/** `life` is the one that Temporal says it is: a state of another life would read and write what is not this one's. */
+export function readCarriedState(value: unknown, life: string): Checked<ConversationState> {
+  const state = read(outline, value, 'carried', MOST);
+  if (!state.ok) return state;
+  if (state.value.identity.life !== life) return refuse('carried.identity.life is another conversation’s');
+  return { ok: true, value: value as ConversationState };
+}
+
+function isSlots(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isRange) && countSlots(value as SlotRange[]) <= MAX_SLOTS;
+}
+
+function isRange(range: unknown): boolean {
+  if (!Array.isArray(range) || range.length !== 2 || !range.every((slot) => Number.isSafeInteger(slot))) return false;
+  const [first, last] = range as [number, number];
+  return 0 <= first && first <= last;
 }

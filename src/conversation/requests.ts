@@ -9,7 +9,7 @@
  */
 import type { CompactionOutcome, ResetResult } from './protocol/contract.js';
 import { LIMITS } from './protocol/limits.js';
-import type { RewindResult } from './protocol/lineage.js';
+import type { RewindResult } from './protocol/input.js';
 import type { AppEventOutcome, StepResult } from './protocol/stepping.js';
 import type { SlotRange } from '../records/slots.js';
 

@@ -9,8 +9,7 @@ import { forgetAllowed } from './turn/standing-approvals.js';
 import { endTurn } from './turn/turn.js';
 import { turnId } from '../records/identity.js';
 import type { EventOf } from './event.js';
-import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory } from './context/consolidation.js';
-import { acceptTrim } from './context/trimming.js';
+import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory, acceptTrim } from './context/consolidation.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
   const { what } = completed.input;

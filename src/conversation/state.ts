@@ -6,19 +6,18 @@ import type { AppEvents } from './context/reducers.js';
 import type { Delegation, RejectedInput, AgentStatus, TurnError } from './protocol/contract.js';
 import type { AgentSettings } from './state/settings.js';
 import type { Effect } from './effect.js';
-import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
+import { NO_COMPACTION, type CompactionState, openConsolidation, type ConsolidationState } from './state/compaction-state.js';
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
 import type { DueEvent } from './outbox/webhook-effects.js';
-import type { AppContextRef } from './turn/tool-effects.js';
+import type { AppContextRef } from './turn/model-step-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
-import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
 import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild } from './protocol/stepping.js';
 import type { Decision } from './protocol/human-input.js';
 import type { ConversationEvent } from './event.js';
-import type { Opened, Origin } from './protocol/lineage.js';
+import type { Opened, Origin } from './protocol/input.js';
 import { NO_REQUESTS, type Requests } from './requests.js';
 
 export interface ConversationState {

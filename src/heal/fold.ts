@@ -14,18 +14,15 @@
  *   test/heal/fold.test.ts)
  */
 import type { Fact, Replacement } from '../records/episodes.js';
-import { assistantEntry, toolEntry } from '../records/entries.js';
+import { assistantEntry, toolEntry, type Entry, type JsonValue } from '../records/message.js';
 import type { MessageToRecord, Settlement, Writes, Written } from '../conversation/outbox/writes.js';
-import type { ModelAnswer, ModelStepResult } from '../conversation/turn/model-step-effects.js';
+import type { ModelAnswer, ModelStepResult, AppContextRef, ToolFinished } from '../conversation/turn/model-step-effects.js';
 import type { EffectName, Effects } from '../conversation/effect.js';
 import type { Resumption } from '../conversation/lineage/lineage-effects.js';
-import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
-import type { Beginning, Cut } from '../records/lives.js';
-import type { Entry, JsonValue } from '../records/message.js';
-import { listSlots, toRanges, type SlotRange } from '../records/slots.js';
+import { turnEndsIn } from '../conversation/outbox/settlement.js';
+import { type Beginning, type Cut, listSlots, toRanges, type SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
-import type { AppContextRef, ToolFinished } from '../conversation/turn/tool-effects.js';
-import type { EpisodeRecord } from '../stores/store.js';
+import type { EpisodeRecord } from '../stores/memory-ports.js';
 import type { Activity } from './read-activities.js';
 
 /** Effects that write, by the names that their activities have in history. */

@@ -4,8 +4,7 @@
  * run beside the conversation, twice, or be cut off.
  */
 import pLimit from 'p-limit';
-import { listSlots } from '../records/slots.js';
-import type { Beginning } from '../records/lives.js';
+import { listSlots, type Beginning } from '../records/slots.js';
 import { type InputProcessor, processInput } from '../memory/processors.js';
 import { refuseDeleted } from '../memory/past-life.js';
 import type { ConversationKey, Store } from '../stores/store.js';
@@ -13,12 +12,11 @@ import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING, type Write } from './fold.js';
 import { type ActivityHistory, readActivities } from './read-activities.js';
 import { restoreMemory, type RememberedWrite } from './restore-memory.js';
-import { userEntry } from '../records/entries.js';
+import { userEntry, type Entry, type JsonObject, type MessageContent } from '../records/message.js';
 import type { MessageToRecord } from '../conversation/outbox/writes.js';
-import type { Entry, JsonObject, MessageContent } from '../records/message.js';
 import { listBodyRefs, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
-import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/turn/tool-effects.js';
+import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/turn/model-step-effects.js';
 import { errorMessage } from '../platform/errors.js';
 
 export interface Healed extends Omit<RestoredEntries, 'beginning'>, Pick<ActivityHistory, 'complete'> {

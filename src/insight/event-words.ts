@@ -1,12 +1,11 @@
 /** What happened to a conversation, in a line. Texts of people, models and tools are shortened, and cleaned where they are drawn. */
-import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../conversation/turn/model-step-effects.js';
+import type { ModelAnswer, ModelStepInput, ModelStepResult, ToolFinished } from '../conversation/turn/model-step-effects.js';
 import type { Writes, Written } from '../conversation/outbox/writes.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { EffectEvent } from '../conversation/effect.js';
 import { eventName } from '../conversation/views/observation.js';
 import { countSlots } from '../records/slots.js';
-import type { ToolFinished } from '../conversation/turn/tool-effects.js';
-import { formatQuantity, formatCount, formatDuration } from '../records/quantities.js';
+import { formatQuantity, formatCount, formatDuration } from '../records/time.js';
 
 const MOST = 240;
 

@@ -57,7 +57,7 @@ export async function mediaToRefs(store: Store, key: ConversationKey, media: Med
 }
 
 /** Long conversations are mostly short messages: these cost nothing here, not even a promise. */
-export function hasBodies({ message }: Entry): boolean {
+export function hasBodies(message: ConversationMessage): boolean {
   switch (message.role) {
     case 'user':
       return typeof message.text !== 'string' || sourcesIn(message).some(({ source }) => 'ref' in source);
@@ -85,8 +85,7 @@ export function listBodyRefs({ message }: Entry): string[] {
 }
 
 /** The message as the model must see it, with every text at hand. A body that the store has lost is named in its place. */
-export async function withBodies(store: Store, key: ConversationKey, entry: Entry): Promise<ConversationMessage> {
-  const { message } = entry;
+export async function withBodies(store: Store, key: ConversationKey, { message }: Pick<Entry, 'message'>): Promise<ConversationMessage> {
   switch (message.role) {
     case 'user':
       return { ...message, text: await readText(store, key, message.text), ...(await mediaFromRefs(store, key, message)) };

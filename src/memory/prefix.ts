@@ -5,11 +5,10 @@
  * stands its line in that tree. The context is of the turn's session alone, as after a compaction: it leaves out turns, or parts of one,
  * that a summary of that time replaces, from a compaction or a trim.
  */
-import type { Cut, JoinedSessions } from '../records/lives.js';
+import { type Cut, type JoinedSessions, listSlots, toRanges, withSlot, type SlotRange } from '../records/slots.js';
 import type { Entry } from '../records/message.js';
-import { listSlots, toRanges, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
-import type { EpisodeRecord } from '../stores/store.js';
+import type { EpisodeRecord } from '../stores/memory-ports.js';
 import { byAge, withoutSuperseded } from '../records/memory/items.js';
 
 /** What the store has of one life, what it shares with others included. */

@@ -8,7 +8,7 @@
  *   call tries, and the others wait for its result. (test: test/models/circuit-breaker.test.ts)
  */
 import { truncate } from '../records/text.js';
-import { isModelAway } from '../records/failure-kinds.js';
+import { isModelAway } from '../records/turn-end.js';
 import { ModelFailure } from './model.js';
 import { splitModel } from './known-models.js';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /** What was paid for: one record for each answer, summary and consolidation, beside the effect that it belongs to. */
-import { readTenant } from './scope.js';
+import { readTenant } from './identity.js';
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
 /** `tool`: a tool's calls of a model, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. `embedding`: vectors of messages and of questions. */

@@ -1,4 +1,4 @@
-/** How a turn ended that has no whole answer: what a person reads where the answer would be. */
+/** How turns end: without a whole answer, by a failure, and which of that programs outside are told. */
 
 export const UNFINISHED = ['end', 'interrupted', 'tool-limit', 'budget', 'refused', 'failed'] as const;
 
@@ -18,3 +18,41 @@ export const MAX_ERROR = 2_000;
 export function byTurn(a: Pick<TurnEnd, 'turn'>, b: Pick<TurnEnd, 'turn'>): number {
   return a.turn.length - b.turn.length || (a.turn < b.turn ? -1 : a.turn > b.turn ? 1 : 0);
 }
+
+/** What webhooks are sent (docs/reference/protocols.md, Webhooks). `turn.finished`: also one that was interrupted or reached a limit; its stop reason says so. `turn.failed`: one that an error ended. */
+export const WEBHOOK_EVENTS = ['turn.finished', 'turn.failed', 'approval.waiting', 'question.waiting'] as const;
+
+export type WebhookEventType = (typeof WEBHOOK_EVENTS)[number];
+
+/** The failures that may pass by themselves, by the type an `ApplicationFailure` carries. The workflow retries these and shows the rest. */
+const TRANSIENT: readonly string[] = [
+  'rate-limit',
+  'overloaded',
+  'server',
+  'connection',
+  'timeout',
+  'broken-stream',
+  'worker-shutdown',
+  'traces-lost',
+  'StoreUnavailable',
+];
+
+export function isTransient(type: string): boolean {
+  return TRANSIENT.includes(type);
+}
+
+/** Of a model that cannot answer any request now: another one may. A request that was refused would be refused again. */
+const AWAY: readonly string[] = ['rate-limit', 'overloaded', 'server', 'connection', 'timeout', 'broken-stream'];
+
+export function isModelAway(type: string): boolean {
+  return AWAY.includes(type);
+}
+
+/**
+ * The longest wait that a provider may ask for and get inside an activity's retries, where no person sees it.
+ * A longer one goes back to the workflow, which shows it and can be stopped.
+ */
+export const LONG_WAIT_MS = 5_000;
+
+/** Type of the failure of a query that came before the workflow could answer it; the same query again is answered. */
+export const ASK_AGAIN = 'AskAgain';

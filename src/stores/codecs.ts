@@ -4,8 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { HistoryEntry, MemoryChange, MemoryText } from '../records/memory/documents.js';
-import { newLines, NO_MEMORY_VERSION } from '../records/memory/memory-lines.js';
+import { type HistoryEntry, type MemoryChange, type MemoryText, newLines, NO_MEMORY_VERSION } from '../records/memory/documents.js';
 import type { BodyRef, Entry } from '../records/message.js';
 import { DocumentRefused, MAX_MEMORY } from './store.js';
 

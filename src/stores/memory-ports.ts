@@ -1,10 +1,9 @@
 /** The memory of a store beyond the entries: items, summaries, facts, MEMORY.md and HISTORY, and what a search needs. Rules: store.ts. */
 import type { CompactionRecord, EpisodeLinks, Replacement } from '../records/episodes.js';
-import type { LifeName } from '../records/lives.js';
+import type { LifeName, SlotRange } from '../records/slots.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../records/memory/documents.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
-import type { SlotRange } from '../records/slots.js';
 import type { ConversationKey, ScopeKey } from './names.js';
 
 /** Contents of the memory channel (seed 003), of one life of a conversation. Their texts are bodies. */

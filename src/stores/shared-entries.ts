@@ -5,11 +5,11 @@
  * - Of the other life only the shared slots are seen, whatever it has become since.
  * - Nothing is ever written there: an item that is removed here is hidden here alone.
  */
-import type { Beginning, SharedSlots } from '../records/lives.js';
+import { type Beginning, type SharedSlots, withSlot, type SlotRange } from '../records/slots.js';
 import { byTime, type ItemRecord } from '../records/memory/agent-memory.js';
 import type { Entry } from '../records/message.js';
-import type { Bodies, ConversationKey, Effects, Entries, Items, Lives, WriteBatch, Writes } from './store.js';
-import { withSlot, type SlotRange } from '../records/slots.js';
+import type { Bodies, ConversationKey, Effects, Entries, Lives, WriteBatch, Writes } from './store.js';
+import type { Items } from './memory-ports.js';
 
 /** Beginnings never change; so many are remembered. */
 const MAX_KNOWN = 256;

@@ -11,9 +11,8 @@
  * @rule stores/foreign-is-skipped: Foreign or damaged data is skipped and counted, and never fails a reader of something else. (test:
  *   test/stores/file/file.test.ts)
  */
-import type { Beginning, Cut, LifeName } from '../records/lives.js';
+import type { Beginning, Cut, LifeName, SlotRange } from '../records/slots.js';
 import type { BodyRef, Entry, JsonValue } from '../records/message.js';
-import type { SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';

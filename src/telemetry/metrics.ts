@@ -7,8 +7,8 @@
  */
 import { metricMeter, type Info } from '@temporalio/activity';
 import type { Usage, ToolOutcome } from '../records/message.js';
-import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ModelFailure, type ModelHook } from '../models/model.js';
+import { isTransient, LONG_WAIT_MS } from '../records/turn-end.js';
 import { costUsd, type ModelLimits } from '../models/known-models.js';
 
 function count(name: string, description: string, value: number, labels: Readonly<Record<string, string>> = {}): void {

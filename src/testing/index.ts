@@ -16,6 +16,6 @@ export {
 } from './scripted-model.js';
 export { startInMemory } from './in-memory.js';
 export type { InMemory, InMemoryOptions, TestApproval, TestConversation, TestToolCall } from './test-conversation.js';
-export { startWithTemporal, type WithTemporal, type WithTemporalOptions } from './with-temporal.js';
+export { startWithTemporal, type WithTemporal, type WithTemporalOptions } from './temporal-server.js';
 export { startTemporalServer, type TestServer, type TestServerOptions } from './temporal-server.js';
 export type { TestAgent, TestOptions } from './project.js';

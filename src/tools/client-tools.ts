@@ -4,7 +4,7 @@
  */
 import type { ClientTool } from '../records/message.js';
 import { Ajv, type ValidateFunction } from 'ajv';
-import { toPrefixed } from '../conversation/protocol/client-tools.js';
+import { toPrefixed } from '../conversation/protocol/message.js';
 import { truncate } from '../records/text.js';
 import { hasHidden, withoutHidden } from './hidden-text.js';
 import { readSchema } from './mcp/server-tool.js';

@@ -1,5 +1,5 @@
 /** The tools that a worker has, by name. */
-import { isClientTool } from '../conversation/protocol/client-tools.js';
+import { isClientTool } from '../conversation/protocol/message.js';
 import type { ToolDescription } from '../models/model.js';
 import type { Tool } from './tool.js';
 

@@ -1,6 +1,6 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
-import type { WorkflowAction } from '../conversation/turn/tool-effects.js';
+import type { WorkflowAction } from '../conversation/turn/model-step-effects.js';
 import type { Episode, Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';

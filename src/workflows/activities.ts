@@ -2,13 +2,22 @@
  * Activities as workflows see them. How each is run stands in the table of effects; a retry here is the only retry layer, and what should
  * be seen or be stoppable while it waits comes back as a failure and waits in the conversation's state instead.
  */
-import { ActivityCancellationType, type ActivityOptions } from '@temporalio/common';
+import {
+  ActivityCancellationType,
+  type ActivityOptions,
+  ActivityFailure,
+  ApplicationFailure,
+  CancelledFailure,
+  TimeoutFailure,
+} from '@temporalio/common';
 import type { Activities } from '../activities/index.js';
 import { policyOf, summaryOfEffect, type Policy } from '../conversation/effect-table.js';
-import type { HealInput, RecallInput } from '../conversation/outbox/writes.js';
+import type { HealInput, RecallInput, StepFailure } from '../conversation/outbox/writes.js';
 import type { Effect } from '../conversation/effect.js';
 import type { Host } from './host.js';
-import type { ConsolidateInput, RememberInput } from '../conversation/context/memory-effects.js';
+import type { ConsolidateInput, RememberInput } from '../conversation/context/compaction-effects.js';
+import { isTransient } from '../records/turn-end.js';
+import { errorMessage } from '../platform/errors.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
 const HEARTBEAT = '10s';
@@ -95,4 +104,29 @@ export function memoryActivities(host: Host, taskQueue: string | undefined): Mem
     forget: (input) => forget(input, 'forget'),
     review: (input) => review(input, `${input.decision} ${input.id}`),
   };
+}
+
+/** What an activity's failure means to the conversation. Compared by type, never by class. */
+export function failureOf(error: unknown): StepFailure {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof ApplicationFailure) {
+    const type = cause.type ?? 'internal';
+    const retryAfterMs = retryAfterIn(cause.details);
+    return { type, message: cause.message, transient: isTransient(type), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  }
+  if (cause instanceof TimeoutFailure) {
+    const message =
+      cause.timeoutType === 'HEARTBEAT'
+        ? 'no sign of life from the worker; it may have died'
+        : `it took longer than it may (${cause.timeoutType})`;
+    return { type: 'timeout', message, transient: true };
+  }
+  if (cause instanceof CancelledFailure) return { type: 'cancelled', message: 'it was stopped', transient: false };
+  return { type: 'internal', message: errorMessage(cause), transient: false };
+}
+
+function retryAfterIn(details: readonly unknown[] | null | undefined): number | undefined {
+  const [first] = details ?? [];
+  const value = typeof first === 'object' && first !== null ? (first as { retryAfterMs?: unknown }).retryAfterMs : undefined;
+  return typeof value === 'number' && value >= 0 ? value : undefined;
 }

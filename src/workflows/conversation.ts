@@ -27,20 +27,17 @@ import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { handOverReason } from '../conversation/hand-over.js';
 import { readStart } from '../conversation/protocol/input.js';
-import { scopeAndTenant } from '../records/scope.js';
+import { scopeAndTenant } from '../records/identity.js';
 import { nextStep } from '../conversation/next-step.js';
-import { openCarried, openStarted } from '../conversation/opening.js';
+import { openCarried, openStarted, LATEST_RULES } from '../conversation/opening.js';
 import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
 import type { createReducerRegistry } from '../conversation/context/reducers.js';
-import { LATEST_RULES } from '../conversation/rules.js';
 import type { ConversationState } from '../conversation/state.js';
-import { createAnswers } from './answers.js';
-import { createChangeNotifier } from './change-notifier.js';
-import { handleMessages } from './handlers.js';
-import type { Host } from './host.js';
+import { createAnswers, handleMessages } from './handlers.js';
+import { createChangeNotifier } from './requests.js';
+import { type Host, refusedSeal } from './host.js';
 import { FAILURES } from './messages.js';
 import { createPerformer } from './perform.js';
-import { refusedSeal } from './sealed.js';
 
 /** The start argument, or what a run hands to the next. */
 export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };

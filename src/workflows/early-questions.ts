@@ -25,7 +25,7 @@
  *   (test: test/temporal/early-questions.test.ts)
  */
 import { ApplicationFailure, type ActivateInput, type WorkflowInterceptors } from '@temporalio/workflow';
-import { ASK_AGAIN } from '../records/failure-kinds.js';
+import { ASK_AGAIN } from '../records/turn-end.js';
 import { eventsOfCommands, leastEventsOfJob, mostEventsOfJob, type Command, type CommandEvents } from './history-events.js';
 
 type Activation = ActivateInput['activation'];

@@ -5,6 +5,7 @@
 import type { ActivityOptions, QueryDefinition, SearchAttributeUpdatePair, SignalDefinition, UpdateDefinition } from '@temporalio/common';
 import type { Activities } from '../activities/index.js';
 import type { ConversationListener } from '../conversation/views/observation.js';
+import { sealProblemOf } from '../conversation/protocol/state-seal.js';
 
 /** Of the running workflow, with what its present task has brought. */
 export interface MeasuredHistory {
@@ -78,4 +79,17 @@ export interface Host {
   setCurrentDetails(details: string): void;
   /** What happens to a conversation: one way, nothing comes back. */
   readonly observer: ConversationListener;
+}
+
+const PATCH = 'refused-for-its-seal';
+
+/**
+ * Why this run must end for what it was handed; undefined where it goes on, also where it began before the workers had a key. Decided once, at
+ * its first task, and kept in history whatever keys later workers have.
+ */
+export function refusedSeal(host: Host, argument: object): string | undefined {
+  const problem = sealProblemOf(argument);
+  // On replay history alone knows; a first task with nothing to refuse leaves no mark there.
+  const isRefused = (problem !== undefined || host.isReplaying()) && host.patched(PATCH);
+  return isRefused ? (problem ?? 'its signature was refused') : undefined;
 }

@@ -15,7 +15,7 @@ import { counted } from '../records/text.js';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
-import type { RememberInput } from '../conversation/context/memory-effects.js';
+import type { RememberInput } from '../conversation/context/compaction-effects.js';
 import {
   readCare,
   readConsolidationRequest,
@@ -48,17 +48,15 @@ import {
   postponeRequest,
   startRequest,
   type MemoryQueue,
+  outcomeOf,
+  toRemember,
+  readCarriedQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
-import { outcomeOf, toRemember } from '../conversation/memory-workflow/consolidated.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
-import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';
 import type { Usage } from '../records/message.js';
-import { createChangeNotifier } from './change-notifier.js';
-import { failureOf } from './failure.js';
-import { accepted } from './requests.js';
-import { refusedSeal } from './sealed.js';
-import type { Host } from './host.js';
-import { memoryActivities } from './activities.js';
+import { createChangeNotifier, accepted } from './requests.js';
+import { failureOf, memoryActivities } from './activities.js';
+import { refusedSeal, type Host } from './host.js';
 import {
   careSignal,
   careUpdate,

@@ -3,8 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { choiceRefusal } from '../conversation/context/chosen-chunks.js';
 import { appEventRefusal, isKnownEvent, outcomeOfEvent } from '../conversation/context/app-events.js';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
-import { editRefusal, withdrawalRefusal } from '../conversation/inbox/queue-editing.js';
-import { queuedCount } from '../conversation/inbox/spill.js';
+import { editRefusal, withdrawalRefusal, queuedCount } from '../conversation/inbox/queue-editing.js';
 import {
   readAppEvent,
   readBreakpoints,
@@ -12,10 +11,12 @@ import {
   readMode,
   readQueueEdit,
   readStepRequest,
+  readParentOrder,
+  type ReadAppEvent,
 } from '../conversation/protocol/stepping.js';
 import type { ResetResult } from '../conversation/protocol/contract.js';
-import { readBudget, readDecision, readWithdrawal } from '../conversation/protocol/human-input.js';
-import { readModelChoice, readOptionalText, readRewind } from '../conversation/protocol/input.js';
+import { readBudget, readDecision, readWithdrawal, readChildNews } from '../conversation/protocol/human-input.js';
+import { readModelChoice, readOptionalText, readRewind, readClose, readTitle } from '../conversation/protocol/input.js';
 import { readMessage } from '../conversation/protocol/message.js';
 import { isKnown } from '../conversation/requests.js';
 import { stepRefusal } from '../conversation/stepping/control.js';
@@ -42,9 +43,21 @@ import {
   truncateUpdate,
   undoCompactionUpdate,
   withdrawUpdate,
+  childSignal,
+  closeSignal,
+  consolidatedSignal,
+  decideSignal,
+  eventSignal,
+  interruptSignal,
+  messageSignal,
+  newSignal,
+  parentSignal,
+  renameSignal,
 } from './messages.js';
-import { arrival, failureType, refuseFor, refuseWhenClosing, type DefineRequest } from './requests.js';
-import { appEventReceived } from './signals.js';
+import { arrival, failureType, refuseFor, refuseWhenClosing, type DefineRequest, type Handling } from './requests.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { readConsolidationNews } from '../conversation/protocol/memory-contract.js';
+import { newsRefusal } from '../conversation/turn/delegation.js';
 
 export function handleUpdates(defineRequest: DefineRequest): void {
   handleContext(defineRequest);
@@ -221,4 +234,80 @@ export function resetResult(outcome: ResetResult | 'withdrawn' | undefined): Res
 function existing<T>(outcome: T | undefined): T {
   if (outcome !== undefined) return outcome;
   throw ApplicationFailure.nonRetryable('there is no outcome');
+}
+
+/** Signals: they cannot be refused, so what cannot be read is listed in the status. */
+
+/** Signals are accepted before we see them; only Temporal's limit of 2 MiB holds them back. */
+const SIGNAL_BYTES = 4 * 1024 * 1024;
+
+export function handleSignals({ host, state, dispatch }: Pick<Handling, 'host' | 'state' | 'dispatch'>): void {
+  const reject = (name: string, reason: string): void => dispatch({ kind: 'input-rejected', name, reason, at: host.now() });
+
+  host.setHandler(messageSignal, (payload: unknown) => {
+    const message = readMessage(payload, SIGNAL_BYTES);
+    if (message.ok) dispatch(arrival(message.value, message.value.id ?? host.uuid(), host.now()));
+    else reject('message', message.reason);
+  });
+  host.setHandler(newSignal, (payload: unknown) => {
+    const id = readOptionalText(payload, 'new', 'id');
+    if (id.ok) dispatch({ kind: 'reset-requested', resetId: id.value ?? host.uuid(), at: host.now() });
+    else reject('new', id.reason);
+  });
+  host.setHandler(interruptSignal, (payload: unknown) => {
+    const reason = readOptionalText(payload, 'interrupt', 'reason');
+    // A stop is a stop, also when its reason cannot be read.
+    dispatch({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: host.now() });
+  });
+  host.setHandler(renameSignal, (payload: unknown) => {
+    const title = readTitle(payload);
+    if (!title.ok) return reject('rename', title.reason);
+    dispatch({ kind: 'renamed', title: title.value, at: host.now() });
+    host.upsertMemo({ title: title.value });
+  });
+  host.setHandler(consolidatedSignal, (payload: unknown) => {
+    const news = readConsolidationNews(payload);
+    // Of an earlier life: this one has not requested it.
+    if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: host.now() });
+    else if (!news.ok) reject('consolidated', news.reason);
+  });
+  host.setHandler(eventSignal, (payload: unknown) => {
+    const event = readAppEvent(payload);
+    if (event.ok) dispatch(appEventReceived(event.value, event.value.id ?? host.uuid(), host.now()));
+    else reject('event', event.reason);
+  });
+  host.setHandler(parentSignal, (payload: unknown) => {
+    const read = readParentOrder(payload);
+    if (!read.ok) return reject('parent', read.reason);
+    const { order, capability } = read.value;
+    if (!state().parent || capability !== state().capability) return reject('parent', 'parent.capability is not the one of its start');
+    dispatch({ kind: 'parent-ordered', order, at: host.now() });
+  });
+  host.setHandler(decideSignal, (payload: unknown) => {
+    const decision = readDecision(payload);
+    if (decision.ok) dispatch({ kind: 'decided', decision: decision.value, at: host.now() });
+    else reject('decide', decision.reason);
+  });
+  host.setHandler(childSignal, (payload: unknown) => {
+    const news = readChildNews(payload);
+    if (!news.ok) return reject('child', news.reason);
+    const refused = newsRefusal(state(), news.value);
+    if (refused !== undefined) return reject('child', refused);
+    const { callId } = news.value;
+    if (news.value.kind === 'asks') dispatch({ kind: 'child-asks', callId, asks: news.value.asks, at: host.now() });
+    else if (news.value.kind === 'control') dispatch({ kind: 'child-stepped', callId, control: news.value.control, at: host.now() });
+    else dispatch({ kind: 'child-ended', callId, report: news.value.report, at: host.now() });
+  });
+  host.setHandler(closeSignal, (payload?: unknown) => {
+    const close = readClose(payload);
+    if (close.ok) dispatch({ kind: 'close-requested', at: host.now(), ...close.value });
+    else reject('close', close.reason);
+  });
+  host.onOtherSignal((name) => {
+    reject(name, 'no signal of that name');
+  });
+}
+
+function appEventReceived({ type, payload, wait }: ReadAppEvent, id: string, at: number): ConversationEvent {
+  return { kind: 'app-event-received', id, type, payload, ...(wait && { isAwaited: true }), at };
 }

@@ -4,7 +4,7 @@
  */
 import { ApplicationFailure, type ActivityOptions } from '@temporalio/common';
 import type { WebhookDelivery, WebhookOutcome } from '../conversation/outbox/webhook-effects.js';
-import { failureOf } from './failure.js';
+import { failureOf } from './activities.js';
 import type { Host } from './host.js';
 
 /** After 5 s, 15 s, 45 s, 2, 7 and 20 minutes, then each hour; a receiver may ask for another time (`Retry-After`). */

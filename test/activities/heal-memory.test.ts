@@ -2,8 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isMemoryLost } from '../../src/activities/memory/heal-memory.js';
-import { NO_MEMORY_VERSION } from '../../src/records/memory/memory-lines.js';
+import { isMemoryLost } from '../../src/activities/memory/decide-memory.js';
+import { NO_MEMORY_VERSION } from '../../src/records/memory/documents.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import type { Store } from '../../src/stores/store.js';
 

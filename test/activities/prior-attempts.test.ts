@@ -1,5 +1,4 @@
-import type { Asker } from '../../src/activities/ask-model.js';
-import { createPriorAttempts, type PriorAttempts } from '../../src/activities/prior-attempts.js';
+import { type Asker, createPriorAttempts, type PriorAttempts } from '../../src/activities/ask-model.js';
 import type { Usage } from '../../src/records/message.js';
 
 /** Asks for 10 tokens each time, and answers with the question. */

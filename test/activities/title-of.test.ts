@@ -1,6 +1,6 @@
 /** A title of what was said first: short, on one line, and nothing in it that must not stand in a list. */
 import { createKnownSecrets } from '../../src/platform/known-secrets.js';
-import { toTitle } from '../../src/activities/model-step/title-of.js';
+import { toTitle } from '../../src/activities/make-title.js';
 
 test.each([
   ['Plan my trip to Lisbon', 'Plan my trip to Lisbon'],

@@ -2,9 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { consolidatedSlots, summariesByRequest } from '../../src/activities/memory/summaries.js';
-import { trim } from '../../src/activities/memory/evict.js';
-import type { TrimInput, TrimmedTurns } from '../../src/conversation/context/memory-effects.js';
+import { consolidatedSlots, summariesByRequest, trim } from '../../src/activities/memory/evict.js';
+import type { TrimInput, TrimmedTurns } from '../../src/conversation/context/compaction-effects.js';
 import type { Entry } from '../../src/records/message.js';
 import { turnId } from '../../src/records/identity.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';

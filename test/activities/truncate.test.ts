@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { truncate } from '../../src/activities/context/truncate.js';
+import { truncate } from '../../src/activities/context/context.js';
 import type { ConversationDependencies } from '../../src/activities/dependencies.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import type { TruncateInput } from '../../src/conversation/context/compaction-effects.js';

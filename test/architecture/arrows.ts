@@ -21,7 +21,7 @@ interface Row {
 const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/webhooks.ts'];
 
 /** What of the workflows runs on Temporal alone. */
-const ON_TEMPORAL = ['clock', 'early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host', 'workflows'].map(
+const ON_TEMPORAL = ['early-questions', 'history-events', 'measured-history', 'reserved-names', 'temporal-host', 'workflows'].map(
   (name) => `workflows/${name}.ts`,
 );
 
@@ -134,7 +134,7 @@ export const ARROWS: readonly Row[] = [
   {
     place: 'client/',
     may: [
-      ...['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
+      ...['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts'],
       // Counts as the worker does, and reads agents as it does.
       ...['models/token-counter.ts', 'agents/load-agent.ts'],
       ...['insight/', 'heal/fetch-runs.ts'],
@@ -216,7 +216,7 @@ export const ARROWS: readonly Row[] = [
       ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'activities/'],
       ...['extensions/user-config.ts', 'client.ts', 'client/errors.ts', 'worker.ts', 'assemble.ts'],
       ...['workflows/conversation.ts', 'workflows/memory.ts', 'workflows/webhook.ts', 'workflows/host.ts', 'workflows/messages.ts'],
-      ...['workflows/search-attributes.ts', 'workflows/payload-converter.ts', 'client/', 'extensions/webhooks.ts'],
+      ...['workflows/payload-converter.ts', 'client/', 'extensions/webhooks.ts'],
       ...['cli/services/temporal-binary.ts', 'cli/services/temporal-binary.ts'],
     ],
   },
@@ -228,7 +228,7 @@ export const ARROWS: readonly Row[] = [
  */
 const ORDERS: Readonly<Record<string, readonly string[]>> = {
   'conversation/': [
-    ...['protocol/', 'rules.ts', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
+    ...['protocol/', 'effect.ts', 'event.ts', 'requests.ts', 'state/', 'state.ts'],
     ...['inbox/', 'outbox/', 'context/', 'stepping/', 'lineage/', 'turn/', 'session.ts', 'attributes.ts', 'views/'],
     ...['hand-over.ts', 'effect-table.ts', 'apply.ts', 'next-step.ts', 'opening.ts', 'memory-workflow/', 'replay/'],
   ],
@@ -360,17 +360,17 @@ function checkEnvironment(file: string, { environment }: Module): Violation[] {
   return environment.map(({ line, text }) => ({ file, line, what: text, rule: 'only config.ts reads the environment' }));
 }
 
-/** What a replay must find again. `clock.ts` asks for the time of the workflow task. */
+/** What a replay must find again. `temporal-host.ts` asks for the time of the workflow task. */
 function checkPurity(file: string, { moduleState, impure }: Module): Violation[] {
   if (!['records/', 'conversation/', 'search/', 'workflows/'].some((place) => isIn(file, place))) return [];
-  const asks = file === 'workflows/clock.ts' ? [] : impure;
+  const asks = file === 'workflows/temporal-host.ts' ? [] : impure;
   return [
     ...moduleState.map(({ line, text }) => ({ file, line, what: text, rule: 'no module-level state here: it would leak between runs' })),
     ...asks.map(({ line, text }) => ({
       file,
       line,
       what: text,
-      rule: 'time and chance arrive in events; workflows/clock.ts has the time',
+      rule: 'time and chance arrive in events; workflows/temporal-host.ts has the time',
     })),
   ];
 }

@@ -1,6 +1,5 @@
 /** The lint rule that keeps measured time from deciding in a test: what it finds, through which turns of a value, and what it lets pass. */
-import { RuleTester } from 'eslint';
-import type { Rule } from 'eslint';
+import { RuleTester, type Rule } from 'eslint';
 import { parser } from 'typescript-eslint';
 
 const rule = require('../../scripts/eslint/no-wall-clock.cjs') as Rule.RuleModule;

@@ -1,20 +1,34 @@
 /** The loop of the workflow with canned results: what a model, tools and a store would answer is an argument, time is a counter. */
 import { apply } from '../../src/conversation/apply.js';
-import type { Compacted, CompactInput, TruncateInput, Truncated } from '../../src/conversation/context/compaction-effects.js';
+import type {
+  Compacted,
+  CompactInput,
+  TruncateInput,
+  Truncated,
+  AskMemoryInput,
+  Evicted,
+  EvictInput,
+} from '../../src/conversation/context/compaction-effects.js';
 import type { Consolidation } from '../../src/conversation/protocol/contract.js';
-import type { DeferReason, ModelAnswer, ModelStepInput, ModelStepResult } from '../../src/conversation/turn/model-step-effects.js';
+import type {
+  DeferReason,
+  ModelAnswer,
+  ModelStepInput,
+  ModelStepResult,
+  RunToolInput,
+  ToolFinished,
+  ToolPlan,
+} from '../../src/conversation/turn/model-step-effects.js';
 import type { StepFailure, StoreStepInput, StoreStepResult, Writes, Written } from '../../src/conversation/outbox/writes.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/effect.js';
-import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/context/memory-effects.js';
 import { type AssistantBlock, mediaBytes } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
-import { LATEST_RULES } from '../../src/conversation/rules.js';
+import { LATEST_RULES } from '../../src/conversation/opening.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
 import { episodicId } from '../../src/records/memory/items.js';
 import { countSlots, listSlots, toRanges } from '../../src/records/slots.js';
 import { utf8Length } from '../../src/records/text.js';
-import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/turn/tool-effects.js';
 import type { AgentSettings, Configured } from '../../src/conversation/state/settings.js';
 
 export const SETTINGS: AgentSettings = {

@@ -5,8 +5,8 @@ import { Webhook } from 'standardwebhooks';
 import type { Posted } from '../../src/activities/dependencies.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import { createWebhooks, endpointFor } from '../../src/extensions/webhooks.js';
-import { qualifiedScope } from '../../src/records/scope.js';
-import { WEBHOOK_EVENTS } from '../../src/records/webhooks.js';
+import { qualifiedScope } from '../../src/records/identity.js';
+import { WEBHOOK_EVENTS } from '../../src/records/turn-end.js';
 import { SECRET, startReceiver, type Receiver } from '../support/webhook-receiver.js';
 
 const NEVER = new AbortController().signal;

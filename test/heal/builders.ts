@@ -1,12 +1,17 @@
 /** Effects in a few words, as a conversation's history has them. */
 import type { Compacted, CompactInput } from '../../src/conversation/context/compaction-effects.js';
 import type { MessageToRecord, StoreStepInput, Writes, Written } from '../../src/conversation/outbox/writes.js';
-import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../src/conversation/turn/model-step-effects.js';
+import type {
+  ModelAnswer,
+  ModelStepInput,
+  ModelStepResult,
+  RunToolInput,
+  ToolFinished,
+} from '../../src/conversation/turn/model-step-effects.js';
 import type { EffectName, Effects } from '../../src/conversation/effect.js';
 import type { Resumption } from '../../src/conversation/lineage/lineage-effects.js';
 import type { Entry, Usage } from '../../src/records/message.js';
 import type { SlotRange } from '../../src/records/slots.js';
-import type { RunToolInput, ToolFinished } from '../../src/conversation/turn/tool-effects.js';
 import { turnId } from '../../src/records/identity.js';
 import type { Activity } from '../../src/heal/read-activities.js';
 

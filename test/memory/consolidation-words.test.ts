@@ -1,4 +1,4 @@
-import { foldedLine } from '../../src/records/memory/memory-lines.js';
+import { foldedLine } from '../../src/records/memory/documents.js';
 import { allWords, significantWords, evidenceWords } from '../../src/memory/documents/significant-words.js';
 import { ends } from '../support/ends.js';
 

@@ -8,7 +8,7 @@ import { consolidationReply } from '../support/provider-apis/consolidation-reply
 import type { DeferReason } from '../../src/conversation/turn/model-step-effects.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import type { Exchange } from '../support/provider-apis/scripted-api.js';
-import { WEBHOOK_EVENTS } from '../../src/records/webhooks.js';
+import { WEBHOOK_EVENTS } from '../../src/records/turn-end.js';
 import type { World, WorldOptions } from '../support/world.js';
 
 export interface WorkerProcess {

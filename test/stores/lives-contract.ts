@@ -1,5 +1,5 @@
 /** How lives stand on each other, in every store (`Lives` in store.ts). */
-import type { Beginning, Cut } from '../../src/records/lives.js';
+import type { Beginning, Cut } from '../../src/records/slots.js';
 import { LifeDeleted, type ConversationKey, type Store } from '../../src/stores/store.js';
 import type { TurnEnd } from '../../src/records/turn-end.js';
 import { aConversation, answerEntry, episode, item, userEntry } from './builders.js';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../../src/testing/free-port.js';
+import { freePort } from '../../src/testing/temporal-server.js';
 
 export interface RedisServer {
   readonly url: string;

@@ -17,7 +17,7 @@ import { loadConfig } from '../../src/config.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { dieWithUs } from './reaper.js';
 import { startRedis, type RedisServer } from './redis-server.js';
-import { freePort } from '../../src/testing/free-port.js';
+import { freePort } from '../../src/testing/temporal-server.js';
 import { startTemporal, type TemporalServer } from './temporal-server.js';
 import { forgetMemories } from './world.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';

@@ -1,9 +1,8 @@
 /** The steps of a conversation as its history has them: which activities, what people read of them, what they brought. */
 import { defaultDataConverter, type Payload } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
-import type { ModelStepInput, ModelStepResult } from '../../src/conversation/turn/model-step-effects.js';
+import type { ModelStepInput, ModelStepResult, RunToolInput, ToolFinished } from '../../src/conversation/turn/model-step-effects.js';
 import type { StoreStepInput, StoreStepResult } from '../../src/conversation/outbox/writes.js';
-import type { RunToolInput, ToolFinished } from '../../src/conversation/turn/tool-effects.js';
 import { runsOf } from './run-chain.js';
 import type { World } from './world.js';
 

@@ -1,8 +1,7 @@
 /** Spans of a model step: its call from the moment that the model is asked, and the tools that rode on it. */
 import { metrics, trace } from '@opentelemetry/api';
 import { node, tracing as sdk } from '@opentelemetry/sdk-node';
-import type { ModelStepInput, ModelStepResult } from '../../src/conversation/turn/model-step-effects.js';
-import type { ToolFinished } from '../../src/conversation/turn/tool-effects.js';
+import type { ModelStepInput, ModelStepResult, ToolFinished } from '../../src/conversation/turn/model-step-effects.js';
 import type { ModelRequest, ModelResponse } from '../../src/models/model.js';
 import { createTracing, type Tracing } from '../../src/telemetry/otel/tracing.js';
 import { createGivenIds } from '../../src/telemetry/otel/turn-trace.js';

@@ -9,7 +9,7 @@ import { lastToolResults } from '../support/provider-apis/api-request.js';
 import { httpError } from '../support/provider-apis/faults.js';
 import { startMessagesApi, type MessagesApi } from '../support/provider-apis/messages-api.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
-import { freePort } from '../../src/testing/free-port.js';
+import { freePort } from '../../src/testing/temporal-server.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorkerProcess, type WorkerProcess } from '../support/worker-process.js';
 

@@ -1,6 +1,5 @@
 /** Tools that a message brings, through the client and a real worker: hand-overs, answers made anew, a store that loses everything. */
-import type { Redis as RedisClient } from 'ioredis';
-import { Redis } from 'ioredis';
+import { type Redis as RedisClient, Redis } from 'ioredis';
 import type { Pending } from '../../src/client.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';

@@ -1,6 +1,6 @@
 /** Events out: a real worker, a real Temporal, and a receiver over HTTP that checks signatures with the library that receivers use. */
 import { z } from 'zod';
-import { WEBHOOK_EVENTS, type WebhookEventType } from '../../src/records/webhooks.js';
+import { WEBHOOK_EVENTS, type WebhookEventType } from '../../src/records/turn-end.js';
 import type { WebhookEndpoint } from '../../src/config.js';
 import { createStartDelivery, deliveryId } from '../../src/client/webhook-deliveries.js';
 import { askUser, delegate } from '../../src/tools/builtin/conversation-tools.js';

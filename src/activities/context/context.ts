@@ -1,37 +1,37 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
-import { isKept } from '../../conversation/context/citing.js';
+import { isKept, citedMessageTokens } from '../../conversation/context/citing.js';
 import { isFromPerson, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
-import { listSlots, type SlotRange } from '../../records/slots.js';
+import { listSlots, type SlotRange, toRanges } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
-import { citeMessage, KEPT, messageItemId, withoutMiddle, type CitedMessage } from '../../memory/channel/citations.js';
+import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/citations.js';
 import { namesGoal, describePins } from '../../memory/compaction/snapshot.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
-import { estimateMessageTokens, countMessageTokens, type CountTokens } from '../../memory/tokens.js';
+import { estimateMessageTokens, countMessageTokens, type CountTokens, entryTokens } from '../../memory/tokens.js';
 import { ModelFailure } from '../../models/model.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { countHeal } from '../../telemetry/metrics.js';
-import { healMemory } from '../memory/heal-memory.js';
+import { healMemory } from '../memory/decide-memory.js';
 import type { ActivityDependencies, ConversationDependencies, TraceStore } from '../dependencies.js';
+import type { TruncateInput, Truncated } from '../../conversation/context/compaction-effects.js';
+import { selectCites } from '../../memory/compaction/window.js';
+import { chosenTruncation, selectTruncation } from '../../memory/compaction/truncation.js';
+import { tokenCounterBy } from '../../models/token-counter.js';
+import { hasMemoryChannel } from '../tools/tools-of.js';
 
 /** Of a prompt's budget: an earlier message that takes more is shown by its ends where not all fits. */
 const LONG_SHARE = 0.25;
 /** Of each end. */
 const KEPT_CHARACTERS = 1_000;
 
-/** A message and when it came, in epoch seconds; null where it is lost. */
-export interface ContextMessage {
-  readonly message: ConversationMessage;
-  readonly ts: number | null;
-  /** Absent where the entry is lost. */
-  readonly turn?: string;
-}
+/** An entry as a model call sees it; of one that is lost there is only what stands in its place. */
+export type ContextMessage = Pick<Entry, 'message'> & Partial<Entry>;
 
 /** How long results are shown; absent: as they are. */
 export interface Citing {
   /** Before any text is read. In the order of `messages`. */
-  readonly citeOld: (messages: readonly ConversationMessage[]) => Promise<readonly CitedMessage[]>;
+  readonly citeOld: (messages: readonly ConversationMessage[]) => Promise<readonly ConversationMessage[]>;
   readonly frameNew: (messages: readonly ConversationMessage[]) => readonly ConversationMessage[];
 }
 
@@ -46,24 +46,20 @@ export async function loadContext(
   const stored = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const channel = await citing;
   const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
-  const cited = await citeOld(stored);
-  const messages = cited.map(({ message }) => message);
-  const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
-  await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, dependencies.key, entry))));
+  const messages = [...(await citeOld(stored))];
+  const long = messages.flatMap((message, i) => (hasBodies(message) ? [{ message, i }] : []));
+  await Promise.all(long.map(async (one) => (messages[one.i] = await withBodies(dependencies.store, dependencies.key, one))));
   const short = new Set(listSlots(byEnds));
   entries.forEach((entry, i) => {
     const message = messages[i];
     if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
   });
-  return frameNew(messages).map((message, i) => {
-    const { ts = null, turn } = entries[i] ?? {};
-    return { message, ts, ...(turn !== undefined && { turn }) };
-  });
+  return frameNew(messages).map((message, i) => ({ ...entries[i], message }));
 }
 
 /** Without a memory channel nothing says that a result is kept elsewhere. */
 const SHOWN_WHOLE: Citing = {
-  citeOld: async (messages) => messages.map((message) => ({ message, needsText: true })),
+  citeOld: async (messages) => messages,
   frameNew: (messages) =>
     messages.map((message) => {
       if (!isKept(message)) return message;
@@ -196,4 +192,48 @@ function mostTokens({ length }: string): number {
 
 function placeholder(slot: number): ConversationMessage {
   return { role: 'user', text: `[Message ${slot} of this conversation was lost by the store and could not be rebuilt from its history.]` };
+}
+
+/**
+ * The `truncate` step: says what leaves the prompt, and writes the notice that replaces it. Long messages that can be read again
+ * are cited first: these stay. Done again it says the same.
+ */
+
+/** Of what is too much: less is not worth its loss, and would cost another summary. */
+const WORTH_LOSING = 0.1;
+const NOTHING_CITED = { cites: [], saved: 0 } as const;
+
+export async function truncate(dependencies: ConversationDependencies, input: TruncateInput): Promise<Truncated> {
+  const { agentHash, epoch, context, cited, base, excess, currentTurn, chosen, notice, tokenizer } = input;
+  const { store, key, identity } = dependencies;
+  const [read, before = '', { count }, { config }] = await Promise.all([
+    readHealed(dependencies, listSlots(context)),
+    base === undefined ? undefined : store.bodies.get(key, base),
+    tokenCounterBy(tokenizer),
+    dependencies.agents(identity.agent, identity.scope, agentHash),
+  ]);
+  const entries = read.filter((entry) => entry !== undefined);
+  const citing = { cited: new Set(listSlots(cited)), currentTurn: currentTurn ?? undefined };
+  const countEntry = entryTokens(entries, { count, cited: citing.cited });
+  const isReadable = !chosen && hasMemoryChannel(config, dependencies.tools);
+  const { cites, saved } = isReadable ? selectCites(entries, excess, { ...citing, countEntry }) : NOTHING_CITED;
+  const shown = (entry: Entry): number => (cites.includes(entry) ? citedMessageTokens() : countEntry(entry));
+  const found = chosen
+    ? chosenTruncation(entries, new Set(listSlots(chosen.slots)), currentTurn, shown)
+    : selectTruncation(entries, excess - saved, currentTurn, shown);
+  const { dropped, tokens } = found.tokens + saved < excess * WORTH_LOSING ? { dropped: [], tokens: 0 } : found;
+  const result = {
+    ...{ life: key.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens: tokens + saved, entries: dropped.length },
+    ...(cites.length > 0 && { cited: toRanges(cites.map(({ slot }) => slot)) }),
+  };
+  if (dropped.length === 0) return result;
+  const leaving = await Promise.all(dropped.map((entry) => withBodies(store, key, entry)));
+  const pins = describePins(leaving, !namesGoal(before));
+  const text =
+    `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, ${chosen ? 'as the application asked' : 'because the context was full'}. ` +
+    `They are kept in the traces, and become part of the next summary.]${pins}`;
+  // The time of what it stands for: another attempt writes the same.
+  const standIn: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };
+  await store.entries.append(key, [standIn]);
+  return { ...result, notice: standIn };
 }

@@ -4,8 +4,7 @@
  */
 import { log } from '@temporalio/activity';
 import type { OpenedOrigin, OpenOriginInput, CarriedEpisode } from '../../conversation/lineage/lineage-effects.js';
-import type { Beginning, SharedSlots } from '../../records/lives.js';
-import { listSlots } from '../../records/slots.js';
+import { type Beginning, type SharedSlots, listSlots } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';
 import { listBodyRefs } from '../../memory/bodies.js';
 import { itemNumber } from '../../records/memory/items.js';
@@ -13,7 +12,7 @@ import { countMessages } from '../../memory/consolidation/message-lines.js';
 import { joinedSessions, toSlotRanges, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { consolidatedSlots } from '../memory/summaries.js';
+import { consolidatedSlots } from '../memory/evict.js';
 import { MAX_CARRIED, readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */

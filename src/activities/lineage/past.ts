@@ -7,12 +7,12 @@ import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { turnId, turnNumber } from '../../records/identity.js';
-import type { Resumption } from '../../conversation/lineage/lineage-effects.js';
+import type { Resumption, CarriedEpisode, RewindInput, Rewound } from '../../conversation/lineage/lineage-effects.js';
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { compactsAt } from '../../conversation/context/compaction.js';
-import { boundedBundle, goalIn, taskIn } from '../../memory/compaction/snapshot.js';
+import { boundedBundle, goalIn, taskIn, refolded } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
-import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
+import { itemNumber, type ShownMemory, episodicId } from '../../records/memory/items.js';
 import { refuseDeleted, readPages } from '../../memory/past-life.js';
 import {
   currentLine,
@@ -26,6 +26,7 @@ import {
   type Past,
   type PastTurn,
   type Prefix,
+  sortedRanges,
 } from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, countShown } from '../../memory/tokens.js';
@@ -34,6 +35,7 @@ import { countHeal } from '../../telemetry/metrics.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { compactionRatio, findContextWindow, inputBudget, limitedTo, scaleThresholds } from '../model-step/prompt-budget.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
+import { type Cut, listSlots } from '../../records/slots.js';
 
 /** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
 export const MAX_CARRIED = 20;
@@ -185,4 +187,76 @@ function isWhole({ entries }: PastTurn): boolean {
 
 function lastTurn({ entries, cuts }: Past): number {
   return currentLine(entries, cuts).at(-1)?.number ?? 0;
+}
+
+/**
+ * The `rewind` step: which turns go, what the context becomes, and a branch that keeps what was cut. Every write counts once. What the
+ * conversation sees changes only with the result.
+ */
+
+export async function rewind(dependencies: ConversationDependencies, input: RewindInput): Promise<Rewound> {
+  const { store, key } = dependencies;
+  const { requestId, move, to, slot, at } = input;
+  const read = input.before ? readBefore : readPrefix;
+  const { past, prefix, shows } = await read(dependencies, { life: key, run: 'latest', turn: to });
+
+  const resumed = await resume(dependencies, prefix, { ...shows, ...(input.line !== undefined && { line: input.line }) });
+  const kept = new Set(slotsIn(prefix.line));
+  const waiting = new Set(listSlots(input.waiting));
+  // As it was before this rewind: an attempt before this one may have written its cut.
+  const others = past.cuts.filter(({ id }) => id !== requestId);
+  const now = currentLine(past.entries, others);
+  const gone = now.filter(({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)));
+  const slots = slotsIn(gone).filter((each) => !waiting.has(each) && !kept.has(each));
+  const { turn } = prefix;
+  const named = groupTurns(past.entries).find(({ number }) => number === turnNumber(to));
+  const isSessionKept = prefix.session.length > 0;
+  const goesOn = isSessionKept ? turn?.session : named?.session;
+  // A session that has ended is not gone on with under its number.
+  const session = (goesOn ?? 0) < input.session ? input.session + 1 : input.session;
+  // Back into a branch nothing may be cut, and it is another line all the same.
+  const leaves = slots.length > 0 || session !== input.session || !now.some(({ number }) => number === turn?.number);
+  const cut: Cut | null = leaves
+    ? {
+        v: 1,
+        id: requestId,
+        branch: input.branch,
+        to: turn?.number ?? 0,
+        begun: turn?.begun ?? 0,
+        since: turn?.ended ?? 0,
+        slot,
+        at,
+        // None: what comes after is of a session that begins anew.
+        session: isSessionKept ? session : 0,
+        slots: sortedRanges(slots),
+      }
+    : null;
+  if (cut) {
+    await store.lives.cut(key, cut);
+    await store.entries.archive(key, cut.slots, move);
+  }
+  await store.entries.restore(key, resumed.context, move);
+  const episodes = session === input.session ? [] : toCarried(prefix, input.compactions, session);
+  for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
+  log.info('rewound', { to, ...(input.before && { before: true }), turns: gone.length });
+  return {
+    ...resumed,
+    life: key.life,
+    cut,
+    turns: gone.length,
+    session,
+    episodes,
+    compactions: input.compactions + episodes.length,
+  };
+}
+
+/** For the session that begins, under new numbers. */
+function toCarried({ episodes }: Beforehand, compactions: number, session: number): CarriedEpisode[] {
+  const shown = episodes.slice(0, MAX_CARRIED).reverse();
+  const newIds = new Map(shown.map(({ id }, i) => [id, episodicId(compactions + 1 + i)]));
+  return shown.map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }, i) => ({
+    episode: { ...episode, id: episodicId(compactions + 1 + i), ...(episode.fold && { fold: refolded(episode.fold, newIds) }) },
+    session,
+    slots,
+  }));
 }

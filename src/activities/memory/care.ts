@@ -1,6 +1,6 @@
 /** `care`: duplicates are merged and what is stale is pruned while no conversation runs; by the rules of every consolidation. */
 import { Context } from '@temporalio/activity';
-import type { MemoryUpdate } from '../../conversation/context/memory-effects.js';
+import type { MemoryUpdate } from '../../conversation/context/compaction-effects.js';
 import type { Cared } from '../../conversation/protocol/memory-contract.js';
 import { nearDuplicateFacts, withoutDuplicateLines } from '../../memory/consolidation/care.js';
 import { tendMemory } from '../../memory/consolidation/consolidate.js';
@@ -9,8 +9,7 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
 import { noteSpending, toSpending } from '../effect.js';
-import { findContextWindow, memoryAnswerTokens, windowFinder } from '../model-step/prompt-budget.js';
-import { configOrDefaults } from '../usable-config.js';
+import { findContextWindow, memoryAnswerTokens, windowFinder, configOrDefaults } from '../model-step/prompt-budget.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { scopeKey } from '../key.js';
 

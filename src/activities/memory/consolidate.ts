@@ -4,7 +4,7 @@
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
-import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/context/memory-effects.js';
+import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/context/compaction-effects.js';
 import { type Entry, addUsage } from '../../records/message.js';
 import { countSlots, listSlots } from '../../records/slots.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
@@ -17,11 +17,10 @@ import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
-import { besideBudget, findContextWindow, memoryAnswerTokens, windowFinder } from '../model-step/prompt-budget.js';
+import { besideBudget, findContextWindow, memoryAnswerTokens, windowFinder, configOrDefaults } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
-import { configOrDefaults } from '../usable-config.js';
 import { performEffect, toSpending, type Done } from '../effect.js';
-import { healMemory, isMemoryLost } from './heal-memory.js';
+import { healMemory, isMemoryLost } from './decide-memory.js';
 import type { ActivityDependencies, ConversationDependencies } from '../dependencies.js';
 import { hashRequest, scopeKey } from '../key.js';
 import { ApplicationFailure } from '@temporalio/common';

@@ -3,11 +3,14 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Forgotten, Reviewed } from '../../conversation/protocol/memory-contract.js';
 import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../../memory/documents/forgetting.js';
 import { dropIndex, dropVectors } from '../../memory/recall/recall.js';
-import type { LineSource } from '../../records/memory/documents.js';
-import { splitLines } from '../../records/memory/memory-lines.js';
+import { type LineSource, splitLines, type Tombstone, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { scopeKey } from '../key.js';
-import { replaceMemory } from './write-memory.js';
+import { log } from '@temporalio/activity';
+import type { MemoryUpdate, Remembered, RememberInput, WrittenMemory } from '../../conversation/context/compaction-effects.js';
+import { mergeMemory } from '../../memory/consolidation/merge.js';
+import type { RememberedWrite } from '../../heal/restore-memory.js';
+import type { RememberedBy } from '../dependencies.js';
 
 export interface ForgetInput {
   readonly scope: string;
@@ -92,4 +95,120 @@ async function change({ documents }: Store, key: ScopeKey, { make, lines = [], .
 function withLine(text: string, line: string): string {
   if (splitLines(text).some((known) => known.trim() === line.trim())) return text;
   return `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${line}\n`;
+}
+
+/**
+ * `remember`: what a consolidation has made is written: HISTORY first, then MEMORY.md, then what waits for a person. Each once per id,
+ * so that a second attempt changes nothing. A MEMORY.md that was edited meanwhile is merged, not overwritten.
+ */
+
+/** `at`: when it was, in epoch milliseconds, for what is written again. */
+export async function remember(store: Store, input: RememberInput, at: number = Date.now()): Promise<Remembered> {
+  const key = scopeKey(input.scope);
+  const ts = at / 1000;
+  const { id, history, update, proposed } = input;
+  const tombstones = await store.documents.forgotten(key);
+  if (history) {
+    // What was forgotten while the model answered does not come back.
+    const text = redactor(tombstones, key.scope)(history.text);
+    await store.documents.appendHistory(key, { id, kind: history.kind, ts, text });
+  }
+  const version = update ? await write(store, key, input, { update, tombstones, ts }) : (await store.documents.memory(key)).version;
+  const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
+  if (open.length > 0) await store.documents.propose(key, id, open);
+  log.info('remembered', { scope: input.scope, id, version, proposed: proposed.length });
+  return { version };
+}
+
+async function write(
+  { documents }: Store,
+  key: ScopeKey,
+  { id, cause }: RememberInput,
+  { update, tombstones, ts }: { readonly update: MemoryUpdate; readonly tombstones: readonly Tombstone[]; readonly ts: number },
+): Promise<string> {
+  const base = await documents.memoryText(key, update.from);
+  const lines = update.added.filter(({ line }) => !isForgotten(line, tombstones, key.scope));
+  const { version } = await replaceMemory(documents, key, { id, ts, cause }, (current) => {
+    const isOurs = current.version === update.from || base === undefined;
+    const merged = isOurs ? update.text : mergeMemory({ base, theirs: current.text, ours: update.text });
+    return { text: withoutForgotten(merged, tombstones, key.scope), lines };
+  });
+  return version;
+}
+
+// MEMORY.md is compared before it is set: an edit between the read and the write is read again, not overwritten.
+
+type Documents = Store['documents'];
+type Written = Parameters<Documents['writeMemory']>[1];
+type Current = Awaited<ReturnType<Documents['memory']>>;
+
+/** Between reading and writing a person may write, but hardly five times in a row. */
+const TRIES = 5;
+
+/** `make` may be called again, with what there is by then. Throws `conflict`, which is worth another attempt. */
+async function replaceMemory(
+  documents: Documents,
+  key: ScopeKey,
+  what: Pick<Written, 'id' | 'ts' | 'cause'>,
+  make: (current: Current) => Pick<Written, 'text' | 'lines'>,
+): Promise<{ readonly version: string; readonly before: string; readonly after: string }> {
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const current = await documents.memory(key);
+    const { text, lines } = make(current);
+    if (text === current.text) return { version: current.version, before: text, after: text };
+    const written = await documents.writeMemory(key, { ...what, from: current.version, text, lines });
+    if (written.status === 'written') return { version: written.version, before: current.text, after: text };
+  }
+  throw ApplicationFailure.retryable(`cannot write MEMORY.md of ${key.scope}: it changes all the time; it is tried again`, 'conflict');
+}
+
+/**
+ * A store that has lost a scope's memory gets it back from the history of its one writer: what was written is written again, in its
+ * order and with its time, each once per id. What people wrote by hand was in the store alone, and so were raw fallbacks.
+ *
+ * - Tombstones come first, so that no text returns on the way.
+ * - Healing writes until all of it is there: it goes on after an interruption, and one failed write keeps no other back.
+ * - A decision counts for its line, whatever number that line has now.
+ */
+
+/**
+ * Whether a store that was written to has lost it. A memory whose MEMORY.md no consolidation has changed, or no model's answer was of
+ * use for, is not lost: it would be healed at each consolidation, longer every time.
+ */
+export async function isMemoryLost({ documents }: Store, key: ScopeKey, written: WrittenMemory | undefined): Promise<boolean> {
+  if ((await documents.changes(key)).changes.length > 0) return false;
+  if (written?.version !== NO_MEMORY_VERSION) return true;
+  for await (const { kind } of documents.history(key)) if (!written.summary || kind === 'summary') return false;
+  return true;
+}
+
+export async function healMemory(store: Store, rememberedBy: RememberedBy | undefined, key: ScopeKey): Promise<void> {
+  if (!rememberedBy) return;
+  const writes = await rememberedBy(key.scope);
+  if (writes.length === 0) return;
+  const forgotten = writes.filter(({ activity }) => activity === 'forget');
+  const others = writes.filter(({ activity }) => activity !== 'forget');
+  let failed = 0;
+  for (const write of [...forgotten, ...others]) {
+    await again(store, key, write).catch((error: unknown) => {
+      failed += 1;
+      log.warn('a write of the memory could not be repeated', { scope: key.scope, activity: write.activity, reason: String(error) });
+    });
+  }
+  log.warn('the store had lost a memory: written again from history', { scope: key.scope, writes: writes.length, failed });
+}
+
+async function again(store: Store, key: ScopeKey, { activity, input, result, at }: RememberedWrite): Promise<void> {
+  switch (activity) {
+    case 'remember':
+      return void (await remember(store, input as RememberInput, at));
+    case 'forget':
+      return void (await forget(store, input as ForgetInput));
+    case 'review': {
+      const { id, line, state } = result as Reviewed;
+      const open = (await store.documents.proposals(key)).proposals.find((one) => one.line === line && one.state === 'open');
+      if (open) await store.documents.settleProposal(key, open.id, state);
+      if (state === 'accepted') await acceptLine(store, key, { id, line, source: open?.source ?? { trust: 'person' }, at });
+    }
+  }
 }

@@ -4,7 +4,7 @@
  * consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/context/memory-effects.js';
+import type { Evicted, EvictInput, TrimInput, TrimmedTurns, Asked } from '../../conversation/context/compaction-effects.js';
 import {
   toConversationEntries,
   countMessages,
@@ -15,13 +15,14 @@ import {
   summariesInOrder,
 } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
-import { DocumentRefused, type ConversationKey, type EpisodeRecord, type Store } from '../../stores/store.js';
+import { DocumentRefused, type ConversationKey, type Store, type ScopeKey } from '../../stores/store.js';
+import type { EpisodeRecord, Documents } from '../../stores/memory-ports.js';
 import { consolidationId } from '../../memory/documents/search-history.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
-import { usableConfig } from '../usable-config.js';
+import { usableConfig } from '../model-step/prompt-budget.js';
 import type { Entry } from '../../records/message.js';
-import { listSlots, toRanges, type SlotRange } from '../../records/slots.js';
+import { listSlots, toRanges, type SlotRange, type LifeName } from '../../records/slots.js';
 import { boundedBundle, goalIn } from '../../memory/compaction/snapshot.js';
 import { hasShortenedLines, SHORTENED } from '../../memory/compaction/summary.js';
 import { retrieve } from '../../memory/facts.js';
@@ -29,7 +30,8 @@ import { estimateStringTokens, countShown } from '../../memory/tokens.js';
 import { turnNumber } from '../../records/identity.js';
 import { episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
 import { beginningOfSession, countedEpisodes } from '../context/compact.js';
-import { summariesByRequest, summariesOfSlots } from './summaries.js';
+import { LIMITS } from '../../conversation/protocol/contract.js';
+import { withoutSuperseding } from '../../records/memory/history-text.js';
 
 export async function evict(dependencies: ConversationDependencies, { session, move, what }: EvictInput): Promise<Evicted> {
   const { store, key, tools } = dependencies;
@@ -173,4 +175,66 @@ async function findGoal(store: Store, key: ConversationKey, session: number, ent
 export async function readThere(store: Store, key: ConversationKey, slots: readonly SlotRange[]): Promise<Entry[]> {
   const entries = await store.entries.read(key, listSlots(slots));
   return entries.flatMap((entry) => entry ?? []);
+}
+
+/** What consolidations have put into HISTORY: of which life, and which of its slots it was about, is in their ids. */
+
+/** Seconds by which clocks may differ: HISTORY has the worker's time, a session begins by the server's. */
+const CLOCKS_APART = 3_600;
+
+/**
+ * By request. What a model wrote alone: of a raw fallback there is none. `since`: epoch milliseconds, before which none of them was made;
+ * HISTORY is not read any further back.
+ */
+export async function summariesByRequest(
+  documents: Documents,
+  key: ConversationKey,
+  { requestIds, since }: { readonly requestIds: readonly string[]; readonly since: number },
+): Promise<ReadonlyMap<string, string>> {
+  const wanted = new Map(requestIds.map((requestId) => [consolidationId(key, requestId), requestId]));
+  const found = new Map<string, string>();
+  for await (const { id, kind, ts, text } of documents.history(key)) {
+    if (found.size === wanted.size || ts < since / 1000 - CLOCKS_APART) break;
+    const requestId = kind === 'summary' ? wanted.get(id) : undefined;
+    if (requestId !== undefined) found.set(requestId, withoutSuperseding(text));
+  }
+  return found;
+}
+
+/** As `enqueueRequest` names them (conversation/context/consolidation.ts): conversation and life, session, first and last slot. */
+const ID = /^(?<life>.+)\/s\d+\/(?<first>\d{1,9})-(?<last>\d{1,9})$/;
+
+/** What models have put into HISTORY about this life's slots, by their first, such as what came after its raw fallback. As `summariesByRequest`. */
+async function summariesOfSlots(
+  documents: Documents,
+  key: ConversationKey,
+  { slots, since }: { readonly slots: readonly number[]; readonly since: number },
+): Promise<readonly { readonly first: number; readonly last: number; readonly text: string }[]> {
+  const found: { readonly first: number; readonly last: number; readonly text: string }[] = [];
+  for await (const { id, kind, ts, text } of documents.history(key)) {
+    if (ts < since / 1000 - CLOCKS_APART) break;
+    const { life, first, last } = ID.exec(id)?.groups ?? {};
+    if (kind !== 'summary' || life !== `${key.conversation}/${key.life}`) continue;
+    const [from, to] = [Number(first), Number(last)];
+    if (slots.some((slot) => slot >= from && slot <= to)) found.push({ first: from, last: to, text: withoutSuperseding(text) });
+  }
+  return found.sort((a, b) => a.first - b.first);
+}
+
+/** Slots that consolidations of these lives were about, raw fallbacks too: their summaries follow. `slots`: of a life no others count. */
+export async function consolidatedSlots(
+  documents: Documents,
+  key: ScopeKey,
+  { lives, since }: { readonly lives: readonly (LifeName & { readonly slots?: readonly SlotRange[] })[]; readonly since: number },
+): Promise<number[]> {
+  const wanted = new Map(lives.map(({ conversation, life, slots }) => [`${conversation}/${life}`, slots && new Set(listSlots(slots))]));
+  const found: number[] = [];
+  for await (const { id, ts } of documents.history(key)) {
+    if (ts < since / 1000 - CLOCKS_APART) break;
+    const { life = '', first, last } = ID.exec(id)?.groups ?? {};
+    const ofLife = wanted.get(life);
+    if (!wanted.has(life) || Number(last) - Number(first) > LIMITS.slots) continue;
+    found.push(...listSlots([[Number(first), Number(last)]]).filter((slot) => ofLife?.has(slot) ?? true));
+  }
+  return found;
 }

@@ -4,10 +4,10 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
-import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
+import type { MadeCitation, ModelAnswer, ModelStepResult, ToolPlan, WorkflowAction } from '../../conversation/turn/model-step-effects.js';
 import { citationsUsage } from '../../conversation/state/budget.js';
-import { assistantEntry } from '../../records/entries.js';
 import {
+  assistantEntry,
   type AssistantBlock,
   type JsonValue,
   type ModelStop,
@@ -36,7 +36,7 @@ import { withLongBlocksStored } from '../../memory/bodies.js';
 import { countModelFailure, countRetry, usageTracking } from '../../telemetry/metrics.js';
 import { noteFailedSpending, performEffect, toSpending, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
-import { wasStopped } from '../heartbeat.js';
+import { wasStopped } from '../key.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { fixedTokens } from './prompt-budget.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
@@ -44,7 +44,6 @@ import { truncate } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { withTextTools } from '../../models/text-tools/model.js';
 import { errorMessage } from '../../platform/errors.js';
-import type { ToolPlan, WorkflowAction } from '../../conversation/turn/tool-effects.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import { callIdentity } from '../../tools/call-identity.js';
@@ -80,14 +79,12 @@ export async function callModel(
     claim: reserved.claim,
     reserved,
     work: async ({ id, earlier }) => {
-      if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
+      if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.id, attempt: id });
       const prepared = await prepareRequest(dependencies, input, (one) => cited.push(one));
       const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed }, prepared);
       // The remaining deltas come before the event that ends the call.
-      const deltas = await feed.rest(`${input.call}/${id}`);
-      const end = endsTurn(answer, activity)
-        ? [{ id: `${input.call}/end`, event: turnEndEvent(input, answer, citationsUsage(cited)) }]
-        : [];
+      const deltas = await feed.rest(`${input.id}/${id}`);
+      const end = endsTurn(answer, activity) ? [{ id: `${input.id}/end`, event: turnEndEvent(input, answer, citationsUsage(cited)) }] : [];
       return {
         ...rest,
         result: { ...found, ...(cited.length > 0 && { citations: cited }), answer, persisted: true },
@@ -117,7 +114,7 @@ async function ask(
   { input, activity, feed, attempt, onFailed }: Attempt,
   { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
-  const { turn, call, model } = input;
+  const { turn, id: call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
   const all = [usageTracking(models.limits), ...hooks];
 
@@ -222,7 +219,7 @@ function toAnswer(
   usage: Usage,
   at: number,
 ): ModelAnswer {
-  const { session, turn, call, slot, model } = input;
+  const { session, turn, id: call, slot, model } = input;
   return { life: key.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, persisted: true };
 }
 

@@ -7,8 +7,7 @@ import type { AgentSettings, Configured, ConfigureRequest } from '../../conversa
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import { HAND_OVER } from '../../conversation/hand-over.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
-import type { MemoryText } from '../../records/memory/documents.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { type MemoryText, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';

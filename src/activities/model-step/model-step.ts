@@ -27,15 +27,15 @@ import type {
   RidingTool,
   ModelAnswer,
   ShownWords,
+  RunToolInput,
+  ToolFinished,
 } from '../../conversation/turn/model-step-effects.js';
 import type { StepFailure } from '../../conversation/outbox/writes.js';
-import { toolEntry } from '../../records/entries.js';
-import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/turn/shown-words.js';
-import { isModelAway, isTransient } from '../../records/failure-kinds.js';
+import { toolEntry, addUsage } from '../../records/message.js';
+import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/turn/title.js';
+import { isModelAway, isTransient } from '../../records/turn-end.js';
 import { countFallback } from '../../telemetry/metrics.js';
-import { addUsage } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { callModel, type CommittedCall } from './call-model.js';
@@ -43,15 +43,14 @@ import { configure } from './configure.js';
 import { recallForTurn } from './recall-for-turn.js';
 import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
 import { StoreUnavailable } from '../../stores/store.js';
-import { toTitle } from './title-of.js';
+import { toTitle } from '../make-title.js';
+import { wasStopped, hashRequest } from '../key.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
-import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { hashRequest } from '../key.js';
 import { toFinished, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/state/settings.js';
-import { usableConfig } from '../usable-config.js';
+import { usableConfig } from './prompt-budget.js';
 import { timeoutSignal } from '../../platform/promises.js';
 
 /** Milliseconds that all tools of one step have together. */
@@ -167,12 +166,8 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   try {
     const done = await callModel(dependencies, {
       input: {
+        ...{ ...call, ...broughtBy(input, written), base: base?.ref ?? call.base },
         ...{ session, turn, agentHash, model, fallback: fallback?.next, memory, contextBudget },
-        call: call.id,
-        ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base, since: call.since },
-        firstToolCall: call.firstToolCall,
-        soFar: call.soFar,
-        ...broughtBy(input, written),
       },
       found,
       reserved: { claim, attempt, reservation },

@@ -15,8 +15,7 @@ import { clientTools, toBeCalled } from '../../tools/client-tools.js';
 import type { Tool } from '../../tools/tool.js';
 import { findContextWindow, fixedTokens, limitedTo, windowFinder } from './prompt-budget.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage, type Citing } from '../context/context.js';
-import type { MemorySettings } from '../../conversation/state/settings.js';
-import type { SlotRange } from '../../records/slots.js';
+import type { CallSettings } from '../../conversation/state/settings.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { hashRequest } from '../key.js';
 import { systemPrompt } from '../../agents/system-prompt.js';
@@ -32,29 +31,11 @@ import { timeoutSignal } from '../../platform/promises.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** A call as it is to be made, with the settings that hold for it. */
-export interface CallToMake {
+export interface CallToMake extends CallInput, Pick<CallSettings, 'agentHash' | 'model' | 'memory' | 'contextBudget'> {
   readonly session: number;
   readonly turn: string;
-  readonly call: string;
-  readonly slot: number;
-  readonly seq: number;
-  readonly context: readonly SlotRange[];
-  readonly cited?: readonly SlotRange[] | undefined;
-  readonly base: string | null;
-  /** Epoch milliseconds of the session's beginning. */
-  readonly since?: number | undefined;
-  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
-  readonly agentHash: string;
-  readonly model: string;
   /** The models of the agent's list after it. */
   readonly fallback?: readonly string[] | undefined;
-  /** Tokens that the prompt may have. */
-  readonly contextBudget: number;
-  readonly firstToolCall: number;
-  readonly output?: string;
-  /** Where the client's tools are. */
-  readonly tools?: string;
-  readonly soFar: CallInput['soFar'] | undefined;
 }
 
 export interface PreparedRequest {
@@ -177,7 +158,7 @@ function assemble(
  * would cost the prompt's cache each time (design section 4).
  */
 function withClock({ message, ts }: ContextMessage): ConversationMessage {
-  if (message.role !== 'user' || typeof message.text !== 'string' || ts === null) return message;
+  if (message.role !== 'user' || typeof message.text !== 'string' || ts === undefined) return message;
   const time = new Date(ts * 1000).toISOString().slice(0, 16).replace('T', ' ');
   return { ...message, text: `[${time} UTC] ${message.text}` };
 }
@@ -196,12 +177,7 @@ const NONE: ReadonlyMap<string, string> = new Map();
 
 interface CitingWanted {
   /** The call that it is for. */
-  readonly input: {
-    readonly model: string;
-    readonly contextBudget: number;
-    readonly call: string;
-    readonly fallback?: readonly string[] | undefined;
-  };
+  readonly input: Pick<CallToMake, 'id' | 'model' | 'contextBudget' | 'fallback'>;
   readonly config: AgentConfig;
   /** Told of each that a model has made. */
   readonly made: (citation: MadeCitation) => void;
@@ -286,7 +262,7 @@ async function make(
   await store.items.cite(key, item.id, made ?? '');
   const usage = spent();
   const { spent: paid } = toSpending(dependencies, { kind: 'citation', model: model(), usage });
-  await noteSpending(dependencies, `${input.call}/${item.id}`, paid);
+  await noteSpending(dependencies, `${input.id}/${item.id}`, paid);
   onMade({ item: item.id, citation: made ?? '', ...(paid && { usage }) });
 }
 

@@ -2,9 +2,11 @@
 import { answerTokens, type ContextWindow, type Model } from '../../models/model.js';
 import { defaultSafetyMargin, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
 import type { Thresholds } from '../../conversation/state/settings.js';
-import type { AgentConfig } from '../../agents/agent-config.js';
+import { type AgentConfig, agentConfigSchema } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
 import type { Tool } from '../../tools/tool.js';
+import { AgentConfigError } from '../../agents/load-agent.js';
+import type { ActivityDependencies } from '../dependencies.js';
 
 /** A budget that leaves no room is a mistake in settings; the smallest still lets the model say so. */
 const SMALLEST = 1_000;
@@ -116,4 +118,25 @@ export function fixedTokens(
 ): number {
   const described = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return count(system) + count(JSON.stringify(described));
+}
+
+/**
+ * An agent's settings, for a step that has something to do also where they cannot be read. Undefined where its files cannot be used: the turn
+ * reports that, and the step goes by the defaults.
+ */
+export async function usableConfig(
+  { agents }: Pick<ActivityDependencies, 'agents'>,
+  { agent, scope }: { readonly agent: string; readonly scope: string },
+): Promise<AgentConfig | undefined> {
+  try {
+    return (await agents(agent, scope)).config;
+  } catch (error) {
+    if (error instanceof AgentConfigError) return undefined;
+    throw error;
+  }
+}
+
+/** Such files are no reason to lose messages. */
+export async function configOrDefaults(...of: Parameters<typeof usableConfig>): Promise<AgentConfig> {
+  return (await usableConfig(...of)) ?? agentConfigSchema.parse({});
 }

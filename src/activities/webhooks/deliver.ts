@@ -4,17 +4,18 @@
  */
 import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import type { DeliverInput, DueEvent } from '../../conversation/outbox/webhook-effects.js';
+import type { DeliverInput, DueEvent, WebhookDelivery, WebhookOutcome } from '../../conversation/outbox/webhook-effects.js';
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
 import { readArguments, readText } from '../../memory/bodies.js';
 import { answerIn } from '../../records/message.js';
-import { scopeParts, readTenant } from '../../records/scope.js';
+import { scopeParts, readTenant } from '../../records/identity.js';
 import { truncate } from '../../records/text.js';
 import { MAX_ERROR } from '../../records/turn-end.js';
 import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
-import type { ConversationDependencies } from '../dependencies.js';
+import type { ConversationDependencies, ActivityDependencies, PostOutcome } from '../dependencies.js';
 import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
+import { Context } from '@temporalio/activity';
 
 /** Of what a call that waits would run with. */
 const ARGUMENT_CHARACTERS = 2_000;
@@ -98,4 +99,40 @@ async function shownId({ readPublicId, identity }: ConversationDependencies, id:
   if (!readPublicId) throw ApplicationFailure.nonRetryable(`this worker has no way to ask what a tenant calls ${id}`, 'not-available');
   const [root = '', ...below] = id.split(':');
   return [await readPublicId(root), ...below].join(':');
+}
+
+/** The `post-webhook` step: one attempt at one event. What fails is tried again by Temporal, under the same id and with the same bytes. */
+
+/** Another worker of the queue may have one. */
+const NO_WEBHOOK: PostOutcome = {
+  kind: 'failed',
+  message: 'this worker has no webhook in its settings: set PERDURA_WEBHOOK_URL or PERDURA_WEBHOOKS where it runs',
+};
+
+export async function postWebhook(dependencies: ActivityDependencies, delivery: WebhookDelivery): Promise<WebhookOutcome> {
+  const { info, cancellationSignal } = Context.current();
+  if (await isOver(dependencies, delivery, info.attempt)) return { outcome: 'over' };
+  const outcome = (await dependencies.webhooks?.post(delivery, cancellationSignal)) ?? NO_WEBHOOK;
+  if (outcome.kind !== 'failed') return { outcome: outcome.kind, status: outcome.status };
+  const { message, retryAfterMs } = outcome;
+  const failure = ApplicationFailure.create({
+    type: 'webhook-failed',
+    message,
+    nonRetryable: false,
+    ...(retryAfterMs !== undefined && { nextRetryDelay: retryAfterMs }),
+  });
+  failure.stack = '';
+  throw failure;
+}
+
+/** A person is not called to what has been decided meanwhile. The first attempt comes at once, without that check. */
+async function isOver(
+  { isWaiting, now = Date.now }: ActivityDependencies,
+  { conversation, wait }: WebhookDelivery,
+  attempt: number,
+): Promise<boolean> {
+  if (!wait) return false;
+  if (now() >= wait.until) return true;
+  if (attempt === 1 || !isWaiting) return false;
+  return !(await isWaiting(conversation, wait.callId).catch(() => true));
 }

@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import type { AnsweredAgain, Begun } from '../../client.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
-import { readTenant } from '../../records/scope.js';
+import { readTenant } from '../../records/identity.js';
 import { findRemembered, findRunning, newName, splitName } from '../args/find-conversation.js';
 import { parseAmount, parseDuration, parseTokens, readText, toTurn } from '../args/values.js';
 import { refuseUnusableAgent } from '../services/before-start.js';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Argument, Option, type Command } from 'commander';
 import { webhookEndpoints } from '../../config.js';
-import { qualifiedScope } from '../../records/scope.js';
+import { qualifiedScope } from '../../records/identity.js';
 import type { WebhookEvent } from '../../records/webhooks/webhook-event.js';
 import { complete, completionScript, SHELLS, type Shell } from '../completion.js';
 import type { InitOptions } from '../init/init.js';

@@ -4,7 +4,7 @@ import { agentsFolder } from '../../agents/load-agent.js';
 import { openNamespace } from './temporal-connection.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findUserConfig, temporalConnection, type Config } from '../../config.js';
-import { qualifiedScope } from '../../records/scope.js';
+import { qualifiedScope } from '../../records/identity.js';
 
 /** Where the worker has another agents folder, or the folder's code names one, only the worker knows: then nothing is refused. */
 export async function refuseUnusableAgent(config: Config, agent: string | undefined, tenant?: string): Promise<void> {

@@ -2,8 +2,7 @@
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue, type MediaKind } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import { reasonOf } from '../../insight/turns.js';
-import type { ToolInteraction } from '../../memory/traces.js';
-import { toTraces } from '../../memory/traces.js';
+import { type ToolInteraction, toTraces } from '../../memory/traces.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine, toTerminalText } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';

@@ -1,7 +1,7 @@
 /** Which of our search attributes a namespace has, and how to give it those that are missing. */
 import { SearchAttributeType } from '@temporalio/common';
 import type { OperatorService } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.js';
+import { SEARCH_ATTRIBUTES } from '../../workflows/messages.js';
 
 export interface AttributeHost {
   readonly operatorService: Pick<OperatorService, 'listSearchAttributes' | 'addSearchAttributes'>;

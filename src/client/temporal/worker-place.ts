@@ -9,7 +9,7 @@ import { hostname } from 'node:os';
 import type { ConnectionLike, Connection } from '@temporalio/client';
 import { isAlive } from '../../platform/processes.js';
 import { realpath } from 'node:fs/promises';
-import { qualifiedScope } from '../../records/scope.js';
+import { qualifiedScope } from '../../records/identity.js';
 
 export interface WorkerPlace {
   /** As the store calls itself. */

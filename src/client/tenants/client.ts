@@ -8,7 +8,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
-import { qualifiedScope, scopeParts } from '../../records/scope.js';
+import { qualifiedScope, scopeParts } from '../../records/identity.js';
 import { withCurrentStatus } from '../listing.js';
 import { ClientError } from '../errors.js';
 import type { ScopeMemory } from '../memory.js';

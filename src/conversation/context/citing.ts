@@ -11,7 +11,7 @@
  *   prompt's budget, or more than TOGETHER_SHARE with the new ones before it. (test: test/memory/channel/citing.test.ts)
  */
 import type { CallNumbers } from './call-gate.js';
-import type { ToolFinished } from '../turn/tool-effects.js';
+import type { ToolFinished } from '../turn/model-step-effects.js';
 import type { ConversationMessage, ToolResultMessage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';

@@ -8,11 +8,13 @@ import type { EventOf } from '../event.js';
 import type { Consolidation } from '../protocol/contract.js';
 import type { ReadMessage } from '../protocol/message.js';
 import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
-import { answer, isKnown, outcomeFor, pendingRequests, request } from '../requests.js';
+import { answer, isKnown, outcomeFor, pendingRequests, request, assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { mediaBytes, pickContent } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
+import { withSlot } from '../../records/slots.js';
+import { estimateTokens } from '../../records/token-usage.js';
 
 const REMEMBERED_REJECTIONS = 5;
 
@@ -97,4 +99,36 @@ function openTurnOf({ turn, queue }: ConversationState, messageId: string): numb
 
 function isInterrupting(item: QueueItem): boolean {
   return item.kind === 'message' && item.delivery === 'interrupt';
+}
+
+/** Steering messages, which are to reach the model while it works, join the turn; they come after the tool results, and the next model call's step writes them. */
+export function joinSteering(state: ConversationState): ConversationState {
+  return state.queue.reduce((now, item) => {
+    if (item.kind !== 'message' || item.turn !== 0 || !now.turn) return now;
+    const { number, seq, messageIds } = now.turn;
+    const messageTokens = now.turn.messageTokens + estimateTokens(item.bytes);
+    const joined: ConversationState = {
+      ...now,
+      turn: { ...now.turn, seq: seq + 1, messageIds: [...messageIds, item.messageId], messageTokens },
+      queue: now.queue.filter((other) => other !== item),
+      outbox: { ...now.outbox, messages: [...now.outbox.messages, { ...item, turn: number, session: now.session, seq: seq + 1 }] },
+      context: withSlot(now.context, item.slot),
+      contextTokens: now.contextTokens + estimateTokens(item.bytes),
+    };
+    return assignTurn(joined, item.messageId, number);
+  }, state);
+}
+
+/** Those that no call has taken. */
+export function steeringBecomesNext(state: ConversationState): ConversationState {
+  const unused = state.queue.filter((item): item is QueuedMessage => item.kind === 'message' && item.turn === 0);
+  if (unused.length === 0) return state;
+  const first = state.counters.turn + 1;
+  const next = unused.map((item, i): QueuedMessage => ({ ...item, turn: first + i, session: state.session, delivery: 'queue' }));
+  const queued: ConversationState = {
+    ...state,
+    counters: { ...state.counters, turn: state.counters.turn + unused.length },
+    queue: [...next, ...state.queue.filter((item) => !unused.includes(item as QueuedMessage))],
+  };
+  return next.reduce((now, { messageId, turn }) => assignTurn(now, messageId, turn), queued);
 }

@@ -1,9 +1,8 @@
 /** What beginning with turns of another life, and taking turns back, ask of activities, and what these answer. */
 import type { Episode, EpisodeLinks, Task } from '../../records/episodes.js';
-import type { Origin } from '../protocol/lineage.js';
+import type { Origin } from '../protocol/input.js';
 import type { ConversationIdentity } from '../../records/identity.js';
-import type { Beginning, Cut } from '../../records/lives.js';
-import type { SlotRange } from '../../records/slots.js';
+import type { Beginning, Cut, SlotRange } from '../../records/slots.js';
 
 /** What a life goes on with after another one's turns, or after a rewind. */
 export interface Resumption {

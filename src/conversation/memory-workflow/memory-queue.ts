@@ -7,14 +7,17 @@
  *   behind it go on. (test: test/conversation/memory-workflow/memory-queue.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
-import type { Remembered, RememberInput, WrittenMemory } from '../context/memory-effects.js';
+import type { Remembered, RememberInput, WrittenMemory, Consolidated } from '../context/compaction-effects.js';
 import type { StepFailure } from '../outbox/writes.js';
 import type { Retry } from '../state/turn-state.js';
-import type { AskedConsolidation, DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
+import { type AskedConsolidation, type DeletedNotice, type MemoryStatus, readConsolidationRequest } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import { asCode, truncate, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
+import * as v from 'valibot';
+import { LIMITS } from '../protocol/limits.js';
+import { bool, flag, is, json, list, object, part, read, refuse, text, time, usage, type Checked } from '../protocol/schema.js';
 
 export interface MemoryQueue {
   readonly v: 1;
@@ -209,4 +212,60 @@ export function memoryDetailsOf(queue: MemoryQueue): string {
 
 function withRequest(queue: MemoryQueue, id: string, change: (one: QueuedRequest) => QueuedRequest): MemoryQueue {
   return { ...queue, requests: queue.requests.map((one) => (one.request.id === id ? change(one) : one)) };
+}
+
+/** The outcome of a consolidation, for the conversation that requested it. */
+export function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null } {
+  switch (result.kind) {
+    case 'done':
+      return { consolidation: 'model', usage: result.usage };
+    case 'unusable':
+      return { consolidation: 'raw-fallback', usage: result.usage };
+    case 'nothing-to-do':
+      return { consolidation: 'nothing-to-do', usage: null };
+  }
+}
+
+/** What of it the memory is to write; undefined where that is nothing. */
+export function toRemember(scope: string, id: string, result: Consolidated): RememberInput | undefined {
+  if (result.kind === 'nothing-to-do') return undefined;
+  const common = { scope, id, cause: 'consolidation' } as const;
+  if (result.kind === 'unusable') {
+    return { ...common, history: { kind: 'raw-fallback', text: result.fallback }, update: null, proposed: [] };
+  }
+  const { history, update, proposed } = result;
+  return { ...common, history: history === null ? null : { kind: 'summary', text: history }, update, proposed };
+}
+
+/** What a run of a memory is handed by the one before it, looked at before it is used (opening.ts says why). */
+
+const MOST = { depth: LIMITS.depth, values: 500_000 };
+
+const number = is<number>('a number', Number.isFinite);
+const failure = part({ type: text, message: text, transient: bool });
+const queueSchema = part({
+  v: v.literal(1, 'must be 1'),
+  scope: text,
+  requests: list(
+    part({ request: json, running: bool, retry: v.nullable(part({ until: time, attempts: number, failure })), dropped: flag }),
+  ),
+  done: list(text),
+  consolidated: number,
+  fallbacks: number,
+  usage,
+  last: list(part({ at: time, what: text })),
+  written: v.optional(object),
+});
+
+/** A request that is none is left out: the others go on. */
+export function readCarriedQueue(value: unknown, scope: string): Checked<MemoryQueue> {
+  const queue = read(queueSchema, value, 'carried', MOST);
+  if (!queue.ok) return queue;
+  if (queue.value.scope !== scope) return refuse(`carried.scope must be ${scope}`);
+  const carried = value as MemoryQueue;
+  const requests = carried.requests.flatMap((one) => {
+    const request = readConsolidationRequest(one.request);
+    return request.ok ? [{ ...one, request: request.value }] : [];
+  });
+  return { ok: true, value: { ...carried, requests } };
 }

@@ -11,7 +11,7 @@
  * @rule outbox/large-message-in-parts: A message that is too large for one activity input is stored in parts, one step for each. (test:
  *   test/conversation/outbox/pending-writes.test.ts)
  */
-import { rejectInput } from '../inbox/arrivals.js';
+import { rejectInput, steeringBecomesNext } from '../inbox/arrivals.js';
 import { payOnce } from '../state/budget.js';
 import type { MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from './writes.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
@@ -19,10 +19,9 @@ import { pickContent } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
 import { listSlots, toRanges } from '../../records/slots.js';
-import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
+import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/queue-editing.js';
 import { assignTurn } from '../requests.js';
 import type { ConversationState } from '../state.js';
-import { steeringBecomesNext } from '../inbox/steering.js';
 import { utf8Length } from '../../records/text.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId, turnNumber } from '../../records/identity.js';

@@ -1,6 +1,6 @@
 /** What the delivery of events to webhooks asks of activities, and what these answer. */
 import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
-import type { WebhookEventType } from '../../records/webhooks.js';
+import type { WebhookEventType } from '../../records/turn-end.js';
 import type { EndedTurn } from '../state/turn-state.js';
 
 /** `number` counts the events of this life: a receiver sees by it which came first. `at`: epoch milliseconds. */

@@ -63,7 +63,7 @@ export interface StoreStepInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
   readonly write: Writes;
-  /** Slots of queued messages to read again (spill.ts). */
+  /** Slots of queued messages to read again (inbox/queue-editing.ts). */
   readonly rehydrate: readonly number[];
   readonly asksAttributes?: true;
   /** A piece of a message that is too large for one input (outbox/large-message-in-parts). */

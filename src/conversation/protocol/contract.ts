@@ -1,6 +1,6 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
 import type { Delivery, Message } from './message.js';
-import type { Origin } from './lineage.js';
+import type { Origin } from './input.js';
 import type { ControlMode, SubAgent } from './stepping.js';
 import type { Budget } from '../../records/identity.js';
 import type { Fallback, StopReason, TurnError, WaitKind } from '../../records/feed-event.js';

@@ -1,7 +1,6 @@
-/** What a program says to a conversation beside messages: how it starts, and what is to become of its turns. */
+/** What a program says to a conversation beside messages: how it starts, where it comes from, and what is to become of its turns. */
 import * as v from 'valibot';
 import { delegationSchema } from './human-input.js';
-import { originSchema } from './lineage.js';
 import { contextSchema, readMessage, type ReadMessage } from './message.js';
 import {
   beginning,
@@ -19,10 +18,50 @@ import {
   strict,
   turn,
   type Checked,
+  life,
+  oneOf,
 } from './schema.js';
 import { mode } from './stepping.js';
 import { TENANT_PATTERN } from './tenant.js';
-import { qualifiedScope } from '../../records/scope.js';
+import { qualifiedScope } from '../../records/identity.js';
+
+const originSchema = strict({
+  kind: oneOf('fork', 'resume'),
+  conversation: id,
+  life,
+  /** A run of that life, for healing; absent where Temporal has none any more. */
+  run: v.optional(life),
+  /** Default: the last one. */
+  turn: v.optional(turn),
+});
+
+/** Where a conversation comes from. */
+export interface Origin extends v.InferOutput<typeof originSchema> {}
+
+/** Answer of the update `opened`, once a conversation with an origin has its beginning. */
+export interface Opened {
+  readonly conversation: string;
+  /** The last one that is shared. */
+  readonly turn: string;
+  /** How many turns it begins with, and how many of them its model sees word for word. */
+  readonly turns: number;
+  readonly inContext: number;
+  /** Estimate. */
+  readonly tokens: number;
+}
+
+/** Answer of the update `rewind`. */
+export interface RewindResult {
+  /** The last turn that stays; `turn_0000`: none does. */
+  readonly to: string;
+  /** Turns that were cut, and the branch in which they are kept; null when nothing came after. */
+  readonly cut: number;
+  readonly branch: number | null;
+  readonly session: number;
+  readonly epoch: number;
+  /** The one that its message becomes; absent where it came without. */
+  readonly turnId?: string;
+}
 
 const TITLE_LENGTH = 200;
 const REASON_LENGTH = 500;

@@ -1,6 +1,5 @@
 /** A message to a conversation: the record as it comes in, and as it is read. */
 import * as v from 'valibot';
-import { clientToolsSchema } from './client-tools.js';
 import { LIMITS } from './limits.js';
 import {
   bytes,
@@ -18,6 +17,9 @@ import {
   strict,
   text,
   type Checked,
+  flag,
+  reader,
+  wellFormed,
 } from './schema.js';
 import {
   type ClientTool,
@@ -32,6 +34,54 @@ import {
   sourcesIn,
 } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
+import { isRecord } from '../../platform/json.js';
+
+/**
+ * Tools that a message brings: the program that sent it runs them. The model is offered them in that message's turn, and a call of one
+ * waits for its sender as a question waits for a person.
+ */
+
+/**
+ * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/registry.ts), so that none is ever shadowed, and
+ * the answer of such a tool is never taken for the answer of a trusted one.
+ */
+const PREFIX = 'client__';
+
+/** Providers take 64 characters, and the prefix is among them. */
+const NAME = /^[a-zA-Z0-9_-]{1,56}$/;
+
+export function toPrefixed(name: string): string {
+  return `${PREFIX}${name}`;
+}
+
+export function isClientTool(name: string): boolean {
+  return name.startsWith(PREFIX);
+}
+
+/** As the client calls it. */
+export function withoutPrefix(name: string): string {
+  return isClientTool(name) ? name.slice(PREFIX.length) : name;
+}
+
+const inputSchema = v.pipe(
+  is<JsonObject>('a JSON Schema of an object', isRecord),
+  v.transform((schema): JsonObject => ({ ...schema, type: schema['type'] ?? 'object' })),
+  v.check(({ type }) => type === 'object', 'must have the type "object"'),
+);
+
+const clientToolsSchema = v.pipe(
+  list(strict({ name: like(NAME), description: v.optional(wellFormed), inputSchema, mustCall: flag }), LIMITS.tools),
+  v.check((tools) => new Set(tools.map(({ name }) => name)).size === tools.length, 'has two tools of one name'),
+  bytes(LIMITS.toolsBytes),
+);
+
+export const readClientTools = reader(clientToolsSchema, 'message.tools');
+
+/** What the model reads of an answer. */
+export function resultText(output: JsonValue): string {
+  const text = (typeof output === 'string' ? output : JSON.stringify(output)).toWellFormed();
+  return text === '' ? '(The tool answered without a word.)' : text;
+}
 
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 /** Text files are text (records/file-type.ts). */
@@ -111,7 +161,7 @@ export interface Message extends Media {
   readonly output?: JsonObject;
   /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
   readonly context?: JsonObject;
-  /** Tools that its sender runs; the model has them in this message's turn (client-tools.ts). Of one that joins a running turn they are not taken. */
+  /** Tools that its sender runs; the model has them in this message's turn (message.ts). Of one that joins a running turn they are not taken. */
   readonly tools?: readonly ClientTool[];
 }
 

@@ -1,5 +1,5 @@
-/** Names of tenants, and whole names of scopes (records/scope.ts), as they may come in. */
-import { scopeParts, TENANT_PATTERN } from '../../records/scope.js';
+/** Names of tenants, and whole names of scopes (records/identity.ts), as they may come in. */
+import { scopeParts, TENANT_PATTERN } from '../../records/identity.js';
 import { ID_PATTERN } from './limits.js';
 
 export { TENANT_PATTERN };

@@ -1,6 +1,6 @@
 /** What a turn goes by: the agent's files and the worker's settings, as a model step has found them. */
 import type { Budget } from '../../records/identity.js';
-import type { WebhookEventType } from '../../records/webhooks.js';
+import type { WebhookEventType } from '../../records/turn-end.js';
 
 /** What an agent's files and the worker's settings say, as of the start of a turn. */
 export interface AgentSettings {

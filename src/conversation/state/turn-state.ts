@@ -1,9 +1,8 @@
 /** A turn that runs, what is left of one that has ended, as state. */
 import type { Fallback, StopReason, TurnError, WaitKind } from '../protocol/contract.js';
 import type { StepFailure } from '../outbox/writes.js';
-import type { DeferReason } from '../turn/model-step-effects.js';
+import type { DeferReason, ApprovedWith, ToolPlan } from '../turn/model-step-effects.js';
 import type { Usage } from '../../records/message.js';
-import type { ApprovedWith, ToolPlan } from '../turn/tool-effects.js';
 import type { Approval } from '../protocol/human-input.js';
 import type { ChildControl } from '../protocol/stepping.js';
 

@@ -1,6 +1,6 @@
 /**
  * A tree that is stepped: mode and breakpoints go down it, what holds and why comes up. This is the parent's side; the sub-agent's is
- * orders.ts.
+ * delegation.ts.
  *
  * A parent derives its orders from the state and sends them whole, once for each difference, so that hand-overs and overtaking signals
  * change nothing.

@@ -8,10 +8,9 @@
  * @rule turn/repeated-call-stops: The same call in `MAX_REPEATS` rounds in a row does not run again; one more round of it ends the turn.
  *   (test: test/conversation/turn/approvals.test.ts)
  */
-import { chosenOption } from './chosen-option.js';
 import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
 import { delegationLimits } from '../state/budget.js';
-import { resultText } from '../protocol/client-tools.js';
+import { resultText } from '../protocol/message.js';
 import type { WaitKind } from '../protocol/contract.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
@@ -339,4 +338,23 @@ function countRepeats(state: ConversationState, calls: readonly ToolCall[]): Con
 
 function change(state: ConversationState, { id }: ToolCall, to: (call: ToolCall) => ToolCall): ConversationState {
   return withToolCalls(state, (call) => (call.id === id ? to(call) : call));
+}
+
+/**
+ * The option that a person's answer names by its text, its number from 1 on, or the beginning of its text; upper and lower case are one. An answer
+ * that fits none, or several, is a free answer and stays as it is.
+ */
+export function chosenOption(options: readonly string[], answer: string): string {
+  const word = folded(answer);
+  if (word === '') return answer;
+  const exact = options.find((option) => folded(option) === word);
+  if (exact !== undefined) return exact;
+  const numbered = /^\d{1,3}$/.exec(word) ? options[Number(word) - 1] : undefined;
+  if (numbered !== undefined) return numbered;
+  const [begun, ...others] = options.filter((option) => folded(option).startsWith(word));
+  return begun !== undefined && others.length === 0 ? begun : answer;
+}
+
+function folded(text: string): string {
+  return text.trim().toLowerCase();
 }

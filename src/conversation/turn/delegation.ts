@@ -11,19 +11,19 @@
  *   test/workflows/sub-agents.test.ts)
  */
 import { acceptChildUsage, budgetsForChildren, delegationLimits } from '../state/budget.js';
-import { isHeld, type ConversationState } from '../state.js';
-import { sentStanding, standingOf } from '../stepping/orders.js';
-import { keyOf, orderFor } from '../stepping/sub-agents.js';
+import { isHeld, type ConversationState, AUTO, breakpointsLeft } from '../state.js';
+import { keyOf, orderFor, subAgentsOf } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
-import type { AppContextRef, WorkflowAction } from './tool-effects.js';
-import { turnId, type SharedMemory } from '../../records/identity.js';
+import type { AppContextRef, WorkflowAction } from './model-step-effects.js';
+import { turnId, type SharedMemory, scopeParts } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/message.js';
 import { spend, withToolCalls } from '../state/turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
-import { scopeParts } from '../../records/scope.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';
+import { type ChildControl, MAX_REPORTED, shortened } from '../protocol/stepping.js';
+import { planned, setBreakpoints, setMode } from '../stepping/control.js';
 
 /** As many as one turn may start (`delegation.maxChildren`): none that works is forgotten. */
 const REMEMBERED = 1_000;
@@ -271,4 +271,47 @@ function withLooks(state: ConversationState, callId: string | undefined, to: (lo
     if (!child || call.status !== 'delegated' || (callId !== undefined && call.id !== callId)) return call;
     return { ...call, child: { ...child, looks: to(child.looks ?? { next: 0, count: 0 }) } };
   });
+}
+
+/** A sub-agent follows its parent's order. What the order changes is changed, and nothing else: what a person has set here stays until then. Its step begins in control.ts. */
+export function acceptOrder(state: ConversationState, { order, at }: EventOf<'parent-ordered'>): ConversationState {
+  const control = state.control ?? AUTO;
+  const before = control.order;
+  if (!state.parent || order.number <= (before?.number ?? 0)) return state;
+  const { changes, mode, breakpoints, step } = order;
+  const isTaken = step !== undefined && control.ordered?.stepId === step;
+  const { step: _, ...withoutStep } = order;
+  const known: ConversationState = { ...state, control: { ...control, order: isTaken ? withoutStep : order } };
+  const isSame = JSON.stringify(breakpoints) === JSON.stringify(before?.breakpoints ?? {});
+  const bounded = isSame ? known : setBreakpoints(known, { kind: 'breakpoints-set', breakpoints: breakpointsLeft(order), at });
+  return changes > (before?.changes ?? 0) ? setMode(bounded, { kind: 'mode-set', mode, at }) : bounded;
+}
+
+/** For its parent, when it differs from what that one knows; while a step runs nothing is reported, since its end will be. */
+function standingOf(state: ConversationState): ChildControl | undefined {
+  const { control, parentNotified } = state;
+  if (!control || control.lock || control.order?.step !== undefined) return undefined;
+  const { mode, pausedBy, pausedIn, reachedCost, order, ordered } = control;
+  const next = mode === 'stepping' ? (planned(state)?.words ?? null) : null;
+  const subAgents = subAgentsOf(state).slice(0, MAX_REPORTED);
+  const standing = {
+    changes: order?.changes ?? 0,
+    mode,
+    next: next && shortened(next),
+    pausedBy: pausedBy && shortened(pausedBy),
+    ...(pausedIn !== undefined && { pausedIn }),
+    ...(reachedCost && { reachedCost }),
+    ...(ordered && { step: { ...ordered, words: shortened(ordered.words) } }),
+    subAgents,
+  };
+  const known = parentNotified?.control;
+  // One that has gone on by itself all the time has nothing to say.
+  if (!known && mode === 'auto' && !subAgents.some((one) => one.mode === 'stepping')) return undefined;
+  const sent = JSON.stringify(standing);
+  return sent === known?.sent ? undefined : { number: (known?.number ?? 0) + 1, ...standing };
+}
+
+/** As it is remembered: without its number. */
+function sentStanding({ number: _, ...standing }: ChildControl): string {
+  return JSON.stringify(standing);
 }

@@ -17,7 +17,7 @@ import type { FeedEvent } from '../protocol/contract.js';
 import type { StepFailure } from '../outbox/writes.js';
 import type { ModelCall, Turn } from '../state/turn-state.js';
 import { announce, settle } from '../outbox/settlement.js';
-import { isModelAway } from '../../records/failure-kinds.js';
+import { isModelAway } from '../../records/turn-end.js';
 import { turnId } from '../../records/identity.js';
 import { truncate } from '../../records/text.js';
 import type { ConversationState } from '../state.js';

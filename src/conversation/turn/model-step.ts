@@ -14,9 +14,8 @@ import { citationsUsage, payOnce, sharesOf } from '../state/budget.js';
 import type { ModelAnswer, ModelStepInput, RidingTool } from './model-step-effects.js';
 import type { StepFailure, Writes } from '../outbox/writes.js';
 import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
-import { assistantEntry } from '../../records/entries.js';
+import { assistantEntry, type AssistantBlock, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { Completed, Failed } from '../effect.js';
-import { type AssistantBlock, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
 import { acceptWritten, asksAttributes } from '../outbox/pending-writes.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
@@ -26,13 +25,20 @@ import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
-import { isAsWanted } from '../state/chosen-model.js';
+import {
+  isAsWanted,
+  currentModelCall,
+  fallbackModel,
+  fallbackOf,
+  openToolCalls,
+  spend,
+  withModelCall,
+  withTurn,
+} from '../state/turn-access.js';
 import { askNextModel } from './fallback.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
-import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, withModelCall, withTurn } from '../state/turn-access.js';
 import { turnId } from '../../records/identity.js';
-import { acceptWords } from './shown-words.js';
-import { acceptTitle } from './title.js';
+import { acceptWords, acceptTitle } from './title.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../state/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */

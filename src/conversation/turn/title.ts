@@ -1,12 +1,12 @@
 /**
- * Titles that no person has given: made of the first message, once per life. A worker makes them (activities/model-step/title-of.ts), after
+ * Titles that no person has given: made of the first message, once per life. A worker makes them (activities/make-title.ts), after
  * input processors and without secrets. A title from a person stays, whenever it comes.
  *
  * Where the agent says `"titles": "model"`, a model makes a better one of the first exchange, once and beside everything else: what it finds
  * takes the place of the first words, and when it finds nothing they stay.
  */
 import { overBudget } from '../context/call-gate.js';
-import type { TitleInput } from './model-step-effects.js';
+import type { TitleInput, ModelAnswer, ModelStepInput, ModelStepResult } from './model-step-effects.js';
 import { isRunning, type Completed } from '../effect.js';
 import type { EventOf } from '../event.js';
 import { turnId } from '../../records/identity.js';
@@ -14,6 +14,7 @@ import { addUsage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import { budgetOf } from '../state/budget.js';
+import { firstWords } from '../../records/secret-forms.js';
 
 /** The effect's id: there is one in a life. */
 export const TITLE_ID = 'title';
@@ -71,4 +72,41 @@ export function acceptMadeTitle(state: ConversationState, { output }: Completed<
 /** The first words stay, and there is no second attempt. */
 export function withoutBetterTitle({ betterTitle: _, ...state }: ConversationState): ConversationState {
   return state;
+}
+
+/**
+ * First words of a turn's message and of its answer, for Temporal's page. History has both, so they are derived from it here; a worker brings
+ * only what it would show otherwise: what an input processor has made, and what is left without the secrets that it knows.
+ */
+
+export const MAX_ANSWER_WORDS = 120;
+
+/** Of a message. A replay pays for it too: little of the text is read. */
+export function askedWords(text = ''): string | undefined {
+  return firstWords(text, { longest: 60, read: 400 });
+}
+
+export function answeredWords(blocks: ModelAnswer['blocks']): string | undefined {
+  return firstWords(spokenIn(blocks), { longest: MAX_ANSWER_WORDS, read: 400 });
+}
+
+export function spokenIn(blocks: ModelAnswer['blocks']): string {
+  return blocks
+    .flatMap((block) => (block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : []))
+    .join(' ');
+}
+
+/** What history shows by itself is no part of a result: only what differs from it is. A new question has no answer yet. */
+export function acceptWords(state: ConversationState, { turn, write }: ModelStepInput, output: ModelStepResult): ConversationState {
+  const isShown = state.settings?.showsWords === true;
+  const { asked, answered } = output.words ?? {};
+  const message = write.messages.find((one) => one.turn === turn);
+  const question = asked === undefined && isShown && message ? askedWords(message.text) : asked;
+  const answer = answered === undefined && isShown && output.kind === 'answered' ? answeredWords(output.answer.blocks) : answered;
+  const { words, ...silent } = state;
+  const shown = {
+    ...(message ? question && { asked: question } : words),
+    ...(answer && { answered: answer }),
+  };
+  return Object.keys(shown).length === 0 ? silent : { ...state, words: shown };
 }

@@ -5,16 +5,14 @@
  *   context. (test: test/conversation/turn/turns.test.ts)
  */
 import { abandon } from '../state/budget.js';
-import { toolEntry } from '../../records/entries.js';
+import { toolEntry, type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
 import { unspecificRequests } from '../context/chosen-chunks.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
-import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
-import type { AppContextRef, ToolFinished } from './tool-effects.js';
+import type { AppContextRef, ToolFinished, ModelAnswer } from './model-step-effects.js';
 import { obstacleTo } from '../context/call-gate.js';
 import { numbersOf } from '../context/compaction.js';
-import type { ModelAnswer } from './model-step-effects.js';
 import { resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';

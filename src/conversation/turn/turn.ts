@@ -8,7 +8,7 @@
  */
 import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
 import type { EventOf } from '../event.js';
-import { receiveMessage } from '../inbox/arrivals.js';
+import { receiveMessage, joinSteering, steeringBecomesNext } from '../inbox/arrivals.js';
 import { budgetOf, abandon } from '../state/budget.js';
 import { overBudget } from '../context/call-gate.js';
 import { runningChildren } from './delegation.js';
@@ -18,7 +18,6 @@ import { addNotice, announce, resultEntry, settle } from '../outbox/settlement.j
 import type { Settlement, StepFailure } from '../outbox/writes.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
 import { NO_USAGE, type ToolOutcome } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import {

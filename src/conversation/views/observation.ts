@@ -5,9 +5,9 @@
 import type { StopReason } from '../protocol/contract.js';
 import type { ConversationEvent } from '../event.js';
 import type { Usage } from '../../records/message.js';
-import { queuedCount } from '../inbox/spill.js';
+import { queuedCount } from '../inbox/queue-editing.js';
 import type { ConversationState } from '../state.js';
-import type { ToolFinished } from '../turn/tool-effects.js';
+import type { ToolFinished } from '../turn/model-step-effects.js';
 import { turnId } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { StepResult } from '../protocol/stepping.js';

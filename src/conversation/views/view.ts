@@ -1,5 +1,5 @@
 /** What a conversation shows of itself: pure projections of its state. */
-import { modelOf } from '../state/chosen-model.js';
+import { modelOf, fallbackOf, isRunningTool } from '../state/turn-access.js';
 import { planned } from '../stepping/control.js';
 import { queuedId, type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import { subAgentsOf } from '../stepping/sub-agents.js';
@@ -8,16 +8,14 @@ import { compactsAt } from '../context/compaction.js';
 import { isChangingContext, isRunning } from '../effect.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
-import { scopeAndTenant } from '../../records/scope.js';
+import { scopeAndTenant, turnId, turnNumber } from '../../records/identity.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { explainPause, explainWaiting, waitingOf } from './waiting.js';
 import { countSlots, listSlots } from '../../records/slots.js';
 import { resetIds } from '../inbox/arrivals.js';
-import { queuedCount } from '../inbox/spill.js';
+import { queuedCount } from '../inbox/queue-editing.js';
 import { countMessages } from '../context/consolidation.js';
 import type { ConversationState } from '../state.js';
-import { fallbackOf, isRunningTool } from '../state/turn-access.js';
-import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
 import { asCode, truncate, oneLine } from '../../records/text.js';

@@ -13,7 +13,7 @@
  *   test/gateway/ag-ui/client-tools.slow.test.ts)
  */
 import type { JsonValue, Usage } from '../../records/message.js';
-import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
+import { isClientTool, withoutPrefix } from '../../conversation/protocol/message.js';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import type { TextPart } from '../../records/turn-view.js';
 import type { WaitingCall } from '../core/interactive-turn.js';

@@ -12,7 +12,7 @@
  */
 import type { JsonValue, Usage } from '../../records/message.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
+import { isClientTool, withoutPrefix } from '../../conversation/protocol/message.js';
 import type { WaitingCall } from '../core/interactive-turn.js';
 import type { Change } from '../core/turn-stream.js';
 import type { TextPart } from '../../records/turn-view.js';

@@ -11,8 +11,7 @@ import { interactiveTurn, openTurn, openSubmitted, type TurnSource, type Answere
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { createChunks, toOutput, type Chunk, type Metadata } from './chunks.js';
 import { chatRequest, readStart, readWish, type Wish } from './request.js';
-import { partSchema } from '../../conversation/protocol/message.js';
-import { isClientTool, withoutPrefix } from '../../conversation/protocol/client-tools.js';
+import { partSchema, isClientTool, withoutPrefix } from '../../conversation/protocol/message.js';
 import { isFromPerson, shownText, sourcesIn, type Entry, type JsonValue, type MediaSource } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
 import type { PerduraClient } from '../../client.js';

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PerduraClient, Pending } from '../../client.js';
 import { ClientError, type ClientErrorKind } from '../../client/errors.js';
-import { isClientTool, toPrefixed } from '../../conversation/protocol/client-tools.js';
+import { isClientTool, toPrefixed } from '../../conversation/protocol/message.js';
 import type { Message } from '../../conversation/protocol/contract.js';
 import type { Approval, Decision } from '../../conversation/protocol/human-input.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';

@@ -4,7 +4,7 @@
  */
 import type { Pending } from '../../client.js';
 import { invalid, unsupported } from './errors.js';
-import { isClientTool, readClientTools, resultText, withoutPrefix } from '../../conversation/protocol/client-tools.js';
+import { isClientTool, readClientTools, resultText, withoutPrefix } from '../../conversation/protocol/message.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { Approval } from '../../conversation/protocol/human-input.js';
 import { shownText, type ClientTool, type Entry, type JsonValue } from '../../records/message.js';

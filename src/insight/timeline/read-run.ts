@@ -3,8 +3,7 @@ import type { HistoryEvent } from '../../heal/fetch-runs.js';
 import { turnNumber } from '../../records/identity.js';
 import { truncate, oneLine } from '../../records/text.js';
 import type { RunHistory, TimelineMark, UnderWay, Lane, TimelineBar } from './shape.js';
-import type { ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
+import type { ModelStepInput, ModelStepResult, RunToolInput, ToolFinished } from '../../conversation/turn/model-step-effects.js';
 import type { Usage } from '../../records/message.js';
 
 /** Signals and updates that a conversation has besides those to itself. */

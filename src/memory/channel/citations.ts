@@ -18,12 +18,6 @@ const BYTES_PER_TOKEN = 4;
 /** What stays of them once they are too much. Little, since each time the provider's cache has the beginning of the prompt no more. */
 const SHORTENED_TO = 0.2;
 
-export interface CitedMessage {
-  readonly message: ConversationMessage;
-  /** False: its text as the store has it is not needed. */
-  readonly needsText: boolean;
-}
-
 /** `budget`: tokens of the whole prompt. */
 export function citedBytes(budget: number): number {
   return Math.min(MAX_CITED_BYTES, Math.max(MIN_CITED_BYTES, Math.floor(budget * CITED_SHARE) * BYTES_PER_TOKEN));
@@ -37,15 +31,15 @@ export function citeOld(
   messages: readonly ConversationMessage[],
   budget: number,
   made: ReadonlyMap<string, string> = new Map(),
-): CitedMessage[] {
+): ConversationMessage[] {
   const border = newFrom(messages);
   const old = messages.slice(0, border).filter((message): message is KeptResult => isKept(message) && !made.has(message.item.id));
   const shortened = new Set<ConversationMessage>(shortenOldest(old, citedBytes(budget)));
   return messages.map((message, at) => {
-    if (!isKept(message) || at >= border) return { message, needsText: true };
+    if (!isKept(message) || at >= border) return message;
     const { citation, id } = message.item;
     const text = made.get(id) ?? (shortened.has(message) ? citationLine(message) : citation);
-    return { message: { ...message, text: compacted(message, text) }, needsText: false };
+    return { ...message, text: compacted(message, text) };
   });
 }
 

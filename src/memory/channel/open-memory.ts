@@ -2,9 +2,8 @@
  * `AgentMemory` over a store: the items of one session of one conversation, or of another one that shares them. A reset begins a session,
  * and with it an empty memory; the old one's items stay in the store for the record.
  */
-import type { Cut } from '../../records/lives.js';
+import { type Cut, withSlot, type SlotRange } from '../../records/slots.js';
 import { type JsonValue, isFromPerson } from '../../records/message.js';
-import { withSlot, type SlotRange } from '../../records/slots.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { Ask } from '../long-record.js';
 import { cutBefore } from '../prefix.js';

@@ -1,5 +1,5 @@
 /** The part of care that needs no model: it removes what is there twice, and nothing else. */
-import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { foldedLine, splitLines } from '../../records/memory/documents.js';
 import { shareIn, significantWords, type SignificantWords } from '../documents/significant-words.js';
 import { bySalience, foldedFact, type SemanticItem } from '../../records/memory/items.js';
 

@@ -21,7 +21,7 @@ import {
   MEMORY_HEADING,
   OPENING,
 } from './prompt.js';
-import { splitLines } from '../../records/memory/memory-lines.js';
+import { splitLines } from '../../records/memory/documents.js';
 import { evidenceWords } from '../documents/significant-words.js';
 import type { ConversationEntry } from './message-lines.js';
 

@@ -7,7 +7,7 @@
  *   another, not in other words. (test: test/memory/consolidation-merge.test.ts)
  */
 import { diff3Merge } from 'node-diff3';
-import { foldedLine, lineCounts, splitLines } from '../../records/memory/memory-lines.js';
+import { foldedLine, lineCounts, splitLines } from '../../records/memory/documents.js';
 import { allWords, shareIn, significantWords } from '../documents/significant-words.js';
 
 export interface MemoryVersions {

@@ -24,8 +24,15 @@
  */
 import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
-import type { LineSource, SourcedLine, Trust } from '../../records/memory/documents.js';
-import { foldedLine, lineCounts, splitLines, takeLine } from '../../records/memory/memory-lines.js';
+import {
+  type LineSource,
+  type SourcedLine,
+  type Trust,
+  foldedLine,
+  lineCounts,
+  splitLines,
+  takeLine,
+} from '../../records/memory/documents.js';
 import { allWords, shareIn, significantWords, evidenceWords } from '../documents/significant-words.js';
 import { oneLine } from '../../records/text.js';
 

@@ -1,7 +1,6 @@
 /** That something stays forgotten (design section 4), without storing a word of it: a tombstone has salted hashes alone. */
 import { createHash } from 'node:crypto';
-import type { Tombstone } from '../../records/memory/documents.js';
-import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { type Tombstone, foldedLine, splitLines } from '../../records/memory/documents.js';
 import { allWords, significantWords, evidenceWords } from './significant-words.js';
 
 /** Of a tombstone's words: worded a little differently, it is still the same thing. */

@@ -1,7 +1,6 @@
 /** MEMORY.md line by line: what changed between two texts, how much a change did, and who brought which line. */
 import { diffArrays } from 'diff';
-import type { LineSource, MemoryChange } from '../../records/memory/documents.js';
-import { foldedLine, NO_MEMORY_VERSION, toLines } from '../../records/memory/memory-lines.js';
+import { type LineSource, type MemoryChange, foldedLine, NO_MEMORY_VERSION, toLines } from '../../records/memory/documents.js';
 
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'kept';

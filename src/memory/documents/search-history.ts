@@ -1,6 +1,5 @@
 /** Looking for words in HISTORY. They are taken literally: no pattern is made of them, so no query takes long by its shape. */
-import type { HistoryEntry } from '../../records/memory/documents.js';
-import { splitLines } from '../../records/memory/memory-lines.js';
+import { type HistoryEntry, splitLines } from '../../records/memory/documents.js';
 import type { ConversationKey } from '../../stores/store.js';
 
 export interface HistoryQuery {

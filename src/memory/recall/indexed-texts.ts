@@ -1,10 +1,10 @@
 /** What of a scope can be found: the texts of its messages, and of what is remembered in words. Each names its author, and how far that is to be trusted. */
 import type { Entry } from '../../records/message.js';
-import type { Trust } from '../../records/memory/documents.js';
-import { foldedLine, splitLines } from '../../records/memory/memory-lines.js';
+import { type Trust, foldedLine, splitLines } from '../../records/memory/documents.js';
 import { hashText, type Kind } from '../../search/passage-table.js';
 import type { Text } from '../../search/search-index.js';
-import type { ConversationKey, ScopeKey, Store, EpisodeRecord } from '../../stores/store.js';
+import type { ConversationKey, ScopeKey, Store } from '../../stores/store.js';
+import type { EpisodeRecord } from '../../stores/memory-ports.js';
 import { readText } from '../bodies.js';
 import { blame } from '../documents/memory-diff.js';
 import type { ItemRecord } from '../../records/memory/agent-memory.js';

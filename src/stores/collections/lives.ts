@@ -1,7 +1,6 @@
 /** How lives share entries: where each begins, what rewinds have cut of it, and who shares its entries; and how its turns ended. */
 import { z } from 'zod';
-import type { Beginning, Cut } from '../../records/lives.js';
-import type { SlotRange } from '../../records/slots.js';
+import type { Beginning, Cut, SlotRange } from '../../records/slots.js';
 import { decodeJson } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
 import { LifeDeleted, type ConversationKey, type ConversationName, type Lives, type TurnEnds } from '../store.js';

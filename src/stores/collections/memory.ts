@@ -19,7 +19,8 @@ import {
 } from '../../records/memory/items.js';
 import { decodeJson } from '../codecs.js';
 import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';
-import type { ConversationKey, EpisodeRecord, Episodes, FactRecord, Facts, FactSource, ScopeKey, StoredVector, Vectors } from '../store.js';
+import type { ConversationKey, Facts, ScopeKey } from '../store.js';
+import type { EpisodeRecord, Episodes, FactRecord, FactSource, StoredVector, Vectors } from '../memory-ports.js';
 
 const identify = ({ id }: { readonly id: string }): string => id;
 

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { Proposal, Tombstone } from '../../records/memory/documents.js';
 import { lineSchema } from '../codecs.js';
 import { addOnce, recordCodec, type OpenCollection } from './collection.js';
-import type { Documents, ScopeKey } from '../store.js';
+import type { Documents } from '../memory-ports.js';
+import type { ScopeKey } from '../store.js';
 
 interface StoredProposal extends Proposal {
   readonly batch: string;

@@ -38,7 +38,8 @@ import {
 import { scopeDir } from './paths.js';
 import type { OpenCollection } from '../collections/collection.js';
 import { createProposals, redactProposals } from '../collections/proposals.js';
-import type { Documents, ScopeKey } from '../store.js';
+import type { Documents } from '../memory-ports.js';
+import type { ScopeKey } from '../store.js';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import {
   headerTime,

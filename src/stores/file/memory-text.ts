@@ -12,12 +12,12 @@
 import { lstat, mkdir, readFile, open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { MemoryChange, MemoryText, HistoryEntry } from '../../records/memory/documents.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
+import { type MemoryChange, type MemoryText, type HistoryEntry, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { changeSchema, decodeRecord, encodeRecord, memoryVersion, refuseLongMemory, toHandChange, toMemoryText } from '../codecs.js';
 import { describeErrors, unlessAbsent } from './errors.js';
 import { foldLines, replaceFile, type FoldedLines } from './lines.js';
-import { MAX_MEMORY, type Documents, DocumentRefused, type ScopeKey } from '../store.js';
+import { MAX_MEMORY, DocumentRefused, type ScopeKey } from '../store.js';
+import type { Documents } from '../memory-ports.js';
 import { constants } from 'node:fs';
 import { errorCode } from '../../platform/errors.js';
 

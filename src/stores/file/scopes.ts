@@ -6,7 +6,8 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { describeErrors, isAbsent, isForeign } from './errors.js';
 import { namesIn, replaceFile } from './lines.js';
 import { conversationDir, conversationsDir, scopeDir } from './paths.js';
-import type { ConversationKey, LifeName, MarkedLife, ScopeKey, Scopes } from '../store.js';
+import type { ConversationKey, LifeName, ScopeKey } from '../store.js';
+import type { MarkedLife, Scopes } from '../memory-ports.js';
 
 const PART = /^search-index\.([\w-]+)\.bin$/;
 const OF_LIFE = ['journal.jsonl', 'cuts.jsonl', 'episodic.jsonl', 'vectors.jsonl'];

@@ -1,8 +1,7 @@
 /** MEMORY.md, HISTORY, their changes and proposals in Redis. Keys: keys.ts. */
 import { z } from 'zod';
-import type { HistoryEntry, MemoryChange, MemoryText } from '../../records/memory/documents.js';
+import { type HistoryEntry, type MemoryChange, type MemoryText, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import {
   changeSchema,
   encodeRecord,
@@ -21,7 +20,8 @@ import { createProposals } from '../collections/proposals.js';
 import { createRedisCollections } from './collections.js';
 import { scopeKey, type ScopeKeyName } from './keys.js';
 import type { RedisLink } from './link.js';
-import { DocumentRefused, MAX_MEMORY, type Documents, type ScopeKey } from '../store.js';
+import { DocumentRefused, MAX_MEMORY, type ScopeKey } from '../store.js';
+import type { Documents } from '../memory-ports.js';
 
 export function createRedisDocuments(link: RedisLink): Documents {
   return {

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { lifeKey, scopeKey } from './keys.js';
 import type { RedisLink } from './link.js';
-import type { ConversationKey, MarkedLife, ScopeKey, Scopes } from '../store.js';
+import type { ConversationKey, ScopeKey } from '../store.js';
+import type { MarkedLife, Scopes } from '../memory-ports.js';
 
 const PIECE_BYTES = 1024 * 1024;
 const PIECES_AT_ONCE = 4;

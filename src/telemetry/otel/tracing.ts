@@ -21,8 +21,13 @@ import {
   DiagLogLevel,
 } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/turn/model-step-effects.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/turn/tool-effects.js';
+import type {
+  ModelAnswer,
+  ModelStepInput,
+  ModelStepResult,
+  RunToolInput,
+  ToolFinished,
+} from '../../conversation/turn/model-step-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText } from '../../records/message.js';
 import type { ModelHook } from '../../models/model.js';

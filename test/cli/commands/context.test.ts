@@ -3,11 +3,11 @@ import { formatSpans, renderKnown, renderWhy } from '../../../src/cli/commands/c
 import { textOfDrawn, type StyledLine } from '../../../src/cli/terminal/terminal-text.js';
 import { describeOutcome, renderContext } from '../../../src/cli/views/state.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
-import type { Leaving } from '../../../src/conversation/replay/leaving.js';
 import { knownTurns, whyOf, type WhyAnswer } from '../../../src/insight/why.js';
+import type { Leaving } from '../../../src/conversation/replay/past.js';
 import { turnId } from '../../../src/records/identity.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
-import type { EpisodeRecord } from '../../../src/stores/store.js';
+import type { EpisodeRecord } from '../../../src/stores/memory-ports.js';
 import { answer, calls, result, user } from '../../memory/builders.js';
 import { measure } from './measure.js';
 

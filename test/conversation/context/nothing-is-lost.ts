@@ -11,18 +11,16 @@
 import fc from 'fast-check';
 import { trim } from '../../../src/activities/memory/evict.js';
 import { openOrigin } from '../../../src/activities/lineage/open-origin.js';
-import { rewind } from '../../../src/activities/lineage/rewind.js';
+import { rewind } from '../../../src/activities/lineage/past.js';
 import { beginningOfSession, countedEpisodes } from '../../../src/activities/context/compact.js';
-import { fitting } from '../../../src/activities/context/context.js';
-import { truncate } from '../../../src/activities/context/truncate.js';
+import { fitting, truncate } from '../../../src/activities/context/context.js';
 import type { ConversationDependencies } from '../../../src/activities/dependencies.js';
 import { agentConfigSchema } from '../../../src/agents/agent-config.js';
 import { obstacleTo } from '../../../src/conversation/context/call-gate.js';
 import type { Compacted, CompactInput } from '../../../src/conversation/context/compaction-effects.js';
-import type { ModelStepInput, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type { ModelStepInput, ModelStepResult, ToolFinished } from '../../../src/conversation/turn/model-step-effects.js';
 import type { Writes } from '../../../src/conversation/outbox/writes.js';
 import { withLearnedBudget, type AgentSettings } from '../../../src/conversation/state/settings.js';
-import type { ToolFinished } from '../../../src/conversation/turn/tool-effects.js';
 import { apply } from '../../../src/conversation/apply.js';
 import { citedMessageTokens, withResultCounted } from '../../../src/conversation/context/citing.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
@@ -44,7 +42,8 @@ import { turnId, turnNumber } from '../../../src/records/identity.js';
 import { episodicId } from '../../../src/records/memory/items.js';
 import { isFromPerson, shownText, type AssistantBlock, type ConversationMessage } from '../../../src/records/message.js';
 import { listSlots, toRanges } from '../../../src/records/slots.js';
-import type { ConversationKey, EpisodeRecord } from '../../../src/stores/store.js';
+import type { ConversationKey } from '../../../src/stores/store.js';
+import type { EpisodeRecord } from '../../../src/stores/memory-ports.js';
 import {
   answer,
   answered,
@@ -161,7 +160,7 @@ function createWorld(settings: AgentSettings, window: number) {
     const shown = citeOld(
       there(slots).map(({ message }) => message),
       contextBudget,
-    ).map(({ message }, i) => (cited.has(slots[i] ?? 0) ? citeMessage(message, messageItemId(slots[i] ?? 0)) : message));
+    ).map((message, i) => (cited.has(slots[i] ?? 0) ? citeMessage(message, messageItemId(slots[i] ?? 0)) : message));
     if (shown.length !== slots.length) problems.push(`${call.id} sees a slot that was never written`);
     const base: ConversationMessage[] = call.base === null ? [] : [{ role: 'user', text: small.body(call.base) ?? '' }];
     const room = contextBudget - FIXED - countMessageTokens(base);

@@ -1,10 +1,10 @@
 /** As much of a store as the activities of context and lineage use, in lists: the same calls, and no disk. */
-import type { Beginning, Cut } from '../../../src/records/lives.js';
+import { type Beginning, type Cut, listSlots, toRanges, type SlotRange } from '../../../src/records/slots.js';
 import type { Entry } from '../../../src/records/message.js';
-import { listSlots, toRanges, type SlotRange } from '../../../src/records/slots.js';
 import { byAge } from '../../../src/records/memory/items.js';
 import type { HistoryEntry } from '../../../src/records/memory/documents.js';
-import type { ConversationKey, EpisodeRecord, Store } from '../../../src/stores/store.js';
+import type { ConversationKey, Store } from '../../../src/stores/store.js';
+import type { EpisodeRecord } from '../../../src/stores/memory-ports.js';
 
 interface Life {
   readonly entries: Map<number, Entry>;

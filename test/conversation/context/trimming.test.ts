@@ -4,7 +4,7 @@ import type { AgentSettings } from '../../../src/conversation/state/settings.js'
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import { contextOf, statusOf } from '../../../src/conversation/views/view.js';
 import { answered, evicted, isEffect, namesOf, open, said, SETTINGS, settle, take, USAGE, type Script } from '../drive.js';
 

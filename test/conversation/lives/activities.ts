@@ -1,15 +1,21 @@
 /** What the world's activities do: a store, a ledger, models and tools, which end well or badly as a choice says. */
 import { obstacleTo } from '../../../src/conversation/context/call-gate.js';
 import { withResultCounted } from '../../../src/conversation/context/citing.js';
-import type { DeferReason, ModelAnswer, ModelStepInput, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type {
+  DeferReason,
+  ModelAnswer,
+  ModelStepInput,
+  ModelStepResult,
+  ToolFinished,
+  ToolPlan,
+} from '../../../src/conversation/turn/model-step-effects.js';
 import type { StepFailure, Writes, Written } from '../../../src/conversation/outbox/writes.js';
 import type { AgentSettings, ConfigureRequest } from '../../../src/conversation/state/settings.js';
-import type { ToolFinished, ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../../src/conversation/effect.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';
 import { listSlots, toRanges } from '../../../src/records/slots.js';
-import { WEBHOOK_EVENTS } from '../../../src/records/webhooks.js';
+import { WEBHOOK_EVENTS } from '../../../src/records/turn-end.js';
 import { answer, askingFor, evicted, finished, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from '../drive.js';
 import { isAwaited, noteAnswered, noteDelivered } from './rules.js';
 import type { World } from './world.js';

@@ -6,7 +6,7 @@ import type { Reduced } from '../../../src/conversation/context/reducers.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import type { ChildNews } from '../../../src/conversation/protocol/human-input.js';
 import { outcomeFor, type RequestKind } from '../../../src/conversation/requests.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
 import { endedTurn } from '../../../src/conversation/views/view.js';
@@ -14,7 +14,8 @@ import { NO_USAGE } from '../../../src/records/message.js';
 import { listSlots } from '../../../src/records/slots.js';
 import { brings, endOf } from './activities.js';
 import type { Choice } from './choices.js';
-import { checkChange, checkStart, MAX_CARRIED, MAX_RESTING } from './rules.js';
+import { checkChange, checkStart, MAX_RESTING } from './rules.js';
+import { MAX_CARRIED } from '../../../src/activities/lineage/past.js';
 import { createWorld, isFromLongAgo, type Kind, type World } from './world.js';
 
 /** Problems of one life, in words; none when all is as it should be. */

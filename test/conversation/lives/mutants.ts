@@ -96,7 +96,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'lets a steering message wait for the next turn',
-    file: 'inbox/steering.ts',
+    file: 'inbox/arrivals.ts',
     from: "if (item.kind !== 'message' || item.turn !== 0 || !now.turn) return now;",
     to: "if (item.kind !== 'message' || item.turn !== 0 || !now.turn || now.turn.number > 0) return now;",
   },
@@ -150,7 +150,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'asks the old model',
-    file: 'state/chosen-model.ts',
+    file: 'state/turn-access.ts',
     from: 'turn }) => ({ ...turn, isConfigured: false })',
     to: 'turn }) => turn',
   },
@@ -210,13 +210,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'rewinds inside a turn',
-    file: 'lineage/rewinding.ts',
+    file: 'lineage/lineage.ts',
     from: 'if (!next || state.turn || consolidation.ending) return undefined;',
     to: 'if (!next || consolidation.ending) return undefined;',
   },
   {
     name: 'keeps what was said with a rewind that failed',
-    file: 'lineage/rewinding.ts',
+    file: 'lineage/lineage.ts',
     from: 'messageId === undefined ? state : withdraw(',
     to: "messageId === undefined || messageId !== '' ? state : withdraw(",
   },

@@ -2,7 +2,7 @@
 import type { Approval, Decision } from '../../../src/conversation/protocol/human-input.js';
 import { EFFECTS } from '../../../src/conversation/effect-table.js';
 import type { ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
-import type { EvictInput } from '../../../src/conversation/context/memory-effects.js';
+import type { EvictInput } from '../../../src/conversation/context/compaction-effects.js';
 import type { DueEvent } from '../../../src/conversation/outbox/webhook-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect, EffectName } from '../../../src/conversation/effect.js';

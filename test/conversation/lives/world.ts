@@ -1,8 +1,8 @@
 /** The world of one life: what was said to it, what flies, and what a store and a ledger have of it. */
 import type { Effect } from '../../../src/conversation/effect.js';
-import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/model-step-effects.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
-import { LATEST_RULES } from '../../../src/conversation/rules.js';
+import { LATEST_RULES } from '../../../src/conversation/opening.js';
 import { openConversation, type ConversationState } from '../../../src/conversation/state.js';
 import type { JsonValue } from '../../../src/records/message.js';
 import { open } from '../drive.js';

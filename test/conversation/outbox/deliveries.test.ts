@@ -3,7 +3,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { EffectOf } from '../../../src/conversation/effect.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { WEBHOOK_EVENTS } from '../../../src/records/webhooks.js';
+import { WEBHOOK_EVENTS } from '../../../src/records/turn-end.js';
 import { applyAll, open, said, SETTINGS } from '../drive.js';
 
 const asks: ConversationState = { ...open(), settings: { ...SETTINGS, webhooks: WEBHOOK_EVENTS } };

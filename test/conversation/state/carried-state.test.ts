@@ -1,11 +1,9 @@
 /** States that runs have carried, as they are and with one value of them replaced: what is taken can be shown and gone on with. */
 import { apply } from '../../../src/conversation/apply.js';
-import { openCarried } from '../../../src/conversation/opening.js';
-import { LATEST_RULES } from '../../../src/conversation/rules.js';
-import { readCarriedQueue } from '../../../src/conversation/memory-workflow/carried-queue.js';
+import { openCarried, readCarriedState, LATEST_RULES } from '../../../src/conversation/opening.js';
+import { readCarriedQueue } from '../../../src/conversation/memory-workflow/memory-queue.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
 import { detailsOf, contextOf, controlViewOf, queueOf, statusOf } from '../../../src/conversation/views/view.js';
 import { readHistories } from '../../replay/history-file.js';

@@ -3,7 +3,7 @@
  * model answers is canned. The first delegates twice, each of these works and delegates once, and the last ones work.
  */
 import type { TurnError } from '../../../src/conversation/protocol/contract.js';
-import type { Origin } from '../../../src/conversation/protocol/lineage.js';
+import type { Origin } from '../../../src/conversation/protocol/input.js';
 import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { leftOf } from '../../../src/conversation/state/budget.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
@@ -11,14 +11,12 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect } from '../../../src/conversation/effect.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
-import { LATEST_RULES } from '../../../src/conversation/rules.js';
+import { LATEST_RULES, readCarriedState } from '../../../src/conversation/opening.js';
 import { openConversation, type ConversationState } from '../../../src/conversation/state.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { readParentOrder } from '../../../src/conversation/protocol/stepping.js';
 import { read } from '../../../src/conversation/protocol/schema.js';
 import { delegationSchema, readChildNews } from '../../../src/conversation/protocol/human-input.js';
-import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
-import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
+import type { ToolPlan, ModelAnswer, ModelStepInput } from '../../../src/conversation/turn/model-step-effects.js';
 import { answer, deferred, open, ORDINARY, outputOf, said } from '../drive.js';
 
 export const ROOT = 'chat';

@@ -1,7 +1,7 @@
 /** Calls that wait: for approval, for an answer, for a time, for a sub-agent. */
 import { childToStart, newsRefusal, startChild, runningChildren } from '../../../src/conversation/turn/delegation.js';
 import { apply } from '../../../src/conversation/apply.js';
-import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/model-step-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';

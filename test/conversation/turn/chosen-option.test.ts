@@ -1,4 +1,4 @@
-import { chosenOption } from '../../../src/conversation/turn/chosen-option.js';
+import { chosenOption } from '../../../src/conversation/turn/approvals.js';
 
 const OPTIONS = ['Ship it', 'Ship later', 'Wait for Ada', '2'];
 

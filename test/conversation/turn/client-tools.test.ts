@@ -1,13 +1,12 @@
 /** Tools that a message brings: its sender runs them, and the conversation waits for what they answer. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/model-step-effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
-import { readClientTools } from '../../../src/conversation/protocol/client-tools.js';
+import { readClientTools, readMessage } from '../../../src/conversation/protocol/message.js';
 import type { FeedEvent } from '../../../src/conversation/protocol/contract.js';
 import { readDecision } from '../../../src/conversation/protocol/human-input.js';
-import { readMessage } from '../../../src/conversation/protocol/message.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
 import { statusOf } from '../../../src/conversation/views/view.js';

@@ -4,14 +4,13 @@ import { apply } from '../../../src/conversation/apply.js';
 import { obstacleTo, type CallNumbers, type GateSettings } from '../../../src/conversation/context/call-gate.js';
 import { withResultCounted } from '../../../src/conversation/context/citing.js';
 import { numbersOf } from '../../../src/conversation/context/compaction.js';
-import type { DeferReason, ModelStepResult } from '../../../src/conversation/turn/model-step-effects.js';
+import type { DeferReason, ModelStepResult, ToolPlan } from '../../../src/conversation/turn/model-step-effects.js';
 import type { Settlement } from '../../../src/conversation/outbox/writes.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import { type JsonValue, addUsage } from '../../../src/records/message.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { listSlots } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
 import {
   answered,
   applyAll,

@@ -1,9 +1,9 @@
 /** What a person has allowed for good in a conversation: for which calls it counts, for how long, and what it is never more than. */
 import { apply } from '../../../src/conversation/apply.js';
-import type { ToolPlan } from '../../../src/conversation/turn/tool-effects.js';
+import type { ToolPlan } from '../../../src/conversation/turn/model-step-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { readDecision, readChildNews } from '../../../src/conversation/protocol/human-input.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
 import { statusOf } from '../../../src/conversation/views/view.js';

@@ -2,7 +2,7 @@
 import { apply } from '../../../src/conversation/apply.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { openConversation, type ConversationState } from '../../../src/conversation/state.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import { readStart } from '../../../src/conversation/protocol/input.js';
 import { detailsOf, statusOf } from '../../../src/conversation/views/view.js';
 import { running } from '../../../src/conversation/effect.js';

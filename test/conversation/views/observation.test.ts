@@ -9,7 +9,7 @@ import {
   notificationsOf,
   summaryOf,
 } from '../../../src/conversation/views/observation.js';
-import { LATEST_RULES } from '../../../src/conversation/rules.js';
+import { LATEST_RULES } from '../../../src/conversation/opening.js';
 import { openConversation, type ConversationState } from '../../../src/conversation/state.js';
 
 const AT = 1_000;

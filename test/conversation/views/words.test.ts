@@ -2,7 +2,7 @@
 import { apply } from '../../../src/conversation/apply.js';
 import { summaryOfEffect } from '../../../src/conversation/effect-table.js';
 import type { ShownWords } from '../../../src/conversation/turn/model-step-effects.js';
-import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
+import { readCarriedState } from '../../../src/conversation/opening.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { detailsOf } from '../../../src/conversation/views/view.js';
 import { answered, open, said, SETTINGS, settle, take } from '../drive.js';

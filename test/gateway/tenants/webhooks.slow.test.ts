@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { WebhookEndpoint } from '../../../src/config.js';
 import type { GatewayApp } from '../../../src/gateway/context.js';
-import { WEBHOOK_EVENTS } from '../../../src/records/webhooks.js';
+import { WEBHOOK_EVENTS } from '../../../src/records/turn-end.js';
 import { delegate } from '../../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../../src/tools/define-tool.js';
 import { saidIn, latestResults } from '../../support/echo-model.js';

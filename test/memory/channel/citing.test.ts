@@ -1,6 +1,7 @@
 import { isKept, shownWhole } from '../../../src/conversation/context/citing.js';
 import type { ConversationMessage, ToolResultMessage } from '../../../src/records/message.js';
 import { citedBytes, citeOld, frameNew } from '../../../src/memory/channel/citations.js';
+import { hasBodies } from '../../../src/memory/bodies.js';
 import { countShown, countMessageTokens } from '../../../src/memory/tokens.js';
 import { answer, calls, result, user } from '../builders.js';
 
@@ -10,10 +11,9 @@ const kept = (callId: string, text = LONG, citation = `{"actionName":"look"}`): 
   item: { id: `mem_${callId}`, citation },
 });
 const shown = (messages: readonly ConversationMessage[], budget = 100_000): string[] =>
-  frameNew(
-    citeOld(messages, budget).map(({ message }) => message),
-    budget,
-  ).flatMap((message) => (message.role === 'tool' && typeof message.text === 'string' ? [message.text] : []));
+  frameNew(citeOld(messages, budget), budget).flatMap((message) =>
+    message.role === 'tool' && typeof message.text === 'string' ? [message.text] : [],
+  );
 
 test('a new result is shown whole, with the word where it lies; once the model has spoken it is cited', () => {
   const first = [user('go'), calls(['a']), kept('a')];
@@ -107,7 +107,7 @@ test('a line says what there is, whatever a plugin has made: nothing breaks it, 
 test('texts of old results are not read, those of new ones are', () => {
   const stored = { ref: 'sha256:1', sha256: '1', bytes: 8_000, preview: 'x' };
   const messages = [user('go'), calls(['a']), { ...kept('a'), text: stored }, calls(['b']), { ...kept('b'), text: stored }];
-  expect(citeOld(messages, 100_000).map(({ needsText }) => needsText)).toEqual([true, true, false, true, true]);
+  expect(citeOld(messages, 100_000).map(hasBodies)).toEqual([false, false, false, false, true]);
 });
 
 test('what would take more than a quarter of the budget is cited at once, with its beginning and its end', () => {
@@ -130,7 +130,7 @@ test('new results together take at most half of the budget; the rest of them is 
 test('what a model has made to stand for a result is shown in its place, however many there are', () => {
   const messages = [user('go'), ...Array.from({ length: 20 }, (_, n) => [calls([`c${n}`]), kept(`c${n}`)]).flat(), answer('done')];
   const made = new Map(Array.from({ length: 20 }, (_, n) => [`mem_c${n}`, `${n}: ${'m'.repeat(900)}`]));
-  const texts = citeOld(messages, 100_000, made).flatMap(({ message }) => (isKept(message) ? [String(message.text)] : []));
+  const texts = citeOld(messages, 100_000, made).flatMap((message) => (isKept(message) ? [String(message.text)] : []));
   expect(texts.every((text, n) => text.includes(`\n${n}: mmm`))).toBe(true);
 });
 

@@ -1,6 +1,5 @@
 import { blame, diffMemory, versionAt } from '../../../src/memory/documents/memory-diff.js';
-import type { LineSource, MemoryChange } from '../../../src/records/memory/documents.js';
-import { newLines } from '../../../src/records/memory/memory-lines.js';
+import { type LineSource, type MemoryChange, newLines } from '../../../src/records/memory/documents.js';
 
 const USER: LineSource = { trust: 'user', conversation: 'conv_8', turn_ids: ['turn_0001'] };
 const TOOL: LineSource = { trust: 'tool:read_file', conversation: 'conv_9' };

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { lifeKey, scopeKey } from '../../../src/stores/redis/keys.js';
 import { createRedisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js';
 import type { Store } from '../../../src/stores/store.js';
-import { freePort } from '../../../src/testing/free-port.js';
+import { freePort } from '../../../src/testing/temporal-server.js';
 import { startCuttingProxy, type CuttingProxy } from '../../support/cutting-proxy.js';
 import { startRedis, type RedisServer, type RedisServerOptions } from '../../support/redis-server.js';
 import { bytesOfRedis } from '../../support/store-bytes.js';

@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { freePort } from '../../../src/testing/free-port.js';
+import { freePort } from '../../../src/testing/temporal-server.js';
 import { aBench, EVERYTHING, named, run, said, type Bench } from '../../support/mcp.js';
 import { waitFor } from '../../support/wait-for.js';
 
