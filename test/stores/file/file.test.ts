@@ -488,7 +488,7 @@ describe('the files', () => {
       expect(await store.episodes.list(key)).toEqual({ episodes: [], skipped: 1 });
       expect(await store.facts.list(key)).toEqual({ facts: [], skipped: 1 });
       await expect(store.episodes.add(key, episode(1))).rejects.toThrow(
-        /^cannot add episode ep_0001 of conv_8 in .*episodic\.jsonl: .*a directory lies where/,
+        /^cannot add episode ep_0001 of conv_8 in .*episodic\.jsonl: .*a directory is where/,
       );
       await expect(store.facts.add(key, 'b1', [fact('x')], source)).rejects.toMatchObject({ name: 'StoreUnavailable' });
     });
