@@ -3,23 +3,23 @@ import type { ContextIndex, Status } from '../conversation/protocol/contract.js'
 import { leavingsOf, type Run } from '../conversation/replay/past.js';
 import type { ControlView } from '../conversation/protocol/stepping.js';
 import type { FetchedRuns, History } from '../heal/fetch-runs.js';
-import { contextChangesOf, type ContextChange } from '../insight/compactions.js';
-import { knownTurns, shortenedIn, type KnownTurns, whyOf, type WhyAnswer } from '../insight/why.js';
+import { findContextChanges, type ContextChange } from '../insight/compactions.js';
+import { knownTurns, shortenedIn, type KnownTurns, findReasons, type WhyAnswer } from '../insight/why.js';
 import {
-  momentOf,
-  momentsOf,
+  viewMoment,
+  pageMoments,
   slotsAt,
   toReplayedPast,
   type MomentPage,
   type MomentView,
   type ReplayedPast,
-  chunksOf,
-  wordsOf,
+  describeChunks,
+  describeEntry,
   type DebugChunk,
 } from '../insight/moments.js';
 import { turnsNamedIn } from '../insight/timeline/read-run.js';
 import type { RunHistory, TurnTimeline } from '../insight/timeline/shape.js';
-import { timelineOf } from '../insight/timeline/timeline.js';
+import { buildTimeline } from '../insight/timeline/timeline.js';
 import { inspectTurns, type InspectedTurn } from '../insight/turns.js';
 import { tokenCounterBy } from '../models/token-counter.js';
 import { turnNumber } from '../records/identity.js';
@@ -176,7 +176,7 @@ export function createInsight(access: InsightAccess): InsightClient {
       const isRunning = description.state === 'running';
       const running = isRunning ? await status(id).catch(() => undefined) : undefined;
       const isEnded = !isRunning || ends.some((end) => end.turn === turn) || (running !== undefined && hasEnded(running, turnNumber(turn)));
-      const timeline = timelineOf(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
+      const timeline = buildTimeline(turn, named, { pending: description.pendingActivities, ended: isEnded, complete });
       if (timeline.from === null && complete) {
         throw new ClientError(
           'not-found',
@@ -194,7 +194,7 @@ export function createInsight(access: InsightAccess): InsightClient {
       return {
         index,
         thresholds: view.thresholds,
-        chunks: chunksOf(index, known, view, count),
+        chunks: describeChunks(index, known, view, count),
         turns: knownTurns(index, entries, episodes),
       };
     },
@@ -227,7 +227,7 @@ export function createInsight(access: InsightAccess): InsightClient {
       const { runs: replayed, complete, problems } = await replayPast(id);
       const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
       const slots = new Set(entries.map(({ slot }) => slot));
-      const causes = whyOf(turn, leavingsOf(replayed, slots), episodes, (slot) => turns.get(slot));
+      const causes = findReasons(turn, leavingsOf(replayed, slots), episodes, (slot) => turns.get(slot));
       const index = await indexOfRunning(id);
       const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? explainShortened(index, current, turn) : [] };
       const isOver = index !== undefined && branch === undefined && entries.every(({ session }) => session < index.session);
@@ -246,7 +246,7 @@ export function createInsight(access: InsightAccess): InsightClient {
 
     async contextChanges(id) {
       const { runs: replayed, complete, problems } = await replayPast(id);
-      const changes = contextChangesOf(replayed);
+      const changes = findContextChanges(replayed);
       const texts = await Promise.all(
         changes.map(async ({ base, text }) => ({
           beforeText: await bodyOf(id, base.before),
@@ -257,7 +257,7 @@ export function createInsight(access: InsightAccess): InsightClient {
     },
 
     async moments(id, { from = 0, limit = 200 } = {}) {
-      return momentsOf(await replayPast(id), from, limit);
+      return pageMoments(await replayPast(id), from, limit);
     },
 
     async moment(id, position) {
@@ -267,7 +267,7 @@ export function createInsight(access: InsightAccess): InsightClient {
       }
       const entries = await reading.entries(id, slotsAt(past, position)).catch((): Entry[] => []);
       const { count } = await tokenCounterBy(past.past.at(position).state.settings?.tokenizer);
-      return momentOf(id, past, position, new Map(entries.map((entry) => [entry.slot, entry])), count);
+      return viewMoment(id, past, position, new Map(entries.map((entry) => [entry.slot, entry])), count);
     },
   };
 }
@@ -342,7 +342,7 @@ async function readChunk(
     throw new ClientError('invalid', `${JSON.stringify(chunk.slice(0, 40))} is no chunk with a text: memory, chunk_12`);
   const [entry] = await reading.entries(id, [slot], { whole: true });
   if (!entry) throw new ClientError('not-found', `${id} has nothing at ${chunk}, or the store no longer has it`);
-  return { kind: 'WORKING_FLOW', turn: entry.turn, role: entry.message.role, text: wordsOf(entry) };
+  return { kind: 'WORKING_FLOW', turn: entry.turn, role: entry.message.role, text: describeEntry(entry) };
 }
 
 function explainShortened({ chunks, cited = [] }: ContextIndex, entries: readonly Entry[], turn: string): WhyAnswer['shortened'] {

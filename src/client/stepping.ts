@@ -184,7 +184,7 @@ async function readTokenUsage({ context, control, entries }: TokenUsageSource, i
     index.chunks.flatMap(({ slots = [] }) => listSlots(slots)),
   );
   const { count } = await tokenCounterBy(index.tokenizer);
-  const tokensOf = entryTokens(known, { count });
+  const countEntryTokens = entryTokens(known, { count });
   const lines = thresholds ?? {
     soft: DEFAULT_THRESHOLDS.softThreshold,
     hard: DEFAULT_THRESHOLDS.hardThreshold,
@@ -197,14 +197,14 @@ async function readTokenUsage({ context, control, entries }: TokenUsageSource, i
     ...known.map((entry): MemoryChunk => ({
       id: `chunk_${entry.slot}`,
       type: isPinned(entry.message) ? 'TASK' : 'WORKING_FLOW',
-      tokens: tokensOf(entry),
+      tokens: countEntryTokens(entry),
       createdAt: entry.ts * 1000,
     })),
   ];
   const { soft: softThreshold, hard: hardThreshold, truncation: truncationThreshold } = lines;
   const usage = checkTokenUsage(chunks, { softThreshold, hardThreshold, truncationThreshold }, index.total);
   if (!usage.needsTruncation) return usage;
-  const { dropped } = selectTruncation(known, index.total - hardThreshold, turn?.id ?? null, tokensOf);
+  const { dropped } = selectTruncation(known, index.total - hardThreshold, turn?.id ?? null, countEntryTokens);
   return { ...usage, chunksToTruncate: dropped.map(({ slot }) => `chunk_${slot}`) };
 }
 

@@ -193,7 +193,7 @@ export function createFold(): Fold {
     take({ kind, name, input, output }) {
       if (!isWriting(name)) return [];
       if (kind === 'completed') return (handlers[name] as (input: unknown, output: unknown) => readonly Write[])(input, output);
-      for (const [effect, seq] of seqsOf(name, input)) seqs.set(effect, seq); // nothing more (heal/failed-step-wrote-nothing)
+      for (const [effect, seq] of listSeqs(name, input)) seqs.set(effect, seq); // nothing more (heal/failed-step-wrote-nothing)
       return [];
     },
     end: () => ({
@@ -212,7 +212,7 @@ function isWriting(name: string): name is WritingEffect {
 }
 
 /** Where a result would stand in its turn: known when the effect starts, in case only a fence has its result. */
-function seqsOf(name: WritingEffect, input: unknown): (readonly [effect: string, seq: number])[] {
+function listSeqs(name: WritingEffect, input: unknown): (readonly [effect: string, seq: number])[] {
   if (name === 'run-tool') {
     const { callId, seq } = input as Effects['run-tool']['input'];
     return [[callId, seq]];

@@ -125,7 +125,7 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
   const put = async (value: unknown): Promise<string | undefined> =>
     value === undefined ? undefined : (await few(() => store.bodies.put(key, JSON.stringify(value)))).ref;
 
-  const messageOf = async ({ message, json, lost }: Of<'message'>): Promise<Entry | undefined> => {
+  const toMessageEntry = async ({ message, json, lost }: Of<'message'>): Promise<Entry | undefined> => {
     const whole = lost ? await joined(store, key, lost) : json;
     const { slot, turn } = message;
     if (lost && whole === undefined) {
@@ -150,8 +150,8 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
     }
   };
 
-  const entryOf = async (write: Write): Promise<Entry | undefined> => {
-    if (write.kind === 'message') return messageOf(write);
+  const toEntry = async (write: Write): Promise<Entry | undefined> => {
+    if (write.kind === 'message') return toMessageEntry(write);
     if (write.kind === 'answer') return withTextStored(store, key, write.entry);
     return write.kind === 'entry' ? write.entry : undefined;
   };
@@ -161,7 +161,7 @@ function createEntryWriter(store: Store, key: ConversationKey, processors: reado
     batch = [];
     bytes = 0;
     const [made] = await Promise.all([
-      Promise.all(writes.map(entryOf)),
+      Promise.all(writes.map(toEntry)),
       ...writes.map((write) => (write.kind === 'body' ? few(() => store.bodies.put(key, write.text)) : undefined)),
       ...writes.map((write) => (write.kind === 'citation' ? few(() => store.items.cite(key, write.item, write.citation)) : undefined)),
     ]);

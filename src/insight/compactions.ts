@@ -36,7 +36,7 @@ export interface ContextChange {
   readonly undoneBy: number | null;
 }
 
-export function contextChangesOf(runs: readonly Run[]): ContextChange[] {
+export function findContextChanges(runs: readonly Run[]): ContextChange[] {
   const found: ContextChange[] = [];
   for (const { opened, events } of runs) {
     let state = opened;

@@ -75,7 +75,7 @@ export function toReplayedPast(runs: readonly Run[], complete: boolean, problems
   return runs.length === 0 ? undefined : { past: createPast(runs), runs, complete, problems };
 }
 
-export function momentsOf({ past, complete, problems }: ReplayedPast, from: number, limit: number): MomentPage {
+export function pageMoments({ past, complete, problems }: ReplayedPast, from: number, limit: number): MomentPage {
   const first = Math.max(0, Math.min(from, past.last));
   const end = Math.min(past.last, first + Math.min(limit, MAX_PAGE) - 1);
   const moments: MomentLine[] = [];
@@ -89,13 +89,13 @@ export function momentsOf({ past, complete, problems }: ReplayedPast, from: numb
   };
 }
 
-/** Slots whose entries `momentOf` is to be given. */
+/** Slots whose entries `viewMoment` is to be given. */
 export function slotsAt({ past }: ReplayedPast, position: number): number[] {
   const states = [past.at(position - 1).state, past.at(position).state];
   return [...new Set(states.flatMap(({ context }) => listSlots(context).slice(-MAX_CHUNKS)))];
 }
 
-export function momentOf(
+export function viewMoment(
   id: string,
   { past }: ReplayedPast,
   position: number,
@@ -206,12 +206,12 @@ export function pastScene(
     index,
     control,
     approvals: approvalsOf(state),
-    chunks: chunksOf(index, entries, control, count),
+    chunks: describeChunks(index, entries, control, count),
   };
 }
 
 /** One line of `-o json`: enough to find a moment by. */
-export function summaryOf(state: ConversationState): object {
+export function summarizeState(state: ConversationState): object {
   const { phase, session, turn, turns, epoch, mode, stepLock, pausedBy, queued, context, usage } = statusOf(state, 0);
   const running = controlViewOf(state).turn;
   return {
@@ -224,7 +224,7 @@ export function summaryOf(state: ConversationState): object {
 }
 
 /** With nothing too much, what would be the first to go. */
-export function chunksOf(
+export function describeChunks(
   index: ContextIndex,
   entries: ReadonlyMap<number, Entry>,
   control: ControlView | null,
@@ -260,7 +260,7 @@ export function chunksOf(
         tokens: entry ? estimateMessageTokens(entry.message, count) : 0,
         turn: entry?.turn ?? '',
         role: entry?.message.role ?? '?',
-        words: entry ? wordsOf(entry).slice(0, LINE_CHARACTERS) : 'the store does not have it',
+        words: entry ? describeEntry(entry).slice(0, LINE_CHARACTERS) : 'the store does not have it',
         drops: next.has(slot),
         slot,
       };
@@ -268,7 +268,7 @@ export function chunksOf(
   ];
 }
 
-export function wordsOf(entry: Entry): string {
+export function describeEntry(entry: Entry): string {
   const { message } = entry;
   switch (message.role) {
     case 'user':

@@ -21,7 +21,7 @@ export interface InspectedTurn {
 }
 
 export function inspectTurns(entries: readonly Entry[], ends: readonly TurnEnd[], most: number): InspectedTurn[] {
-  const problems = new Map(ends.map((end) => [end.turn, reasonOf(end)]));
+  const problems = new Map(ends.map((end) => [end.turn, explainEnd(end)]));
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
   return [...turns].slice(-most).map(([turn, inTurn]) => {
@@ -40,7 +40,7 @@ export function inspectTurns(entries: readonly Entry[], ends: readonly TurnEnd[]
 }
 
 /** Undefined where the answer is whole. */
-export function reasonOf(result: Pick<TurnResult, 'stopReason' | 'error'>): string | undefined {
+export function explainEnd(result: Pick<TurnResult, 'stopReason' | 'error'>): string | undefined {
   switch (result.stopReason) {
     case 'end':
       return result.error?.message;

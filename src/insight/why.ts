@@ -33,7 +33,7 @@ export interface Why {
 }
 
 /** Oldest first: causes from the history, and those of compactions that took what had left the prompt before, or that only the store still knows. */
-export function whyOf(
+export function findReasons(
   turn: string,
   leavings: readonly Leaving[],
   episodes: readonly EpisodeRecord[],

@@ -5,7 +5,7 @@ import type { Effects } from '../../src/conversation/effect.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Run } from '../../src/conversation/replay/past.js';
 import type { ConversationState } from '../../src/conversation/state.js';
-import { contextChangesOf } from '../../src/insight/compactions.js';
+import { findContextChanges } from '../../src/insight/compactions.js';
 import { listSlots, toRanges } from '../../src/records/slots.js';
 import { open, said, settle, SETTINGS, take, USAGE, type Script } from '../conversation/drive.js';
 import { userEntry } from '../stores/builders.js';
@@ -67,7 +67,7 @@ test('a compaction: what left, why, who summarized it at what cost, and what sta
   const life = talked(4);
   const before = listSlots(life.state.context);
   life.compact((input) => compacted(input));
-  const [change, ...more] = contextChangesOf([life.run()]);
+  const [change, ...more] = findContextChanges([life.run()]);
   expect(more).toEqual([]);
   expect(change).toMatchObject({
     ...{ number: 1, kind: 'compacted', epoch: 2, session: 1, cause: 'asked', method: 'model', model: SETTINGS.model, usage: USAGE },
@@ -83,7 +83,7 @@ test('taking it back is a change of its own, which names the messages that are t
   life.compact((input) => compacted(input));
   life.undo();
   life.compact((input) => compacted(input, 1));
-  const [first, undone, second] = contextChangesOf([life.run()]);
+  const [first, undone, second] = findContextChanges([life.run()]);
   expect([first?.undoneBy, undone?.undoneBy, second?.undoneBy]).toEqual([2, null, null]);
   expect(undone).toMatchObject({ number: 2, kind: 'undone', episode: first?.episode, slots: first?.slots, method: null, usage: null });
   expect(undone?.messages).toEqual({ before: first?.messages.after, after: first?.messages.before });
@@ -93,7 +93,7 @@ test('taking it back is a change of its own, which names the messages that are t
 test('a compaction that found nothing changed nothing', () => {
   const life = talked(3);
   life.compact(({ epoch }) => ({ kind: 'nothing-to-compact', epoch }));
-  expect(contextChangesOf([life.run()])).toEqual([]);
+  expect(findContextChanges([life.run()])).toEqual([]);
 });
 
 test('what comes after its session has ended is paid for, and is no change of a context', () => {
@@ -105,7 +105,7 @@ test('what comes after its session has ended is paid for, and is no change of a 
   const { usage } = life.state;
   end((input) => compacted(input));
   expect(life.state.usage.outputTokens).toBe(usage.outputTokens + USAGE.outputTokens);
-  expect(contextChangesOf([life.run()])).toEqual([]);
+  expect(findContextChanges([life.run()])).toEqual([]);
 });
 
 test('messages that are only shown by their ends from then on are a change in which nothing left', () => {
@@ -113,7 +113,7 @@ test('messages that are only shown by their ends from then on are a change in wh
   life.begin('compact', { kind: 'compaction-requested', requestId: 'r1', at: life.state.now + 1 })(({ epoch }) => ({
     ...{ kind: 'cited', life: 'l1', epoch, cited: [[1, 1]], tokensBefore: 900, tokensAfter: 100 },
   }));
-  expect(contextChangesOf([life.run()])).toMatchObject([{ kind: 'cited', slots: [], cause: 'asked', usage: null, text: null }]);
+  expect(findContextChanges([life.run()])).toMatchObject([{ kind: 'cited', slots: [], cause: 'asked', usage: null, text: null }]);
 });
 
 test('of many runs the changes are numbered on, each against the state that its own run carried over', () => {
@@ -123,7 +123,7 @@ test('of many runs the changes are numbered on, each against the state that its 
   const carried = apply(life.state, { kind: 'run-continued', at: life.state.now });
   const later = talked(4);
   later.compact((input) => compacted(input));
-  expect(contextChangesOf([first, { opened: carried, events: [] }, later.run()]).map(({ number, kind }) => [number, kind])).toEqual([
+  expect(findContextChanges([first, { opened: carried, events: [] }, later.run()]).map(({ number, kind }) => [number, kind])).toEqual([
     [1, 'compacted'],
     [2, 'compacted'],
   ]);
@@ -139,7 +139,7 @@ test('a truncation is a change where something left, with no summary and no cost
     ...{ life: 'l1', epoch, dropped: [[1, 2]], tokens: 40, entries: 2 },
     notice: { ...userEntry(9, 'Two messages were left out.'), message: { role: 'user', from: 'notice', text: '' } },
   }));
-  expect(contextChangesOf([life.run()])).toMatchObject([
+  expect(findContextChanges([life.run()])).toMatchObject([
     { kind: 'truncated', slots: [1, 2], cause: null, method: null, usage: null, episode: null, text: null },
   ]);
 });
@@ -151,5 +151,5 @@ test('a truncation that found only long messages to shorten is a change too, and
   const ended = { life: 'l1', dropped: [], tokens: 40, entries: 0 };
   life.begin('truncate', asked('t1'))(({ epoch }) => ({ ...ended, epoch, cited: [[1, 1]] }));
   life.begin('truncate', asked('t2'))(({ epoch }) => ({ ...ended, epoch, tokens: 0 }));
-  expect(contextChangesOf([life.run()])).toMatchObject([{ kind: 'cited', slots: [], usage: null }]);
+  expect(findContextChanges([life.run()])).toMatchObject([{ kind: 'cited', slots: [], usage: null }]);
 });

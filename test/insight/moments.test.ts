@@ -2,7 +2,15 @@
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
 import { eventName } from '../../src/conversation/views/observation.js';
-import { changesBetween, MAX_PAGE, momentOf, momentsOf, slotsAt, toReplayedPast, type ReplayedPast } from '../../src/insight/moments.js';
+import {
+  changesBetween,
+  MAX_PAGE,
+  viewMoment,
+  pageMoments,
+  slotsAt,
+  toReplayedPast,
+  type ReplayedPast,
+} from '../../src/insight/moments.js';
 import { listSlots } from '../../src/records/slots.js';
 import { manyTurns } from '../support/many-turns.js';
 import { userEntry } from '../stores/builders.js';
@@ -27,7 +35,7 @@ test('without a run there is no past', () => {
 test.each([1, 7, 200, MAX_PAGE, 10_000])('pages of %i, one after the other, are all moments once', (limit) => {
   const positions: number[] = [];
   for (let from = 0; from <= past.past.last;) {
-    const page = momentsOf(past, from, limit);
+    const page = pageMoments(past, from, limit);
     expect(page.moments.length).toBeLessThanOrEqual(Math.min(limit, MAX_PAGE));
     expect(page).toMatchObject({ last: past.past.last, complete: true, problems: ['a run is missing'] });
     positions.push(...page.moments.map(({ position }) => position));
@@ -37,12 +45,12 @@ test.each([1, 7, 200, MAX_PAGE, 10_000])('pages of %i, one after the other, are 
 });
 
 test('beyond either end a page begins at that end', () => {
-  expect(momentsOf(past, -9, 1).moments).toMatchObject([{ position: 0 }]);
-  expect(momentsOf(past, 1e9, 5).moments).toMatchObject([{ position: past.past.last }]);
+  expect(pageMoments(past, -9, 1).moments).toMatchObject([{ position: 0 }]);
+  expect(pageMoments(past, 1e9, 5).moments).toMatchObject([{ position: past.past.last }]);
 });
 
 test('each moment has its event’s name, time and words; where a run begins it says so; and turns are found', () => {
-  const { moments, turns } = momentsOf(chain, 0, MAX_PAGE);
+  const { moments, turns } = pageMoments(chain, 0, MAX_PAGE);
   expect(moments[0]).toMatchObject({ position: 0, event: null, run: 1, words: 'a run begins, with what the one before it carried over' });
   expect(moments[half + 1]).toMatchObject({ event: null, run: 2, at: carried.now });
   const first = run.events[0];
@@ -55,10 +63,10 @@ test('each moment has its event’s name, time and words; where a run begins it 
 });
 
 test('a moment shows the state before and after it; the first has none before, and a run’s beginning changes nothing', () => {
-  expect(momentOf('c', past, 0, new Map())).toMatchObject({ position: 0, before: null, changes: [], more: false });
-  const begins = momentOf('c', chain, half + 1, new Map());
+  expect(viewMoment('c', past, 0, new Map())).toMatchObject({ position: 0, before: null, changes: [], more: false });
+  const begins = viewMoment('c', chain, half + 1, new Map());
   expect(begins).toMatchObject({ event: null, changes: [], before: { id: 'c' } });
-  const first = momentOf('c', past, 1, new Map());
+  const first = viewMoment('c', past, 1, new Map());
   expect([first.before?.status.queued, first.after.status.queued]).toEqual([0, 1]);
   expect(first.changes.map(({ path }) => path)).toContain('queue[0]');
 });
@@ -69,7 +77,7 @@ test('what a moment is to be given are the slots of both states, and by them its
   const both = [position - 1, position].flatMap((at) => listSlots(past.past.at(at).state.context));
   expect(slots).toEqual([...new Set(both)]);
   const entries = new Map(slots.map((slot) => [slot, userEntry(slot)]));
-  const { after } = momentOf('c', past, position, entries);
+  const { after } = viewMoment('c', past, position, entries);
   expect(after.chunks.filter(({ kind }) => kind === 'WORKING_FLOW').map(({ words }) => words)).toEqual(
     listSlots(past.past.at(position).state.context).map((slot) => `message ${slot}`),
   );
@@ -77,7 +85,7 @@ test('what a moment is to be given are the slots of both states, and by them its
 
 test('of a very long context the latest 200 chunks are shown, and of a long queue the first', () => {
   const long = replayed({ ...run, opened: { ...run.opened, context: [[1, 5_000]] }, events: [] });
-  const { after } = momentOf('c', long, 0, new Map());
+  const { after } = viewMoment('c', long, 0, new Map());
   expect(after.chunks).toHaveLength(200);
   expect(after.chunks.at(-1)).toMatchObject({ id: 'chunk_5000' });
   expect(slotsAt(long, 0)).toHaveLength(200);
@@ -153,7 +161,7 @@ describe('what an event changed', () => {
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`f${n}`, n]));
     expect(changesBetween({}, many)).toHaveLength(201);
     const wide = replayed({ opened: run.opened, events: run.events.slice(0, 1) });
-    expect(momentOf('c', wide, 1, new Map()).more).toBe(false);
+    expect(viewMoment('c', wide, 1, new Map()).more).toBe(false);
   });
 
   test('what nests very deep is compared whole, and never without end', () => {

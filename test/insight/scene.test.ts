@@ -1,7 +1,7 @@
 /** What a debugger shows of one state, and the chunks of a context in words. */
 import type { ContextIndex } from '../../src/conversation/protocol/contract.js';
 import { contextOf, controlViewOf } from '../../src/conversation/views/view.js';
-import { chunksOf, pastScene, summaryOf, wordsOf } from '../../src/insight/moments.js';
+import { describeChunks, pastScene, summarizeState, describeEntry } from '../../src/insight/moments.js';
 import { createPast } from '../../src/conversation/replay/past.js';
 import type { ConversationMessage, Entry } from '../../src/records/message.js';
 import { answer, calls, result, user } from '../memory/builders.js';
@@ -25,8 +25,8 @@ test.each<[what: string, message: ConversationMessage, words: string]>([
   ['thinking alone', { ...answer(''), blocks: [{ kind: 'thinking', text: 'hm', provider: 'x' }] }, ''],
   ['a result', result('c1', 'found', { outcome: 'error' }), 'look (c1) error: found'],
 ])('%s in words', (_what, message, words) => {
-  expect(wordsOf(entry(message)).startsWith(words)).toBe(true);
-  if (words === '') expect(wordsOf(entry(message))).toBe('');
+  expect(describeEntry(entry(message)).startsWith(words)).toBe(true);
+  if (words === '') expect(describeEntry(entry(message))).toBe('');
 });
 
 function indexOf(chunks: ContextIndex['chunks'], total = 10): ContextIndex {
@@ -34,7 +34,7 @@ function indexOf(chunks: ContextIndex['chunks'], total = 10): ContextIndex {
 }
 
 test('what stands before the messages are chunks without a slot; what the store does not have is one without words', () => {
-  const chunks = chunksOf(
+  const chunks = describeChunks(
     indexOf([
       { kind: 'SYSTEM', tokens: 7 },
       { kind: 'MEMORY', tokens: 8, ref: 'base-1' },
@@ -61,13 +61,14 @@ test.each<[what: string, total: number, hard: number | null, drops: number]>([
   const entries = new Map(Array.from({ length: 6 }, (_, n) => [n + 1, userEntry(n + 1, 'x'.repeat(400))]));
   const flow = indexOf([{ kind: 'WORKING_FLOW', tokens: 600, slots: [[1, 6]] }], total);
   const limits = hard === null ? null : { ...control, thresholds: { soft: 1, hard, truncation: 9_999, autoCompact: true }, turn: null };
-  const marked = chunksOf(flow, entries, limits).map((chunk) => chunk.drops);
+  const marked = describeChunks(flow, entries, limits).map((chunk) => chunk.drops);
   expect(marked).toEqual(Array.from({ length: 6 }, (_, n) => n < drops));
 });
 
 test('a token counter of the model’s own is used where there is one', () => {
   const flow = indexOf([{ kind: 'WORKING_FLOW', tokens: 1, slots: [[1, 1]] }]);
-  const counted = (count?: () => number): number | undefined => chunksOf(flow, new Map([[1, userEntry(1)]]), control, count)[0]?.tokens;
+  const counted = (count?: () => number): number | undefined =>
+    describeChunks(flow, new Map([[1, userEntry(1)]]), control, count)[0]?.tokens;
   expect((counted(() => 1_000) ?? 0) > (counted() ?? 0)).toBe(true);
 });
 
@@ -79,7 +80,7 @@ test('a scene of the past has the same parts as one of a worker’s answers', ()
 });
 
 test('one line of a state has what a moment is found by', () => {
-  expect(summaryOf(state)).toMatchObject({ phase: 'idle', mode: 'auto', session: 1, turn: 3, turns: 3, queued: 0, running: null });
+  expect(summarizeState(state)).toMatchObject({ phase: 'idle', mode: 'auto', session: 1, turn: 3, turns: 3, queued: 0, running: null });
   const running = past.at(past.find('model-step-started', 0, 1) ?? 0).state;
-  expect(summaryOf(running)).toMatchObject({ phase: 'thinking', running: { id: 'turn_0001', calls: [] } });
+  expect(summarizeState(running)).toMatchObject({ phase: 'thinking', running: { id: 'turn_0001', calls: [] } });
 });

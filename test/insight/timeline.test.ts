@@ -2,7 +2,7 @@
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils';
 import { turnsNamedIn } from '../../src/insight/timeline/read-run.js';
 import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type UnderWay } from '../../src/insight/timeline/shape.js';
-import { timelineOf } from '../../src/insight/timeline/timeline.js';
+import { buildTimeline } from '../../src/insight/timeline/timeline.js';
 import { turnId } from '../../src/records/identity.js';
 import { readHistories } from '../replay/history-file.js';
 import {
@@ -29,7 +29,7 @@ interface More {
 }
 
 function timeline(events: readonly object[], { pending = [], ended: isEnded = true, complete = true, turn = 1 }: More = {}): TurnTimeline {
-  return timelineOf(turnId(turn), [runOf('r1', events).run], { pending, ended: isEnded, complete });
+  return buildTimeline(turnId(turn), [runOf('r1', events).run], { pending, ended: isEnded, complete });
 }
 
 /** One line a bar: enough to compare a whole timeline by. */
@@ -195,7 +195,7 @@ describe('(timeline/wait-between-steps) who is waited for', () => {
   test('a decision is found in a later run than the one that asked', () => {
     const first = runOf('r1', ask(approval)).run;
     const second = runOf('r2', [signalled('decide', deny)], 2_000).run;
-    const found = timelineOf('turn_0001', [first, second], { pending: [], ended: false, complete: true });
+    const found = buildTimeline('turn_0001', [first, second], { pending: [], ended: false, complete: true });
     expect(found.bars[1]).toMatchObject({ outcome: 'denied', to: 2_000_500 });
   });
 });
@@ -213,7 +213,7 @@ test('between a model step that failed and the next one it waits to try again; w
     run: 'r1',
     events: atOnce.events.map((event) => ({ ...event, eventTime: { seconds: 1, nanos: 0 } })),
   } as unknown as RunHistory;
-  expect(timelineOf('turn_0001', [moved], { pending: [], ended: true, complete: true }).bars.map(({ lane }) => lane)).toEqual([
+  expect(buildTimeline('turn_0001', [moved], { pending: [], ended: true, complete: true }).bars.map(({ lane }) => lane)).toEqual([
     'model',
     'model',
   ]);
@@ -333,7 +333,7 @@ describe('of every history that was ever recorded', () => {
   const timelines = recorded.flatMap((run) => {
     const { lowest, highest } = turnsNamedIn(run) ?? { lowest: 1, highest: 0 };
     const turns = Array.from({ length: Math.min(highest - lowest + 1, MOST) }, (_, n) => turnId(lowest + n));
-    return turns.map((turn) => ({ run, ...timelineOf(turn, [run], { pending: [], ended: true, complete: true }) }));
+    return turns.map((turn) => ({ run, ...buildTimeline(turn, [run], { pending: [], ended: true, complete: true }) }));
   });
 
   test('the turns that it names have timelines: in order, on lanes, each bar within the history and of one turn, each call once', () => {

@@ -1,5 +1,5 @@
 import type { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
-import { inspectTurns, reasonOf } from '../../src/insight/turns.js';
+import { inspectTurns, explainEnd } from '../../src/insight/turns.js';
 import type { Entry } from '../../src/records/message.js';
 import { answer, calls, chat, conversation, result, user } from '../memory/builders.js';
 
@@ -53,6 +53,6 @@ test.each<[(typeof STOP_REASONS)[number], string | undefined, string | undefined
   ['refused', 'the model refused to answer', 'm'],
   ['failed', 'the turn failed, and no reason was given', 'm'],
 ])('a turn that ended with %s says %j, and with the error m %j', (stopReason, alone, withError) => {
-  expect(reasonOf({ stopReason })).toBe(alone);
-  expect(reasonOf({ stopReason, error: { type: 't', message: 'm' } })).toBe(withError);
+  expect(explainEnd({ stopReason })).toBe(alone);
+  expect(explainEnd({ stopReason, error: { type: 't', message: 'm' } })).toBe(withError);
 });

@@ -1,6 +1,6 @@
 /** "Why did it forget?": what the history knows and what the store knows, put together. */
 import type { Leaving } from '../../src/conversation/replay/past.js';
-import { whyOf } from '../../src/insight/why.js';
+import { findReasons } from '../../src/insight/why.js';
 import type { EpisodeRecord } from '../../src/stores/memory-ports.js';
 import { episode } from '../stores/builders.js';
 
@@ -30,7 +30,7 @@ const MADE = {
 const stored = (more: Partial<EpisodeRecord> = {}): EpisodeRecord =>
   episode(7, { id: 'ep_0007', epoch: 1, turn_ids: [TURN], summary: 'They met.', ...more });
 const whyAll = (leavings: readonly Leaving[], episodes: readonly EpisodeRecord[] = []) =>
-  whyOf(TURN, leavings, episodes, (slot) => (slot === 9 ? undefined : `turn_000${slot}`));
+  findReasons(TURN, leavings, episodes, (slot) => (slot === 9 ? undefined : `turn_000${slot}`));
 
 test('what left is said with the turns that left with it, each once, in their order; an unknown slot is of none', () => {
   expect(whyAll([left({ allSlots: [4, 1, 9, 4, 3] })])).toEqual([

@@ -10,7 +10,7 @@ import { byTurn } from '../../records/turn-end.js';
 import { callTexts, changesBetween, EMPTY_VIEW, withEvent } from '../../records/turn-view.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { reasonOf } from '../../insight/turns.js';
+import { explainEnd } from '../../insight/turns.js';
 
 export interface AnswerView {
   event(event: FeedEvent): void;
@@ -117,7 +117,7 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
   };
 
   const sayHowItEnded = (result: TurnResult): void => {
-    const reason = reasonOf(result);
+    const reason = explainEnd(result);
     if (reason === undefined) return;
     if (result.stopReason === 'interrupted' || result.stopReason === 'withdrawn') note(reason);
     else drawing.problem(reason);

@@ -14,7 +14,7 @@ import { ClientError } from '../../client/errors.js';
 import type { Config } from '../../config.js';
 import { ID_PATTERN, type Status } from '../../conversation/protocol/contract.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
-import { reasonOf } from '../../insight/turns.js';
+import { explainEnd } from '../../insight/turns.js';
 import { answerText, isFromPerson, shownText } from '../../records/message.js';
 
 export interface ChatSession {
@@ -139,7 +139,7 @@ export async function recap(session: ChatSession): Promise<void> {
   const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry.message) !== '');
   if (answer !== undefined) session.output.note(takeEnd(answerText(answer.message)));
   const end = (await session.client.turnEnds(session.id)).find(({ turn }) => turn === question.turn);
-  const why = end === undefined ? undefined : reasonOf(end);
+  const why = end === undefined ? undefined : explainEnd(end);
   if (why !== undefined) session.output.problem(why);
 }
 

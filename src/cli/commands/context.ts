@@ -87,7 +87,7 @@ const CHUNK_COLUMNS: readonly Column<ShownChunk>[] = [
 
 /** The messages that a model call sees, by the ids that a step's result, --compact and --truncate have for them. */
 async function listChunks({ client, withSlowNotice }: CommandSession, id: string): Promise<Answer> {
-  const [{ tokenCounterBy }, { chunksOf }] = await Promise.all([
+  const [{ tokenCounterBy }, { describeChunks }] = await Promise.all([
     import('../../models/token-counter.js'),
     import('../../insight/moments.js'),
   ]);
@@ -96,7 +96,7 @@ async function listChunks({ client, withSlowNotice }: CommandSession, id: string
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await withSlowNotice(`reading ${id}`, client.entries(id, slots));
   const { count } = await tokenCounterBy(index.tokenizer);
-  const all = chunksOf(index, new Map(entries.map((entry) => [entry.slot, entry])), control, count);
+  const all = describeChunks(index, new Map(entries.map((entry) => [entry.slot, entry])), control, count);
   const chunks = all
     .filter(({ kind }) => kind === 'WORKING_FLOW')
     .map(({ id: chunk, turn, role, tokens, words }) => ({ chunk, turn, role, tokens, words }));

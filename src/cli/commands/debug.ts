@@ -109,7 +109,7 @@ async function readEntries({ client, output }: CommandSession, id: string, past:
 }
 
 async function listEvents(past: Past, from: number): Promise<readonly object[]> {
-  const [{ describeEvent }, { summaryOf }] = await Promise.all([
+  const [{ describeEvent }, { summarizeState }] = await Promise.all([
     import('../../insight/event-words.js'),
     import('../../insight/moments.js'),
   ]);
@@ -123,7 +123,7 @@ async function listEvents(past: Past, from: number): Promise<readonly object[]> 
       kind: event?.kind ?? 'run-opened',
       ...(event && 'effect' in event && { effect: event.effect, id: event.id }),
       words: describeEvent(event),
-      state: summaryOf(state),
+      state: summarizeState(state),
     };
   });
 }

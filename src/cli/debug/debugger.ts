@@ -12,7 +12,7 @@ import { loadMeasure } from '../views/table.js';
 import type { PerduraClient } from '../../client.js';
 import type { Past } from '../../conversation/replay/past.js';
 import { describeEvent } from '../../insight/event-words.js';
-import { chunksOf, pastScene, type DebugScene } from '../../insight/moments.js';
+import { describeChunks, pastScene, type DebugScene } from '../../insight/moments.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { errorMessage } from '../../platform/errors.js';
 import type { Entry } from '../../records/message.js';
@@ -195,7 +195,7 @@ async function readScene(client: PerduraClient, id: string, read: ReturnType<typ
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => listSlots(ranges));
   const entries = await read(slots).catch(() => new Map<number, Entry>());
   const { count } = await tokenCounterBy(index.tokenizer);
-  return { id, status, queue, index, control, approvals, chunks: chunksOf(index, entries, control, count) };
+  return { id, status, queue, index, control, approvals, chunks: describeChunks(index, entries, control, count) };
 }
 
 const PAST_KEYS = '←/→ event  t/T next/previous turn  home/end  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';

@@ -2,7 +2,7 @@
  * `perdura debug`: one state of a conversation on a whole screen. Pure: what stands there follows from the scene and from where the
  * person looks, exactly as many lines as the screen has, none wider than it is. `openFullScreen` shows them.
  */
-import { wordsOf, type DebugChunk, type DebugScene } from '../../insight/moments.js';
+import { describeEntry, type DebugChunk, type DebugScene } from '../../insight/moments.js';
 import type { Entry } from '../../records/message.js';
 import { plain, toTerminalLine, type StyledLine, type StyledSpan, toTerminalText } from '../terminal/terminal-text.js';
 import { describeBreakpoints, describeQueued, renderTree } from '../views/state.js';
@@ -74,7 +74,7 @@ export function showWhole(cursor: Cursor, scene: DebugScene, entry: Entry | unde
   const chunk = scene.chunks[cursor.selected];
   if (!chunk) return;
   const title = `${chunk.id}${chunk.turn === '' ? '' : ` · ${chunk.turn} ${chunk.role}`} · ${chunk.tokens} tokens (any other key goes back)`;
-  cursor.whole = { title, text: entry ? wordsOf(entry) : chunk.words, from: 0 };
+  cursor.whole = { title, text: entry ? describeEntry(entry) : chunk.words, from: 0 };
 }
 
 function titleLine({ id, status }: DebugScene, { where }: DebugHead, { width, measure }: ScreenLook): StyledLine {

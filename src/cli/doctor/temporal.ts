@@ -11,7 +11,7 @@ import { errorMessage } from '../../platform/errors.js';
 import { counted } from '../../records/text.js';
 
 const FEW_DAYS = 7;
-const MOST_ASKED = 20;
+const MAX_ASKED = 20;
 const STATUS_PATIENCE = 3_000;
 /** Unlimited servers stay below it even when the machine is busy; 20 tasks a second are 50. */
 const QUICK_MS = 40;
@@ -58,8 +58,8 @@ async function readStatuses(connection: Connection, namespace: string, taskQueue
   const client = new Client({ connection, namespace });
   const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
   const ids: string[] = [];
-  for await (const { workflowId } of client.workflow.list({ query, pageSize: MOST_ASKED })) {
-    if (ids.push(workflowId) === MOST_ASKED) break;
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: MAX_ASKED })) {
+    if (ids.push(workflowId) === MAX_ASKED) break;
   }
   return Promise.all(
     ids.map(async (id) => {

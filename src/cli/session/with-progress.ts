@@ -6,7 +6,7 @@ import { textOfDrawn, toTerminalLine } from '../terminal/terminal-text.js';
 import { renderApproval } from '../views/approvals.js';
 import type { PerduraClient } from '../../client.js';
 import type { FeedEvent, Status, TurnResult, WaitKind } from '../../conversation/protocol/contract.js';
-import { reasonOf } from '../../insight/turns.js';
+import { explainEnd } from '../../insight/turns.js';
 
 const LOOK_EVERY = 5000;
 /** A person soon sees that nothing goes on without them. */
@@ -115,7 +115,7 @@ export function answerExitCode(result: TurnResult): number {
 
 /** Why there is no answer, or only a part of one. */
 export function endProblems(result: TurnResult): readonly string[] {
-  const reason = reasonOf(result);
+  const reason = explainEnd(result);
   return reason === undefined ? [] : [reason];
 }
 

@@ -54,7 +54,7 @@ export interface OutputStyle {
 }
 
 /** Narrower screens cut what they cannot show. */
-const LEAST_WIDTH = 20;
+const MIN_WIDTH = 20;
 
 const PLAIN_STYLE: OutputStyle = { color: () => 'auto', isQuiet: () => false };
 
@@ -112,7 +112,7 @@ export function createOutput(
   /** As it may be written, cut between words where a screen shows it. */
   const fitted = (whole: string, stream: TerminalStream = stderr): string => {
     const safe = toTerminalText(whole);
-    return stream.isTTY === true ? wrapWords(safe, Math.max((stream.columns ?? 80) - 1, LEAST_WIDTH)) : safe;
+    return stream.isTTY === true ? wrapWords(safe, Math.max((stream.columns ?? 80) - 1, MIN_WIDTH)) : safe;
   };
   return {
     letGo() {
@@ -127,7 +127,7 @@ export function createOutput(
     draw(drawn) {
       const colors = chooseColors(stdout);
       const whole = drawn.map(({ text: piece, style }) => (style === undefined ? toTerminalText : colors[style])(toTerminalText(piece)));
-      line(stdout, stdout.isTTY === true ? wrapWords(whole.join(''), Math.max(stdout.columns ?? 80, LEAST_WIDTH)) : whole.join(''));
+      line(stdout, stdout.isTTY === true ? wrapWords(whole.join(''), Math.max(stdout.columns ?? 80, MIN_WIDTH)) : whole.join(''));
     },
     note: (whole) => beside(chooseColors(stderr).dim(fitted(whole))),
     say: (whole) => beside(fitted(whole)),

@@ -66,7 +66,7 @@ export function textOfDrawn(line: StyledLine): string {
 }
 
 /** A column for the rest of a line is worth it while this share of the screen is left for it. */
-const LEAST_ROOM = 0.5;
+const MIN_ROOM = 0.5;
 
 /**
  * Cuts each line that is wider than `columns` between two words, a word that is wider than a line within itself. What follows
@@ -92,5 +92,5 @@ export function wrapWords(text: string, columns: number): string {
 function measureIndent(line: string, columns: number): number {
   const [blanks = ''] = /^ */.exec(line) ?? [];
   const column = /^ *\S.{0,30}? {2,}(?=\S)/.exec(line)?.[0] ?? blanks;
-  return [column, blanks].map(({ length }) => length).find((length) => length <= columns * (1 - LEAST_ROOM)) ?? 0;
+  return [column, blanks].map(({ length }) => length).find((length) => length <= columns * (1 - MIN_ROOM)) ?? 0;
 }

@@ -55,18 +55,18 @@ export function renderTable<Row>(
   ];
 }
 
-function widthOf<Row>(rows: readonly Row[], column: Column<Row>, measure: Measure): number {
+function measureColumn<Row>(rows: readonly Row[], column: Column<Row>, measure: Measure): number {
   return Math.max(measure(column.title), ...rows.map((row) => measure(column.cell(row))));
 }
 
-function leastOf<Row>(rows: readonly Row[], column: Column<Row>, measure: Measure): number {
-  const whole = widthOf(rows, column, measure);
+function minColumn<Row>(rows: readonly Row[], column: Column<Row>, measure: Measure): number {
+  const whole = measureColumn(rows, column, measure);
   return column.least === undefined ? whole : Math.min(whole, column.least);
 }
 
 function chooseColumns<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width: number, measure: Measure): Column<Row>[] {
   let shown = [...columns];
-  const needed = (): number => shown.reduce((sum, column) => sum + leastOf(rows, column, measure) + GAP, -GAP);
+  const needed = (): number => shown.reduce((sum, column) => sum + minColumn(rows, column, measure) + GAP, -GAP);
   while (shown.length > 0 && needed() > width) {
     const last = shown.reduce((worst, column) => (column.rank > worst.rank ? column : worst));
     shown = shown.filter((column) => column !== last);
@@ -75,8 +75,8 @@ function chooseColumns<Row>(rows: readonly Row[], columns: readonly Column<Row>[
 }
 
 function chooseWidths<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width: number, measure: Measure): number[] {
-  const widths = columns.map((column) => widthOf(rows, column, measure));
-  const least = columns.map((column) => leastOf(rows, column, measure));
+  const widths = columns.map((column) => measureColumn(rows, column, measure));
+  const least = columns.map((column) => minColumn(rows, column, measure));
   const total = (): number => widths.reduce((sum, cells) => sum + cells + GAP, -GAP);
   while (total() > width) {
     const room = widths.map((cells, at) => (cells > (least[at] ?? 0) ? cells : 0));

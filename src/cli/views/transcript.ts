@@ -1,7 +1,7 @@
 /** The messages of a conversation as lines: for people, and as the raw traces of the seed. */
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue, type MediaKind } from '../../records/message.js';
 import type { TurnEnd } from '../../records/turn-end.js';
-import { reasonOf } from '../../insight/turns.js';
+import { explainEnd } from '../../insight/turns.js';
 import { type ToolInteraction, toTraces } from '../../memory/traces.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine, toTerminalText } from '../terminal/terminal-text.js';
@@ -56,7 +56,7 @@ export function renderTranscript(
 
 function drawEnd(end: TurnEnd): StyledLine {
   const isStopped = end.stopReason === 'interrupted' || end.stopReason === 'end';
-  return [{ text: `  ${isStopped ? '' : '✘ '}${toTerminalLine(reasonOf(end) ?? '', 2_000)}`, style: isStopped ? 'yellow' : 'red' }];
+  return [{ text: `  ${isStopped ? '' : '✘ '}${toTerminalLine(explainEnd(end) ?? '', 2_000)}`, style: isStopped ? 'yellow' : 'red' }];
 }
 
 function renderMessage({ message }: Entry): StyledLine[] {

@@ -61,7 +61,7 @@ export async function unlessNoWorker<T>(
   }
 }
 
-export interface Asked {
+export interface WorkerRequest {
   /** The conversation. */
   readonly id: string;
   readonly attempt: string;
@@ -81,7 +81,7 @@ export interface WorkerQuestions {
 }
 
 /** What only a worker answers. */
-export type UnlessNoWorker = <T>(request: Asked, call: (signal: AbortSignal | undefined) => Promise<T>) => Promise<T>;
+export type UnlessNoWorker = <T>(request: WorkerRequest, call: (signal: AbortSignal | undefined) => Promise<T>) => Promise<T>;
 
 export function createUnlessNoWorker({ client, namespace, patienceMs, describe }: WorkerQuestions): UnlessNoWorker {
   return ({ id, attempt, signal, queue, without }, call) => {
@@ -107,7 +107,7 @@ export function createUnlessNoWorker({ client, namespace, patienceMs, describe }
 
 /** An update, tried again for as long as that can help and a worker is there. */
 export type AskWorker = <T>(
-  request: Omit<Asked, 'queue' | 'without'> & Partial<Pick<Asked, 'without'>>,
+  request: Omit<WorkerRequest, 'queue' | 'without'> & Partial<Pick<WorkerRequest, 'without'>>,
   update: () => Promise<T>,
 ) => Promise<T>;
 

@@ -27,7 +27,7 @@ export function readRun({ run, events }: RunHistory, pending: readonly UnderWay[
   const decided = new Map<string, { at: number; decision: string; event: number }>();
   let polled: string | undefined;
   for (const event of events) {
-    const [id, at] = [Number(event.eventId), timeOf(event)];
+    const [id, at] = [Number(event.eventId), readTime(event)];
     const mark = (kind: TimelineMark['kind'], words: string): void => void marks.push({ kind, at, words, event: id, run });
     const scheduled = event.activityTaskScheduledEventAttributes;
     if (scheduled) {
@@ -334,6 +334,6 @@ export function words(text: string): string {
   return truncate(oneLine(text), MAX_WORDS);
 }
 
-function timeOf({ eventTime }: HistoryEvent): number {
+function readTime({ eventTime }: HistoryEvent): number {
   return Number(eventTime?.seconds ?? 0) * 1000 + Math.floor((eventTime?.nanos ?? 0) / 1e6);
 }

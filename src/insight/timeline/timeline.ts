@@ -19,7 +19,7 @@ import { LANES, type RunHistory, type TimelineBar, type TurnTimeline, type Under
 const MAX_BARS = 2_000;
 
 /** `runs`: oldest first. `ended`: whether the turn has ended; `now` is where an open bar reaches for what comes after it. */
-export function timelineOf(
+export function buildTimeline(
   turn: string,
   runs: readonly RunHistory[],
   { pending, ended, complete }: { readonly pending: readonly UnderWay[]; readonly ended: boolean; readonly complete: boolean },

@@ -33,7 +33,7 @@ import { shownText } from '../../records/message.js';
 import type { ModelHook } from '../../models/model.js';
 import type { Observed, DeliveryLog } from '../observer.js';
 import type { Redactor } from '../log.js';
-import { contextOf, idsOf, type GivenIds, createGivenIds } from './turn-trace.js';
+import { createTurnContext, deriveIds, type GivenIds, createGivenIds } from './turn-trace.js';
 import { NodeSDK, resources } from '@opentelemetry/sdk-node';
 import { orUndefinedAfter } from '../../platform/promises.js';
 
@@ -87,7 +87,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
   const openTurns = new Map<string, number>();
 
   const findParent = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Context =>
-    contextOf(tracer, ids, idsOf({ ...place, life: identity.life, turn }));
+    createTurnContext(tracer, ids, deriveIds({ ...place, life: identity.life, turn }));
   const placed = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Attributes => ({
     ...{ [A.conversation]: place.conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life },
     [A.attempt]: place.attempt,
@@ -177,11 +177,11 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
     beforeInvoke(messages, payload, { model }) {
       const step = context.active().getValue(STEP) as OpenStep | undefined;
       if (!step) return;
-      const named = { [A.operation]: SPAN.chat, [A.provider]: providerOf(model), [A.requestModel]: modelOf(model) };
+      const named = { [A.operation]: SPAN.chat, [A.provider]: toProvider(model), [A.requestModel]: toModelName(model) };
       const startedAt = Date.now();
       const attributes = { ...step.attributes, ...named, [A.maxTokens]: payload.maxTokens };
       const options = { kind: SpanKind.CLIENT, attributes, startTime: startedAt };
-      const span = tracer.startSpan(`${SPAN.chat} ${modelOf(model)}`, options, step.parent);
+      const span = tracer.startSpan(`${SPAN.chat} ${toModelName(model)}`, options, step.parent);
       step.call = { span, named, startedAt };
       if (captureContent) {
         span.setAttributes({
@@ -233,14 +233,14 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
         [A.life]: turn.life,
         [A.stopReason]: stopReason,
         [A.toolCalls]: toolCalls,
-        ...(turn.model !== null && { [A.provider]: providerOf(turn.model), [A.requestModel]: modelOf(turn.model) }),
+        ...(turn.model !== null && { [A.provider]: toProvider(turn.model), [A.requestModel]: toModelName(turn.model) }),
         ...toUsageAttributes(usage),
         ...(error === undefined ? {} : { [A.errorType]: error }),
         // It began on another worker.
         ...(startedAt === undefined ? { [A.startUnknown]: true } : {}),
       };
       const options = { root: true, kind: SpanKind.INTERNAL, attributes, startTime: startedAt ?? event.at };
-      const span: Span = ids.during(idsOf(place), () => tracer.startSpan(`${SPAN.invokeAgent} ${turn.agent}`, options));
+      const span: Span = ids.during(deriveIds(place), () => tracer.startSpan(`${SPAN.invokeAgent} ${turn.agent}`, options));
       if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
       span.end(event.at);
     },
@@ -361,12 +361,12 @@ const BUCKETS = {
 const PROVIDERS: Readonly<Record<string, string>> = { 'openai-responses': 'openai', gemini: 'gcp.gemini' };
 
 /** Of `provider/model`. */
-function providerOf(model: string): string {
+function toProvider(model: string): string {
   const ours = model.split('/', 1)[0] ?? '';
   return PROVIDERS[ours] ?? ours;
 }
 
 /** The provider's name of the model. */
-function modelOf(model: string): string {
+function toModelName(model: string): string {
   return model.slice(model.indexOf('/') + 1);
 }

@@ -19,7 +19,7 @@ export interface TurnIds {
   readonly spanId: string;
 }
 
-export function idsOf({ namespace, conversation, life, turn }: TurnPlace): TurnIds {
+export function deriveIds({ namespace, conversation, life, turn }: TurnPlace): TurnIds {
   const hash = createHash('sha256')
     .update(JSON.stringify([namespace, conversation, life, turn]))
     .digest('hex');
@@ -49,7 +49,7 @@ export function createGivenIds(): GivenIds {
 }
 
 /** The parent of the parts of a turn, sampled as the turn's span will be. */
-export function contextOf(tracer: Tracer, ids: GivenIds, of: TurnIds): Context {
+export function createTurnContext(tracer: Tracer, ids: GivenIds, of: TurnIds): Context {
   // Never ended, so never exported: it serves only to call the sampler.
   const probe = ids.during(of, () => tracer.startSpan('probe', { root: true }, ROOT_CONTEXT));
   const traceFlags = probe.spanContext().traceFlags & TraceFlags.SAMPLED;

@@ -3,7 +3,7 @@ import { formatSpans, renderKnown, renderWhy } from '../../../src/cli/commands/c
 import { textOfDrawn, type StyledLine } from '../../../src/cli/terminal/terminal-text.js';
 import { describeOutcome, renderContext } from '../../../src/cli/views/state.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
-import { knownTurns, whyOf, type WhyAnswer } from '../../../src/insight/why.js';
+import { knownTurns, type WhyAnswer, findReasons } from '../../../src/insight/why.js';
 import type { Leaving } from '../../../src/conversation/replay/past.js';
 import { turnId } from '../../../src/records/identity.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
@@ -147,7 +147,7 @@ test('what happened stands in the order in which it happened, from the history a
     tokensAfter: 1,
   } as const;
   const later = { ...EPISODE, turn_ids: [turnId(4)], made };
-  const causes = whyOf('turn_0004', [LEFT], [later], () => 'turn_0004');
+  const causes = findReasons('turn_0004', [LEFT], [later], () => 'turn_0004');
   expect(why({ causes })).toMatchInlineSnapshot(`
    "turn_0004 is no longer in the prompt: none of its 2 messages is
      what the model has instead: the summary ep_0001 below: whole while it is among the newest, then in short; read_episode reads the turns again
@@ -161,9 +161,13 @@ test('what happened stands in the order in which it happened, from the history a
 });
 
 test.each([
-  ['left out', { causes: whyOf('turn_0004', [LEFT], [], () => undefined) }, 'a notice that something was left out'],
-  ['of a session that ended', { causes: whyOf('turn_0004', [{ ...LEFT, kind: 'session-ended' }], [], () => undefined) }, 'MEMORY.md'],
-  ['rewound', { branch: 1, causes: whyOf('turn_0004', [{ ...LEFT, kind: 'rewound' }], [], () => undefined) }, 'perdura fork chat --at 4'],
+  ['left out', { causes: findReasons('turn_0004', [LEFT], [], () => undefined) }, 'a notice that something was left out'],
+  ['of a session that ended', { causes: findReasons('turn_0004', [{ ...LEFT, kind: 'session-ended' }], [], () => undefined) }, 'MEMORY.md'],
+  [
+    'rewound',
+    { branch: 1, causes: findReasons('turn_0004', [{ ...LEFT, kind: 'rewound' }], [], () => undefined) },
+    'perdura fork chat --at 4',
+  ],
 ] as const)('%s: it names what the model has instead', (_, more, words) => {
   expect(why(more)).toContain(`what the model has instead: `);
   expect(why(more)).toContain(words);
@@ -174,6 +178,6 @@ test('what is in the prompt and shortened is not reported as whole', () => {
   const shortened = [{ turn: 'turn_0004', kind: 'message', item: 'mem_msg_7' }] as const;
   expect(why({ inPrompt: 2, shortened })).toMatch(/^turn_0004 is in the prompt, and not all of it word for word\n {2}.*\(mem_msg_7\)\n/);
   expect(why({ inPrompt: 2 })).toBe('turn_0004 is not forgotten: all of its 2 messages are in the prompt');
-  const causes = whyOf('turn_0004', [{ ...LEFT, kind: 'trimmed' }], [], () => undefined);
+  const causes = findReasons('turn_0004', [{ ...LEFT, kind: 'trimmed' }], [], () => undefined);
   expect(why({ hasEnded: true, causes })).toMatch(/\n {2}\/new has ended its session\n {2}what the model has instead: MEMORY\.md/);
 });

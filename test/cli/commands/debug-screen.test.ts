@@ -3,7 +3,7 @@ import { createPast } from '../../../src/conversation/replay/past.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { Entry } from '../../../src/records/message.js';
 import { press, renderDebug, showWhole, type Cursor, type DebugHead } from '../../../src/cli/debug/screen.js';
-import { chunksOf, pastScene, type DebugScene } from '../../../src/insight/moments.js';
+import { describeChunks, pastScene, type DebugScene } from '../../../src/insight/moments.js';
 import { textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { describeEvent } from '../../../src/insight/event-words.js';
 import { manyTurns } from '../../support/many-turns.js';
@@ -60,9 +60,9 @@ test('the oldest of the working flow is marked as what would be dropped next, as
   const slots = [[1, 8]] as const;
   const full = { ...index, total: 1_250, chunks: [{ kind: 'WORKING_FLOW', tokens: 800, slots } as const] };
   const limits = { ...control!, thresholds: { soft: 500, hard: 1_000, truncation: 1_200, autoCompact: true }, turn: null };
-  expect(chunksOf(full, known, limits).map(({ drops }) => drops)).toEqual([true, true, true, false, false, false, false, false]);
+  expect(describeChunks(full, known, limits).map(({ drops }) => drops)).toEqual([true, true, true, false, false, false, false, false]);
   const inOne = { ...limits, turn: { id: 'turn_0001', modelCall: null, calls: [] } };
-  expect(chunksOf(full, known, inOne).map(({ drops }) => drops)).toEqual([false, true, true, true, false, false, false, false]);
+  expect(describeChunks(full, known, inOne).map(({ drops }) => drops)).toEqual([false, true, true, true, false, false, false, false]);
 });
 
 test('arrows move within what there is; a chunk is shown whole and scrolled, and another key goes back', () => {
