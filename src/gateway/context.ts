@@ -88,3 +88,9 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
 export function requestSignal(context: GatewayContext): AbortSignal {
   return AbortSignal.any([context.req.raw.signal, context.get('closing'), context.get('admitted')]);
 }
+
+/** The address by which the client reaches it, as trusted proxies state it; the host was checked. */
+export function readOrigin(context: GatewayContext): string {
+  const { host = 'localhost', isSecure } = context.get('seen');
+  return `${isSecure ? 'https' : 'http'}://${host}`;
+}
