@@ -1,8 +1,7 @@
 /** The variables that every route has at hand, and how it answers errors. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Admission } from './access/authenticated.js';
-import { mayAct, type Principal, type Role } from './access/principal.js';
+import { mayAct, type Admission, type Principal, type Role } from './access/principal.js';
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';

@@ -7,19 +7,7 @@ import { ROLES, TENANT_PATTERN } from './principal.js';
 import { errorMessage } from '../../platform/errors.js';
 
 /** Signatures by keys that only the provider has: no `none`, and no secret that both sides know. */
-const JWT_ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
+const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
 
 /** No colon: a colon marks the name of a user of the provider, so names of tokens have none. */
 const TOKEN_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
