@@ -1,8 +1,7 @@
 /** The variables that every route has at hand, and how it answers errors. */
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Admission } from './access/authenticated.js';
-import { mayAct, type Principal, type Role } from './access/principal.js';
+import { mayAct, type Admission, type Principal, type Role } from './access/principal.js';
 import type { Seen } from './access/proxies.js';
 import type { Conversations } from './core/conversations.js';
 import { GatewayError, type Problem } from './core/errors.js';
@@ -87,4 +86,10 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
 /** Ends with the client's connection, with the gateway, and with the token. */
 export function requestSignal(context: GatewayContext): AbortSignal {
   return AbortSignal.any([context.req.raw.signal, context.get('closing'), context.get('admitted')]);
+}
+
+/** The address by which the client reaches it, as trusted proxies state it; the host was checked. */
+export function readOrigin(context: GatewayContext): string {
+  const { host = 'localhost', isSecure } = context.get('seen');
+  return `${isSecure ? 'https' : 'http'}://${host}`;
 }

@@ -3,7 +3,7 @@ import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Server } from 'node:net';
-import { createAdmission } from '../../src/gateway/access/authenticated.js';
+import { createAdmission } from '../../src/gateway/access/principal.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
 import { createMetrics } from '../../src/gateway/metrics.js';
 import { sendEvents, type ServerEvent } from '../../src/gateway/sse.js';

@@ -7,7 +7,7 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { packageVersion } from '../../platform/version.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
+import { readOrigin, requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError, toProblem, type Problem } from '../core/errors.js';
 import { sendEvents } from '../sse.js';
 import { A2A_VERSIONS, createCard, type CardOptions, createA2aHandler, loadSdk, toRefusal, type Sdk } from './handler.js';
@@ -65,12 +65,6 @@ export function answerA2aProblem(context: Context, { status, message }: Problem)
 
 function refuse(context: Context, status: Problem['status'], code: number, message: string, id: Envelope['id'] = null): Response {
   return context.json({ jsonrpc: '2.0', id, error: { code, message } }, status);
-}
-
-/** The address by which the client reaches it, as trusted proxies state it; the host was checked. */
-function readOrigin(context: GatewayContext): string {
-  const { isSecure, host = 'localhost' } = context.get('seen');
-  return `${isSecure ? 'https' : 'http'}://${host}`;
 }
 
 function answerCard(context: GatewayContext, card: object, isOpen: boolean): Response {

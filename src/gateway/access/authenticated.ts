@@ -1,10 +1,10 @@
 /** Nothing behind it opens without a token, or the cookie of a browser that was let in. */
 import type { Context, MiddlewareHandler } from 'hono';
 import type { GatewayContext, GatewayVariables } from '../context.js';
-import { GatewayError, toProblem } from '../core/errors.js';
+import { GatewayError } from '../core/errors.js';
 import type { Browsers, OpenedSession, Authenticate } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
-import type { Principal } from './principal.js';
+import { createAdmission, noLonger, type Principal } from './principal.js';
 import { toNetwork } from './proxies.js';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { SIGN_IN_SECONDS } from './sign-in.js';
@@ -89,64 +89,6 @@ export function refuseOtherSites(context: GatewayContext): void {
   if (isAllowed) return;
   const message = 'a cookie opens only for pages of this gateway itself: others send a token, in Authorization';
   throw new GatewayError({ status: 403, type: 'forbidden', message });
-}
-
-/**
- * Whether who was let in still may be. A token can be revoked, or end, while an answer is waited for or streamed: so it is looked at again,
- * and what is open ends.
- */
-export interface Admission {
-  /** Until it is stopped. */
-  watch(): AdmissionWatch;
-}
-
-interface AdmissionWatch {
-  /** Aborted once the token opens nothing any more, or opens something else. */
-  readonly signal: AbortSignal;
-  stop(): void;
-}
-
-/** With the second in which a changed file is noticed, well within a minute. */
-const LOOK_AGAIN_MS = 15_000;
-
-/** `again`: who the same token or cookie lets in now. */
-export function createAdmission(
-  principal: Principal,
-  again: () => Promise<Principal | undefined>,
-  everyMs: number = LOOK_AGAIN_MS,
-): Admission {
-  const isStill = async (): Promise<boolean> => {
-    try {
-      const now = await again();
-      return now !== undefined && now.tenant === principal.tenant && now.role === principal.role;
-    } catch (error) {
-      // A provider that does not answer has revoked nothing.
-      return toProblem(error).status >= 500;
-    }
-  };
-  return {
-    watch() {
-      const ended = new AbortController();
-      const timer = setInterval(() => {
-        void isStill().then((still) => {
-          if (still) return;
-          clearInterval(timer);
-          ended.abort(noLonger());
-        });
-      }, everyMs);
-      timer.unref();
-      return { signal: ended.signal, stop: () => clearInterval(timer) };
-    },
-  };
-}
-
-/** The error with which a stream ends. */
-function noLonger(): GatewayError {
-  return new GatewayError({
-    status: 401,
-    type: 'unauthorized',
-    message: 'the token of this request opens nothing any more: it was revoked, or has ended',
-  });
 }
 
 /** The cookies of a browser: not for scripts, not for other sites, and not in the clear where there is https. */

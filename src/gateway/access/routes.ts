@@ -1,6 +1,6 @@
 /** How browsers get in and out, and what the gateway shows of itself. None of it needs a token. */
 import { z } from 'zod';
-import type { GatewayApp, GatewayContext } from '../context.js';
+import { readOrigin, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
 import {
   refuseOtherSites,
@@ -85,9 +85,4 @@ function readPath(context: GatewayContext): string {
   const isPath = to.length <= 500 && /^\/[\x21-\x5b\x5d-\x7e]*$/.test(to) && !to.startsWith('//');
   if (isPath) return to;
   throw new GatewayError({ status: 400, type: 'invalid', message: 'to: a path of this gateway, such as /' });
-}
-
-function readOrigin(context: GatewayContext): string {
-  const { host = 'localhost', isSecure } = context.get('seen');
-  return `${isSecure ? 'https' : 'http'}://${host}`;
 }

@@ -5,7 +5,7 @@ import { estimateTokens } from '../../records/token-usage.js';
 import { requestSignal, type GatewayApp } from '../context.js';
 import { toProblem, isUntaken, type Problem, GatewayError, refuseFailed, unsupported } from '../core/errors.js';
 import { submitSupplied, answerNamed, firstMessage } from '../core/supplied-history.js';
-import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
+import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
 import { readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { prompt, readPrompt } from './request.js';
@@ -110,12 +110,9 @@ export function addAnthropicRoutes(app: GatewayApp): void {
       const failed = (error: unknown): ServerEvent => ({ event: 'error', data: JSON.stringify(toAnthropicError(toProblem(error))) });
       return sendEvents(context, (gone) => events(head, snapshots(gone)), failed);
     }
-    for await (const snapshot of snapshots(signal)) {
-      if (snapshot.kind !== 'final') continue;
-      refuseFailed(snapshot.result);
-      return context.json(message(head, snapshot));
-    }
-    throw signal.reason;
+    const answer = await waitForAnswer(snapshots(signal), signal);
+    refuseFailed(answer.result);
+    return context.json(message(head, answer));
   });
 
   app.post('/v1/messages/count_tokens', async (context) => {

@@ -79,6 +79,12 @@ export async function* answerSnapshots(
   }
 }
 
+/** For a client that reads no stream; rejects with the signal's reason where nothing is waited for any more. */
+export async function waitForAnswer(snapshots: AsyncIterable<AnswerSnapshot>, signal: AbortSignal): Promise<FinalAnswer> {
+  for await (const snapshot of snapshots) if (snapshot.kind === 'final') return snapshot;
+  throw signal.reason;
+}
+
 /** The answer of a segment that has ended. `hasMore`: the text of the result may not be all of the model's text in it. */
 export async function finalAnswer(core: Core, segment: Segment, result: TurnResult, hasMore = result.toolCalls > 0): Promise<FinalAnswer> {
   const alone = result.text === '' ? [] : [result.text];

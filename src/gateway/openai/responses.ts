@@ -11,7 +11,7 @@ import { toProblem, GatewayError, invalid, unsupported } from '../core/errors.js
 import { answerNamed, submitAfter, submitSupplied, type Beside, firstMessage, shortHash, type Supplied } from '../core/supplied-history.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { END_PATIENCE_MS, waitForEnd, stopTurn } from '../core/turn-status.js';
-import { findPause, answerSnapshots, finalAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
+import { findPause, answerSnapshots, finalAnswer, waitForAnswer, type Segment, type AnswerSnapshot } from '../core/answer.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { parseArguments, content, readMessages, schemaFormat, type Message, toolFields, readTools } from './request.js';
 import { explainError, createResponseEvents, endedResponse, runningResponse, type ResponseHead } from './frames.js';
@@ -71,10 +71,8 @@ export function addResponses(app: GatewayApp): void {
       return streamed(context, head, segment, (gone) => fromItsBeginning(core, source, gone));
     }
     if (body.background === true) return context.json(runningResponse(head, source.position > 0 ? 'queued' : 'in_progress'));
-    for await (const snapshot of answerSnapshots(core, segment, source.follow(core, signal))) {
-      if (snapshot.kind === 'final') return context.json(endedResponse(head, snapshot));
-    }
-    throw signal.reason;
+    const answer = await waitForAnswer(answerSnapshots(core, segment, source.follow(core, signal)), signal);
+    return context.json(endedResponse(head, answer));
   });
 
   app.get('/v1/responses/:id', async (context) => {

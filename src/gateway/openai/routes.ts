@@ -8,7 +8,7 @@ import type { JsonObject } from '../../records/message.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { answerNamed, firstMessage, submitSupplied, type Beside } from '../core/supplied-history.js';
-import { createTextDeltas, answerSnapshots, type AnswerSnapshot } from '../core/answer.js';
+import { createTextDeltas, answerSnapshots, waitForAnswer, type AnswerSnapshot } from '../core/answer.js';
 import { toConversationId, readAgent, idempotencyKey, optional, readBody } from '../core/read-body.js';
 import { sendEvents, type ServerEvent } from '../sse.js';
 import { callDeltas, chunk, completion, finishReason, usageChunk, type Completion, explainError } from './frames.js';
@@ -104,12 +104,9 @@ function addChatCompletions(app: GatewayApp): void {
         (error) => ({ data: JSON.stringify({ error: explainError(error) }) }),
       );
     }
-    for await (const snapshot of snapshots(signal)) {
-      if (snapshot.kind !== 'final') continue;
-      refuseFailed(snapshot.result);
-      return context.json(completion(of, snapshot));
-    }
-    throw signal.reason;
+    const answer = await waitForAnswer(snapshots(signal), signal);
+    refuseFailed(answer.result);
+    return context.json(completion(of, answer));
   });
 }
 
