@@ -284,6 +284,17 @@ describe('bodies', () => {
     expect(read).toBeLessThan(2_000_000);
   });
 
+  // @rule gateway/bounded-bodies
+  test.each([null, 'a-wrong-one'])('of one with the token %j nothing is read', async (token) => {
+    let read = 0;
+    for (const route of routes.filter((one) => takesBody(one) && !OPEN.includes(one.pattern))) {
+      const body = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array((read += 1))) }, { highWaterMark: 0 });
+      const response = await ask(route, { body, token, headers: { 'transfer-encoding': 'chunked' } });
+      expect([route.pattern, response.status, response.headers.get('connection')]).toEqual([route.pattern, 401, 'close']);
+    }
+    expect(read).toBe(0);
+  });
+
   test.each(['__proto__', 'constructor', 'prototype'])('%s in what is taken changes no prototype', async (name) => {
     const body = `{"text":"x","type":"t","context":{"${name}":{"polluted":1}},"payload":{"${name}":{"polluted":1}}}`;
     await eachStatus(takesBody, { body, to: open, query: '?mode=enqueue' });
