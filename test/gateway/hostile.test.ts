@@ -235,6 +235,22 @@ describe('who may', () => {
   });
 });
 
+test('the arguments of a call are changed by operators alone', async () => {
+  const route = { method: 'POST', pattern: '/v1/conversations/:id/decide' };
+  const statuses = async (body: object): Promise<number[]> => {
+    const found: number[] = [];
+    for (const role of ['user', 'operator'] as const) {
+      const to = gateway(told, () => Promise.resolve({ name: role, role }));
+      found.push((await ask(route, { to, body: JSON.stringify({ callId: 'turn_0001/c1', decision: 'approve', ...body }) })).status);
+    }
+    return found;
+  };
+  const [changedByUser, changedByOperator] = await statuses({ input: { to: 'Ada' } });
+  expect(changedByUser).toBe(403);
+  expect(changedByOperator).not.toBe(403);
+  expect(await statuses({})).not.toContain(403);
+});
+
 describe('bodies', () => {
   test.each([
     ['broken JSON', '{"text":'],
