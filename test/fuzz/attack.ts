@@ -8,7 +8,6 @@ import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { replayAll } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
-import { LONG } from '../support/scene.js';
 import { startWorld, type World } from '../support/world.js';
 import { createHolding, PHASES, type Holding } from './phases.js';
 import { tell, type Names, type Said } from './said.js';
@@ -34,7 +33,7 @@ let program: Outside;
 
 /** For the tests of one file: a world of its own for each, in which conversations are held in their phases. */
 export function standInAWorld(): void {
-  jest.setTimeout(LONG ? 1_200_000 : 300_000);
+  jest.setTimeout(1_200_000);
   beforeEach(async () => {
     holding = createHolding();
     world = await startWorld({ answer: holding.answer, tools: holding.tools, agent: { memory } });

@@ -211,7 +211,7 @@ async function whyNotEdited(
   argument: JsonValue,
 ): Promise<string | undefined> {
   const refused = (why: string): string => `${tool.name} did not run with the arguments that a person wrote: ${why}`;
-  const violation = tool.schemaViolation?.(argument);
+  const violation = await tool.schemaViolation?.(argument);
   if (violation !== undefined) return refused(violation);
   const examined = await tool.examine?.(argument, { workspace });
   const { policy, why = 'the rules do not allow them' } = approvalFor(config.approvals, tool, argument, id, examined);
