@@ -14,6 +14,7 @@ import { createHosts, createProxies } from './access/proxies.js';
 import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
+import { collectBodies } from './core/collect-body.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';
@@ -92,6 +93,8 @@ const UPLOAD_SILENCE_MS = 20_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** For clients that send the whole history with each message. */
 const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
+/** Of those who have shown no token: a code. */
+const MAX_OPEN_BODY_BYTES = 4 * 1024;
 /** By path, where it is not MAX_BODY_BYTES. */
 const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
   [/^\/v1\/conversations\/[^/]+\/attachments$/, MAX_ATTACHMENT_BYTES],
@@ -140,15 +143,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   });
   app.use(checkHost(options));
   if ((options.origins ?? []).length > 0) app.use(cors({ origin: [...(options.origins ?? [])] }));
-  const bodies = [...BODY_LIMITS, [/^/, MAX_BODY_BYTES] as const].map(
-    ([paths, maxSize]) => [paths, bodyLimit({ maxSize, onError: tooLarge(maxSize) })] as const,
-  );
-  // A file is counted as it comes, and not collected first.
-  app.use((context, next) => {
-    const { path } = context.req;
-    if (path === ATTACHMENTS_PATH) return next();
-    return bodies.find(([paths]) => paths.test(path))?.[1](context, next) ?? next();
-  });
+  app.use(openNothingForHead);
 
   app.get('/healthz', (context) => context.json({ status: 'ok', version }));
   app.get('/readyz', async (context) => {
@@ -166,6 +161,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     const signIn = (await browsers?.signIn()) === undefined ? {} : { signIn: '/auth/login' };
     return context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json', ...signIn });
   });
+  app.use('/auth/*', bodyLimit({ maxSize: MAX_OPEN_BODY_BYTES, onError: (context) => refuseTooLarge(context, MAX_OPEN_BODY_BYTES) }));
   if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
   app.use(
     authenticated({
@@ -179,6 +175,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
       ...(options.lookAgainMs !== undefined && { lookAgainMs: options.lookAgainMs }),
     }),
   );
+  app.use(collectBodies({ limit: limitBody, tooLarge: refuseTooLarge }));
   app.use(ofTenant(options));
   app.get('/metrics', untenanted, needs('operator'), async (context) =>
     context.text(await metrics.text(), 200, { 'content-type': metrics.contentType }),
@@ -246,14 +243,24 @@ function tooManyHeaders(): GatewayError {
   return new GatewayError({ status: 431, type: 'too-large', message: `a request may have ${MAX_HEADERS} headers` });
 }
 
-/** The rest of the body is not read, so that nothing else can come on this connection. */
-function tooLarge(bytes: number): (context: Context) => Response {
-  return (context) => {
-    context.header('connection', 'close');
-    const message = `a request may have ${bytes} bytes here; send more as an attachment`;
-    return answerProblem(context, { status: 413, type: 'too-large', message });
-  };
+/** The most bytes of a body; undefined: a file is counted as it comes, and not collected first. */
+function limitBody(path: string): number | undefined {
+  if (path === ATTACHMENTS_PATH) return undefined;
+  return BODY_LIMITS.find(([paths]) => paths.test(path))?.[1] ?? MAX_BODY_BYTES;
 }
+
+/** The rest of the body is not read, so that nothing else can come on this connection. */
+function refuseTooLarge(context: Context, bytes: number): Response {
+  context.header('connection', 'close');
+  const message = `a request may have ${bytes} bytes here; send more as an attachment`;
+  return answerProblem(context, { status: 413, type: 'too-large', message });
+}
+
+/** Hono answers HEAD by the route of GET and drops what it streams, which would stay open for ever. */
+const openNothingForHead: MiddlewareHandler<GatewayVariables> = async (context, next) => {
+  await next();
+  if (context.req.method === 'HEAD') await context.res.body?.cancel();
+};
 
 function checkHost({ hosts = [], origins = [] }: GatewayOptions): MiddlewareHandler<GatewayVariables> {
   const known = createHosts({ names: hosts, origins });

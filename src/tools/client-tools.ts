@@ -3,11 +3,11 @@
  * trusted with no more than what they answer.
  */
 import type { ClientTool } from '../records/message.js';
-import { Ajv, type ValidateFunction } from 'ajv';
 import { toPrefixed } from '../conversation/protocol/message.js';
 import { truncate } from '../records/text.js';
 import { hasHidden, withoutHidden } from './hidden-text.js';
 import { readSchema } from './mcp/server-tool.js';
+import { checkSchema } from './schema-check.js';
 import type { Tool } from './tool.js';
 
 const MAX_WHY = 500;
@@ -37,29 +37,17 @@ export function toBeCalled(json: string | undefined): ReadonlySet<string> {
 }
 
 function toTool({ name, description = '', inputSchema }: ClientTool): Tool {
-  const validate = compileSchema(inputSchema);
   return {
     name: toPrefixed(name),
     description: (hasHidden(description) ? withoutHidden(description) : description).trim() || `The tool ${name} of the client.`,
     inputSchema,
     policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-    schemaViolation: (input) => {
-      if (validate === undefined || validate(input)) return undefined;
-      const problems = (validate.errors ?? []).map(
-        ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
-      );
-      return truncate(`the arguments do not fit the tool's schema: ${problems.join('; ')}`, MAX_WHY);
+    // Of a schema that cannot be used, such as one with a reference to nowhere, the program has to look for itself.
+    schemaViolation: async (input) => {
+      const verdict = await checkSchema({ schema: inputSchema, data: input });
+      return verdict.kind === 'violated' ? truncate(`the arguments do not fit the tool's schema: ${verdict.problems}`, MAX_WHY) : undefined;
     },
     workflowAction: (_input, { approvalExpiryMs }) => ({ kind: 'ask-client', expiresMs: approvalExpiryMs }),
     run: () => Promise.resolve({ ok: false, error: 'it runs with the client alone' }),
   };
-}
-
-/** Undefined for what cannot be compiled, such as a reference to nowhere: then its program has to look for itself. */
-function compileSchema(schema: ClientTool['inputSchema']): ValidateFunction | undefined {
-  try {
-    return new Ajv({ strict: false, logger: false, validateFormats: false }).compile(schema);
-  } catch {
-    return undefined;
-  }
 }

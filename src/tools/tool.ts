@@ -123,7 +123,7 @@ export interface Tool {
    */
   readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
   /** Why these arguments are refused before anything is done; for tools that run elsewhere, and cannot say it. Never throws. */
-  readonly schemaViolation?: (input: JsonValue) => string | undefined;
+  readonly schemaViolation?: (input: JsonValue) => Promise<string | undefined>;
   /** Looked at when a call is planned, and once more when it runs. Never throws. */
   readonly examine?: (input: JsonValue, context: ExamineContext) => Promise<Examined>;
   /** What the conversation does in place of a run. Undefined for arguments that do not fit, which a run then says. */

@@ -23,8 +23,8 @@ import { startWeather } from './workers.js';
 const CONVERSATIONS = LONG ? 200 : 12;
 const AT_ONCE = LONG ? 16 : 12;
 const DEEDS = LONG ? 25 : 12;
-const REST_MS = LONG ? 180_000 : 60_000;
-const WITHIN_MS = LONG ? 2_400_000 : 180_000;
+const REST_MS = 180_000;
+const WITHIN_MS = LONG ? 2_400_000 : 900_000;
 
 /** A consolidation that a dead worker had is waited for no longer than this. */
 const memory = { consolidationTimeout: 3_000 };

@@ -235,6 +235,22 @@ describe('who may', () => {
   });
 });
 
+test('the arguments of a call are changed by operators alone', async () => {
+  const route = { method: 'POST', pattern: '/v1/conversations/:id/decide' };
+  const statuses = async (body: object): Promise<number[]> => {
+    const found: number[] = [];
+    for (const role of ['user', 'operator'] as const) {
+      const to = gateway(told, () => Promise.resolve({ name: role, role }));
+      found.push((await ask(route, { to, body: JSON.stringify({ callId: 'turn_0001/c1', decision: 'approve', ...body }) })).status);
+    }
+    return found;
+  };
+  const [changedByUser, changedByOperator] = await statuses({ input: { to: 'Ada' } });
+  expect(changedByUser).toBe(403);
+  expect(changedByOperator).not.toBe(403);
+  expect(await statuses({})).not.toContain(403);
+});
+
 describe('bodies', () => {
   test.each([
     ['broken JSON', '{"text":'],
@@ -282,6 +298,17 @@ describe('bodies', () => {
     const route = { method: 'POST', pattern: '/v1/conversations/:id/fork' };
     expect(await statusOf(route, await ask(route, { body: endless, headers: { 'transfer-encoding': 'chunked' } }))).toBe(413);
     expect(read).toBeLessThan(2_000_000);
+  });
+
+  // @rule gateway/bounded-bodies
+  test.each([null, 'a-wrong-one'])('of one with the token %j nothing is read', async (token) => {
+    let read = 0;
+    for (const route of routes.filter((one) => takesBody(one) && !OPEN.includes(one.pattern))) {
+      const body = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array((read += 1))) }, { highWaterMark: 0 });
+      const response = await ask(route, { body, token, headers: { 'transfer-encoding': 'chunked' } });
+      expect([route.pattern, response.status, response.headers.get('connection')]).toEqual([route.pattern, 401, 'close']);
+    }
+    expect(read).toBe(0);
   });
 
   test.each(['__proto__', 'constructor', 'prototype'])('%s in what is taken changes no prototype', async (name) => {

@@ -49,7 +49,8 @@ function answer(request: ApiRequest): Reply {
   if (said.includes('slowly')) {
     return {
       ...text(LONG),
-      chunks: { size: 30, delayMs: 2_000 },
+      // Two hundred at once must leave a slow machine time to show them.
+      chunks: { size: 30, delayMs: said.includes('one of many') ? 30_000 : 2_000 },
       holdAfter: { chars: LONG.length - 30, until: new Promise(() => undefined) },
     };
   }
@@ -456,7 +457,7 @@ pageTest('200 conversations that stream, in the fleet', async () => {
     Array.from({ length: 200 }, async (_, at) => {
       const id = `many-${String(at).padStart(3, '0')}`;
       await stand.world.client.start(id, { title: `One of many, ${at}` });
-      await stand.world.client.enqueue(id, 'Say it slowly');
+      await stand.world.client.enqueue(id, 'Say it slowly, as one of many');
     }),
   );
   await waitFor(

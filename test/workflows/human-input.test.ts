@@ -84,6 +84,7 @@ beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, leads, askUser] });
   await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
   await world.writeAgent('closed', { approvals: [{ tool: 'fickle', where: { at: 'private/*' }, policy: 'deny' }] });
+  await world.writeAgent('careful', { approvals: [{ tool: 'pay', where: { to: 'Eve' }, policy: 'deny' }] });
   const leadsTo = (to: string, policy: string) => ({ tool: 'leads', where: { to }, policy });
   await world.writeAgent('led', { approvals: [leadsTo('here', 'allow'), leadsTo('there', 'ask'), leadsTo('away', 'deny')] });
 });
@@ -206,6 +207,20 @@ test('a person may change the arguments; the model is told', async () => {
   expect(result).toContain('paid 5 to Ada');
   expect(result).toContain('five is enough');
   expect(result).toContain('changed the arguments');
+});
+
+// @rule tools/edited-is-checked
+test.each([
+  ['what the rules deny', { to: 'Eve', euros: 5 }, 'the rules of agent "careful" do not allow pay'],
+  ['what is no argument of it', { to: 'Ada', euros: 'five' }, 'euros'],
+])('a person cannot change the arguments to %s', async (_what, input, why) => {
+  const id = world.id();
+  await world.client.start(id, { agent: 'careful' });
+  const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 500 }), text('Not paid.'));
+  await world.client.decide(id, { callId: one.callId, decision: 'approve', input });
+  await sent;
+  expect(ran).toEqual([]);
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringContaining(why)]);
 });
 
 test('a call that is denied does not run, and the model reads why', async () => {

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { Ajv, type ValidateFunction } from 'ajv';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { MadeCitation, ModelAnswer, ModelStepResult, ToolPlan, WorkflowAction } from '../../conversation/turn/model-step-effects.js';
 import { citationsUsage } from '../../conversation/state/budget.js';
@@ -47,6 +46,7 @@ import { errorMessage } from '../../platform/errors.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import { callIdentity } from '../../tools/call-identity.js';
+import { checkSchema } from '../../tools/schema-check.js';
 import type { Tool, ToolPolicy } from '../../tools/tool.js';
 
 /** What the ledger has of a call: the answer, and what its step had found. */
@@ -159,7 +159,7 @@ async function ask(
   };
   const cut = sent === undefined ? undefined : promptCut(sent, response.usage.inputTokens);
   if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
-  const schemaViolation = schema && response.stop === 'end' ? findSchemaViolation(joinText(response.blocks), schema) : undefined;
+  const schemaViolation = schema && response.stop === 'end' ? await findSchemaViolation(joinText(response.blocks), schema) : undefined;
   const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }), ...(cut && { promptCut: cut }) };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), ...toSpending({ key, identity }, { kind: 'answer', model, usage }) };
@@ -252,29 +252,18 @@ function turnEndEvent(
 const MAX_CHARACTERS = 500;
 
 /** What keeps an answer from being the data that the message wanted (seed 003, Payload), for the model to correct; undefined when it fits. */
-function findSchemaViolation(text: string, schema: JsonObject): string | undefined {
-  let data: unknown;
+async function findSchemaViolation(text: string, schema: JsonObject): Promise<string | undefined> {
+  let data: JsonValue;
   try {
-    data = JSON.parse(text);
+    data = JSON.parse(text) as JsonValue;
   } catch (error) {
     return `it is not JSON (${error instanceof Error ? truncate(error.message, 200) : 'it cannot be read'})`;
   }
-  const validate = compileSchema(schema);
-  if (typeof validate === 'string') return validate;
-  if (validate(data)) return undefined;
-  const problems = (validate.errors ?? []).map(
-    ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
-  );
-  return truncate(problems.join('; '), MAX_CHARACTERS);
-}
-
-/** A text for a schema that cannot be compiled: the person who sent it reads it as the turn's error. */
-function compileSchema(schema: JsonObject): ValidateFunction | string {
-  try {
-    return new Ajv({ strict: false, logger: false, validateFormats: false }).compile(schema);
-  } catch (error) {
-    return `the schema itself cannot be used (${error instanceof Error ? truncate(error.message, 200) : 'unknown'})`;
-  }
+  const verdict = await checkSchema({ schema, data });
+  if (verdict.kind === 'fits') return undefined;
+  // The person who sent the schema reads it as the turn's error.
+  if (verdict.kind === 'unusable') return `the schema itself cannot be used (${truncate(verdict.why, 200)})`;
+  return truncate(verdict.problems, MAX_CHARACTERS);
 }
 
 /** How a model calls tools: by itself, or in its text. agent.json has the last word, then the provider, then what is known of the model of this name. */
@@ -312,7 +301,7 @@ async function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
-  const schemaViolation = tool.schemaViolation?.(input);
+  const schemaViolation = await tool.schemaViolation?.(input);
   if (schemaViolation !== undefined) return { ...plan, approval: { policy: 'deny', why: schemaViolation } };
   const examined = await tool.examine?.(input, { workspace });
   const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);

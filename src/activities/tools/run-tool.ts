@@ -139,8 +139,9 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   const names = offered.map(({ name }) => name);
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
-  const unasked = await whyNotUnasked(dependencies, input, agent, tool, argument);
-  if (unasked !== undefined) return { outcome: 'rejected', text: unasked };
+  const check = input.person?.input === undefined ? whyNotUnasked : whyNotEdited;
+  const refusal = await check(dependencies, input, agent, tool, argument);
+  if (refusal !== undefined) return { outcome: 'rejected', text: refusal };
 
   const timeout = timeoutSignal(input.plan.timeoutMs);
   const signal = AbortSignal.any([around.signal, timeout]);
@@ -195,6 +196,28 @@ async function whyNotUnasked(
     case 'deny':
       return `${tool.name} did not run: ${why}`;
   }
+}
+
+/**
+ * Arguments that a person has written in place of the model's pass what the model's would have: the schema, the rules of the agent, and what
+ * no rule may allow. What only needs a person's approval has it.
+ *
+ * @rule tools/edited-is-checked: Edited arguments run only where the model's own could have run with an approval. (test:
+ *   test/activities/edited-arguments.test.ts)
+ */
+async function whyNotEdited(
+  { workspace }: Pick<ConversationDependencies, 'workspace'>,
+  _input: RunToolInput,
+  { id, config }: LoadedAgent,
+  tool: Tool,
+  argument: JsonValue,
+): Promise<string | undefined> {
+  const refused = (why: string): string => `${tool.name} did not run with the arguments that a person wrote: ${why}`;
+  const violation = await tool.schemaViolation?.(argument);
+  if (violation !== undefined) return refused(violation);
+  const examined = await tool.examine?.(argument, { workspace });
+  const { policy, why = 'the rules do not allow them' } = approvalFor(config.approvals, tool, argument, id, examined);
+  return policy === 'deny' || examined?.asks?.overRules === true ? refused(why) : undefined;
 }
 
 /** A call goes nowhere in its course where it could not have gone by itself. */

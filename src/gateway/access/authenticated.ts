@@ -1,6 +1,7 @@
 /** Nothing behind it opens without a token, or the cookie of a browser that was let in. */
 import type { Context, MiddlewareHandler } from 'hono';
 import type { GatewayContext, GatewayVariables } from '../context.js';
+import { hasBody } from '../core/collect-body.js';
 import { GatewayError } from '../core/errors.js';
 import type { Browsers, OpenedSession, Authenticate } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
@@ -34,6 +35,8 @@ export function authenticated(options: AuthenticatedOptions): MiddlewareHandler<
     const principal = await letIn();
     if (principal === undefined) {
       // Counted only now: a right token always opens, whatever else comes from its address.
+      // Nothing of a body is read.
+      if (hasBody(context)) context.header('connection', 'close');
       await wrong.take(toNetwork(context.get('seen').address));
       context.header('www-authenticate', 'Bearer');
       const what = presented === undefined ? 'a token is needed' : 'this token opens nothing, or no longer';

@@ -1,7 +1,7 @@
 /** AG-UI: front ends of any kind by its `HttpAgent`, unchanged. A thread is a conversation, and a run is a turn or the rest of one. */
 import type { Context } from 'hono';
 import type { PerduraClient } from '../../client.js';
-import type { GatewayApp, GatewayContext } from '../context.js';
+import { checkEdits, type GatewayApp, type GatewayContext } from '../context.js';
 import { answerCalls, type CallAnswer, type DecidedCalls } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';
 import { toProblem, type Problem } from '../core/errors.js';
@@ -19,6 +19,7 @@ export function addAguiRoutes(app: GatewayApp): void {
     const core = context.get('conversations');
     const request = await readBody(context, runRequest);
     const [wish, start] = [readWish(request), readStart(request)];
+    if (wish.kind === 'answer') checkEdits(context, wish.answers);
     return streamed(context, (gone) => fulfil(core, { request, wish, start, gone }));
   });
 

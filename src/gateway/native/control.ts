@@ -1,6 +1,6 @@
 /** Who steers: approvals and questions, stop, reset, compaction, stepping. */
 import { z } from '@hono/zod-openapi';
-import type { GatewayApp } from '../context.js';
+import { checkEdits, type GatewayApp } from '../context.js';
 import { add } from './operation.js';
 import { approval, contextIndex, control, controlStatus, dispatchResult, queuedEvent } from './answers.js';
 import { decision, onConversation } from './schemas.js';
@@ -71,10 +71,14 @@ export function addControl(app: GatewayApp): void {
     path: '/v1/conversations/{id}/decide',
     tag,
     summary: 'Allow a call, refuse it, or answer a question',
+    description: 'With `input`, which changes the arguments, it needs the role operator.',
     params: onConversation,
     body: decision,
     answer: z.object({ callId: z.string(), decision: z.enum(['approve', 'deny']) }),
-    act: ({ client }, { params: { id }, body }) => client.decide(id, body),
+    act: ({ client }, { params: { id }, body, context }) => {
+      checkEdits(context, [body]);
+      return client.decide(id, body);
+    },
   });
   add(app, {
     method: 'post',

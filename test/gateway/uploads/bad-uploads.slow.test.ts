@@ -159,7 +159,7 @@ describe.each(['file', 'redis'] as const)('over the %s store', (kind) => {
     for (let n = 0; n < 1_000; n += 1) {
       const draft = await two.world.store.uploads.begin(owner);
       await draft.append(Buffer.of(1));
-      await draft.keep({ id: `att_${n}`, mediaType: 'image/png', size: 1, sha256: '', at: Date.now(), expiresAt: Date.now() + 60_000 });
+      await draft.keep({ id: `att_${n}`, mediaType: 'image/png', size: 1, sha256: '', at: Date.now(), expiresAt: Date.now() + 3_600_000 });
     }
     await expect(two.client.upload(once(1), { tenant })).rejects.toMatchObject({
       kind: 'queue-full',

@@ -1,0 +1,64 @@
+/** What the bodies of a gateway's requests hold together, whoever sends them. */
+import { Hono } from 'hono';
+import { collectBodies } from '../../src/gateway/core/collect-body.js';
+import { toProblem } from '../../src/gateway/core/errors.js';
+import type { GatewayVariables } from '../../src/gateway/context.js';
+
+const MAX = 1_000_000;
+
+function createApp(): { ask: (token: string, body: string | ReadableStream, headers?: Record<string, string>) => Promise<Response>; end: () => void } {
+  const waiting: (() => void)[] = [];
+  const app = new Hono<GatewayVariables>();
+  app.use(async (context, next) => {
+    context.set('principal', { name: context.req.header('x-token') ?? '', role: 'user' });
+    await next();
+  });
+  app.use(collectBodies({ limit: () => 600_000, tooLarge: (context, bytes) => context.text(`${bytes}`, 413), maxHeldBytes: MAX }));
+  app.post('/wait', async (context) => {
+    const { length } = await context.req.text();
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return context.text(`${length}`);
+  });
+  app.post('/', async (context) => context.text(`${(await context.req.text()).length}`));
+  app.onError((error, context) => context.text(error.message, toProblem(error).status));
+  return {
+    ask: async (token, body, headers = {}) => {
+      const path = headers['x-wait'] === undefined ? '/' : '/wait';
+      const init = { method: 'POST', body, headers: { 'x-token': token, ...headers }, duplex: 'half' };
+      return await app.request(`http://localhost${path}`, init as RequestInit);
+    },
+    end: () => waiting.splice(0).forEach((end) => end()),
+  };
+}
+
+const body = (bytes: number): string => 'x'.repeat(bytes);
+
+test('all requests together hold no more than a gateway may; what is answered makes room', async () => {
+  const { ask, end } = createApp();
+  const open = ['a', 'b'].map((token) => ask(token, body(450_000), { 'x-wait': '1' }));
+  await new Promise(setImmediate);
+  expect((await ask('c', body(200_000))).status).toBe(503);
+  // Also of one whose length is declared, which its route would read by itself.
+  const small = await Promise.all(Array.from({ length: 10 }, () => ask('c', body(15_000), { 'content-length': '15000' })));
+  expect(small.map(({ status }) => status)).toContain(503);
+  end();
+  expect(await Promise.all(open.map(async (one) => (await one).text()))).toEqual(['450000', '450000']);
+  expect(await (await ask('c', body(200_000))).text()).toBe('200000');
+});
+
+test('a body that comes in pieces counts as far as it has come, and one that breaks off gives back what it held', async () => {
+  const { ask } = createApp();
+  for (let at = 0; at < 10; at += 1) {
+    let sent = 0;
+    const broken = new ReadableStream({
+      pull(controller) {
+        if ((sent += 1) < 9) controller.enqueue(new Uint8Array(50_000));
+        else controller.error(new Error('gone'));
+      },
+    });
+    expect((await ask('a', broken)).status).toBe(500);
+  }
+  expect(await (await ask('a', body(500_000))).text()).toBe('500000');
+  expect((await ask('a', body(600_001))).status).toBe(413);
+  expect((await ask('a', body(10), { 'content-length': '600001' })).status).toBe(413);
+});
