@@ -4,7 +4,6 @@
  */
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import type { PerduraClient } from '../client.js';
 import { MAX_ATTACHMENT_BYTES, DEFAULT_UPLOAD_BYTES } from '../client/uploads.js';
@@ -93,8 +92,6 @@ const UPLOAD_SILENCE_MS = 20_000;
 const MAX_BODY_BYTES = 1024 * 1024;
 /** For clients that send the whole history with each message. */
 const MAX_HISTORY_BYTES = 8 * 1024 * 1024;
-/** Of those who have shown no token: a code. */
-const MAX_OPEN_BODY_BYTES = 4 * 1024;
 /** By path, where it is not MAX_BODY_BYTES. */
 const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
   [/^\/v1\/conversations\/[^/]+\/attachments$/, MAX_ATTACHMENT_BYTES],
@@ -161,7 +158,6 @@ export function createGateway(options: GatewayOptions): GatewayApp {
     const signIn = (await browsers?.signIn()) === undefined ? {} : { signIn: '/auth/login' };
     return context.json({ name: 'Perdura', version, is: 'conversations with AI agents, over HTTP', described: '/openapi.json', ...signIn });
   });
-  app.use('/auth/*', bodyLimit({ maxSize: MAX_OPEN_BODY_BYTES, onError: (context) => refuseTooLarge(context, MAX_OPEN_BODY_BYTES) }));
   if (browsers !== undefined) addBrowserRoutes(app, { browsers, wrong, basePath: options.basePath ?? '' });
   app.use(
     authenticated({

@@ -83,7 +83,7 @@ export function needs(role: Role): MiddlewareHandler<GatewayVariables> {
   };
 }
 
-/** Arguments that a person writes run in place of the model's: the role user may only allow or refuse what was asked. */
+/** Arguments that a person writes run in place of the model's: the role user may only allow or refuse a call. */
 export function checkEdits(context: GatewayContext, decisions: readonly { readonly input?: unknown }[]): void {
   if (mayAct(context.get('principal'), 'operator') || decisions.every(({ input }) => input === undefined)) return;
   throw new GatewayError({ status: 403, type: 'forbidden', message: 'to change the arguments of a call needs the role operator' });

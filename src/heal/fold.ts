@@ -22,7 +22,7 @@ import type { Resumption } from '../conversation/lineage/lineage-effects.js';
 import { turnEndsIn } from '../conversation/outbox/settlement.js';
 import { type Beginning, type Cut, listSlots, toRanges, type SlotRange } from '../records/slots.js';
 import type { TurnEnd } from '../records/turn-end.js';
-import type { EpisodeRecord } from '../stores/memory-ports.js';
+import type { EpisodeRecord } from '../stores/store.js';
 import type { Activity } from './read-activities.js';
 
 /** Effects that write, by the names that their activities have in history. */

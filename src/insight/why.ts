@@ -1,6 +1,6 @@
 /** "Why did it forget?": which turns the next model call sees, what took a turn out of the prompt, and what replaces it there. */
 import type { Leaving } from '../conversation/replay/past.js';
-import type { EpisodeRecord } from '../stores/memory-ports.js';
+import type { EpisodeRecord } from '../stores/store.js';
 import { MESSAGE_END_CHARACTERS, newFrom } from '../conversation/context/citing.js';
 import type { ContextIndex } from '../conversation/protocol/contract.js';
 import { messageItemId } from '../memory/channel/citations.js';

@@ -3,8 +3,7 @@ import type { Replacement } from '../records/episodes.js';
 import { byAge, type SemanticItem, MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, type ShownMemory } from '../records/memory/items.js';
 import { foldEarlier, type FoldedEpisode, type MemoryBundle } from './compaction/snapshot.js';
 import type { Summary } from './compaction/summary-answer.js';
-import type { FactRecord, FactSource } from '../stores/memory-ports.js';
-import type { ScopeKey, Store, ConversationKey } from '../stores/store.js';
+import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
 
 /** `episodes` are those of this conversation's session, `facts` those of its scope: which ones is the caller's choice. */

@@ -11,7 +11,7 @@ import type { Entry } from '../records/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { itemNumber } from '../records/memory/items.js';
 import { listSlots, type SlotRange } from '../records/slots.js';
-import type { EpisodeRecord } from '../stores/memory-ports.js';
+import type { EpisodeRecord } from '../stores/store.js';
 import type { PastLife } from './past-life.js';
 import { sortedRanges, groupTurns } from './prefix.js';
 

@@ -2,8 +2,7 @@
 import type { Entry } from '../records/message.js';
 import { type SlotRange, listSlots } from '../records/slots.js';
 import { turnNumber, turnId } from '../records/identity.js';
-import { type ConversationKey, type Store, LifeDeleted } from '../stores/store.js';
-import type { EpisodeRecord } from '../stores/memory-ports.js';
+import { type ConversationKey, type Store, LifeDeleted, type EpisodeRecord } from '../stores/store.js';
 import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
 import { byTurn, type TurnEnd } from '../records/turn-end.js';
 import { currentLine, slotsIn, groupTurns } from './prefix.js';

@@ -8,7 +8,7 @@
 import { type Cut, type JoinedSessions, listSlots, toRanges, withSlot, type SlotRange } from '../records/slots.js';
 import type { Entry } from '../records/message.js';
 import { turnNumber } from '../records/identity.js';
-import type { EpisodeRecord } from '../stores/memory-ports.js';
+import type { EpisodeRecord } from '../stores/store.js';
 import { byAge, withoutSuperseded } from '../records/memory/items.js';
 
 /** What the store has of one life, what it shares with others included. */

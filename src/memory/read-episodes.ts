@@ -2,8 +2,7 @@
 import { turnId } from '../records/identity.js';
 import { byAge } from '../records/memory/items.js';
 import { listSlots } from '../records/slots.js';
-import type { ConversationKey, Store } from '../stores/store.js';
-import type { EpisodeRecord } from '../stores/memory-ports.js';
+import type { ConversationKey, Store, EpisodeRecord } from '../stores/store.js';
 import { withBodies } from './bodies.js';
 import { messagesByTurn } from './compaction/recent-turns.js';
 import { outlineTurns } from './compaction/summary.js';

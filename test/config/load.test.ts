@@ -97,10 +97,10 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'ANTHROPIC_API_KEY',
     'OPENAI_API_KEY',
     'GEMINI_API_KEY',
+    'PERDURA_GATEWAY_TOKEN',
     'GOOGLE_API_KEY',
     'PERDURA_WEBHOOK_URL',
     'PERDURA_WEBHOOK_SECRET',
-    'PERDURA_GATEWAY_TOKEN',
     'PERDURA_TENANT_KEY',
     'PERDURA_STATE_KEY',
   ]);

@@ -5,7 +5,7 @@ import { knownTurns, shortenedIn, type KnownTurns } from '../../src/insight/why.
 import { turnId } from '../../src/records/identity.js';
 import type { ConversationMessage, Entry } from '../../src/records/message.js';
 import { toRanges } from '../../src/records/slots.js';
-import type { EpisodeRecord } from '../../src/stores/memory-ports.js';
+import type { EpisodeRecord } from '../../src/stores/store.js';
 import { answer, calls, result, user } from '../memory/builders.js';
 import { episode } from '../stores/builders.js';
 

@@ -1,7 +1,7 @@
 /** "Why did it forget?": what the history knows and what the store knows, put together. */
 import type { Leaving } from '../../src/conversation/replay/past.js';
 import { findReasons } from '../../src/insight/why.js';
-import type { EpisodeRecord } from '../../src/stores/memory-ports.js';
+import type { EpisodeRecord } from '../../src/stores/store.js';
 import { episode } from '../stores/builders.js';
 
 const TURN = 'turn_0002';

@@ -3,7 +3,7 @@ import type { Cut } from '../../src/records/slots.js';
 import type { Entry } from '../../src/records/message.js';
 import { turnId } from '../../src/records/identity.js';
 import { currentLine, episodesInSight, prefixBefore, findPrefix, toSlotRanges, type Past } from '../../src/memory/prefix.js';
-import type { EpisodeRecord } from '../../src/stores/memory-ports.js';
+import type { EpisodeRecord } from '../../src/stores/store.js';
 
 /** A turn of a message and an answer, beginning at `slot`; it ends at `10 * turn` seconds. */
 function turn(number: number, slot: number, { session = 1, answer = slot + 1 } = {}): Entry[] {

@@ -1,7 +1,7 @@
 import type { Entry } from '../../src/records/message.js';
 import type { PastLife } from '../../src/memory/past-life.js';
 import { MAX_LINE, readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
-import type { FactRecord } from '../../src/stores/memory-ports.js';
+import type { FactRecord } from '../../src/stores/store.js';
 import { answerEntry, episode, fact, userEntry } from '../stores/builders.js';
 
 const ORIGIN = { conversation: 'conv_8', scope: 'default', agent: 'default', title: 'A title' };

@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Entry, JsonValue } from '../../src/records/message.js';
 import type { ItemRecord } from '../../src/records/memory/agent-memory.js';
 import { episodicId, type SemanticItem } from '../../src/records/memory/items.js';
-import type { AgentKey, ConversationKey, Feed, LiveEvent, ScopeKey } from '../../src/stores/store.js';
-import type { EpisodeRecord } from '../../src/stores/memory-ports.js';
+import type { AgentKey, ConversationKey, Feed, LiveEvent, ScopeKey, EpisodeRecord } from '../../src/stores/store.js';
 
 /** A conversation that nobody else uses. */
 export function aConversation(over: Partial<ConversationKey> = {}): ConversationKey {

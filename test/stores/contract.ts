@@ -1,7 +1,6 @@
 /** What every store must do: the ports' contract (store.ts), as facts. */
 import type { JsonValue } from '../../src/records/message.js';
-import { StoreUnavailable, type AgentKey, type ScopeKey, type Store, type ToolPin } from '../../src/stores/store.js';
-import type { FactRecord } from '../../src/stores/memory-ports.js';
+import { StoreUnavailable, type AgentKey, type ScopeKey, type Store, type ToolPin, type FactRecord } from '../../src/stores/store.js';
 import {
   aConversation,
   anAgent,

@@ -1,7 +1,6 @@
 /** Vectors of what was said, in every store: once each, gone with their life, never those of another model. */
 import { randomUUID } from 'node:crypto';
-import { LifeDeleted } from '../../src/stores/store.js';
-import type { StoredVector } from '../../src/stores/memory-ports.js';
+import { LifeDeleted, type StoredVector } from '../../src/stores/store.js';
 import { aConversation, userEntry } from './builders.js';
 import type { OpenStore } from './contract.js';
 

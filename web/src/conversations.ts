@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { request, type Schema } from './api/request.js';
 import { plainText } from './ui/words.js';
-import { whileVisible } from './ui/hooks.js';
+import { whileVisible } from './ui/while-visible.js';
 
 export type Listed = Schema<'Listed'>;
 export type Origin = NonNullable<Schema<'Status'>['origin']>;

@@ -4,7 +4,7 @@ import { go } from './address.js';
 import { request, type Schema } from './api/request.js';
 import { mayAct } from './session.js';
 import { plainText } from './ui/words.js';
-import { whileVisible } from './ui/hooks.js';
+import { whileVisible } from './ui/while-visible.js';
 
 export type Waiting = Schema<'Approval'>;
 

@@ -15,8 +15,14 @@ import {
   summariesInOrder,
 } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
-import { DocumentRefused, type ConversationKey, type Store, type ScopeKey } from '../../stores/store.js';
-import type { EpisodeRecord, Documents } from '../../stores/memory-ports.js';
+import {
+  DocumentRefused,
+  type ConversationKey,
+  type Store,
+  type ScopeKey,
+  type EpisodeRecord,
+  type Documents,
+} from '../../stores/store.js';
 import { consolidationId } from '../../memory/documents/search-history.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';

@@ -202,8 +202,8 @@ async function whyNotUnasked(
  * Arguments that a person has written in place of the model's pass what the model's would have: the schema, the rules of the agent, and what
  * no rule may allow. What only needs a person's approval has it.
  *
- * @rule tools/edited-is-checked: Edited arguments run only where the model's own could have run with an approval. (test:
- *   test/activities/edited-arguments.test.ts)
+ * @rule tools/edited-is-checked: Edited arguments run only where the model's could have run with an approval. (test:
+ *   test/workflows/human-input.test.ts)
  */
 async function whyNotEdited(
   { workspace }: Pick<ConversationDependencies, 'workspace'>,

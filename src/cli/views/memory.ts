@@ -6,7 +6,7 @@ import type { Recalled, StoredItem } from '../../client.js';
 import type { BlamedLine, CountedChange, DiffLine } from '../../memory/documents/memory-diff.js';
 import { turnNumber } from '../../records/identity.js';
 import type { LineSource, Proposal } from '../../records/memory/documents.js';
-import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/memory-ports.js';
+import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
 
 /** Of a version, for people; it is enough to ask for it by. */
 const VERSION_CHARACTERS = 8;

@@ -1,4 +1,5 @@
 /** How browsers get in and out, and what the gateway shows of itself. None of it needs a token. */
+import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
 import { readOrigin, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError } from '../core/errors.js';
@@ -17,6 +18,8 @@ import { notBegun, type SignIn } from './sign-in.js';
 
 export const BROWSER_PATHS = ['/', '/auth/code', '/auth/logout', '/auth/login', '/auth/callback'] as const;
 
+/** It is read before a token was shown. */
+const MAX_CODE_BYTES = 4 * 1024;
 const codeBody = z.strictObject({ code: z.string().min(1).max(1_000) });
 
 interface BrowserRoutesOptions {
@@ -26,7 +29,10 @@ interface BrowserRoutesOptions {
 }
 
 export function addBrowserRoutes(app: GatewayApp, { browsers, wrong, basePath }: BrowserRoutesOptions): void {
-  app.post('/auth/code', async (context) => {
+  const onError = (): never => {
+    throw new GatewayError({ status: 413, type: 'too-large', message: `a code has at most ${MAX_CODE_BYTES} bytes` });
+  };
+  app.post('/auth/code', bodyLimit({ maxSize: MAX_CODE_BYTES, onError }), async (context) => {
     refuseOtherSites(context);
     const body = codeBody.safeParse(await context.req.json().catch(() => undefined));
     if (!body.success) throw new GatewayError({ status: 400, type: 'invalid', message: 'the body is {"code": "…"}, as JSON' });

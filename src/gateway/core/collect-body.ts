@@ -1,8 +1,8 @@
 /**
- * Bodies of requests, collected only for those who were let in: each within the limit of its path, those of one token within a share, and all
- * within what a gateway may hold at once.
+ * Bodies of requests, collected once the client was let in.
  *
- * @rule gateway/bounded-bodies
+ * @rule gateway/bounded-bodies: Without a token nothing of a body is read. With one each is within the limit of its path, those of one
+ *   token within a share, and all within what a gateway may hold at once. (test: test/gateway/collect-body.test.ts)
  */
 import type { Context, MiddlewareHandler } from 'hono';
 import type { GatewayVariables } from '../context.js';

@@ -18,7 +18,7 @@ import { repairPrompt, summaryPrompt, type SummaryPrompt, type SummaryRequest } 
 import { turnNumber } from '../../records/identity.js';
 import { errorMessage } from '../../platform/errors.js';
 import { countSlots } from '../../records/slots.js';
-import type { EpisodeRecord } from '../../stores/memory-ports.js';
+import type { EpisodeRecord } from '../../stores/store.js';
 
 /** What a compaction has made of turns, and by which way. */
 export interface Summarized extends Summary {

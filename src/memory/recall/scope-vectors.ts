@@ -5,8 +5,7 @@
  * none: the search goes by words.
  */
 import { VectorIndex, type Similarity, toBytes } from '../../search/vector-index.js';
-import type { MarkedLife, StoredVector } from '../../stores/memory-ports.js';
-import { type ScopeKey, type Store, LifeDeleted, type ConversationKey } from '../../stores/store.js';
+import { type MarkedLife, type StoredVector, type ScopeKey, type Store, LifeDeleted, type ConversationKey } from '../../stores/store.js';
 import { lineName, foundText, textOfEntry, readLine } from './indexed-texts.js';
 import type { Entry } from '../../records/message.js';
 import { splitPassages, textHash, type SearchIndex } from '../../search/search-index.js';

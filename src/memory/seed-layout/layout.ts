@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isDeeperThan } from '../../conversation/protocol/schema.js';
 import { countSlots, listSlots, toRanges, type SlotRange } from '../../records/slots.js';
-import type { EpisodeRecord, FactRecord } from '../../stores/memory-ports.js';
+import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
 import {
   compactionRecordSchema,
   episodeLinksSchema,

@@ -7,7 +7,7 @@ import { knownTurns, type WhyAnswer, findReasons } from '../../../src/insight/wh
 import type { Leaving } from '../../../src/conversation/replay/past.js';
 import { turnId } from '../../../src/records/identity.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
-import type { EpisodeRecord } from '../../../src/stores/memory-ports.js';
+import type { EpisodeRecord } from '../../../src/stores/store.js';
 import { answer, calls, result, user } from '../../memory/builders.js';
 import { measure } from './measure.js';
 

@@ -1,6 +1,6 @@
 import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { renderEpisodes, renderFacts, formatTurns } from '../../../src/cli/views/memory.js';
-import type { EpisodeRecord, FactRecord } from '../../../src/stores/memory-ports.js';
+import type { EpisodeRecord, FactRecord } from '../../../src/stores/store.js';
 import { measure } from './measure.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

@@ -42,8 +42,7 @@ import { turnId, turnNumber } from '../../../src/records/identity.js';
 import { episodicId } from '../../../src/records/memory/items.js';
 import { isFromPerson, shownText, type AssistantBlock, type ConversationMessage } from '../../../src/records/message.js';
 import { listSlots, toRanges } from '../../../src/records/slots.js';
-import type { ConversationKey } from '../../../src/stores/store.js';
-import type { EpisodeRecord } from '../../../src/stores/memory-ports.js';
+import type { ConversationKey, EpisodeRecord } from '../../../src/stores/store.js';
 import {
   answer,
   answered,

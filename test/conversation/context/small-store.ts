@@ -3,8 +3,7 @@ import { type Beginning, type Cut, listSlots, toRanges, type SlotRange } from '.
 import type { Entry } from '../../../src/records/message.js';
 import { byAge } from '../../../src/records/memory/items.js';
 import type { HistoryEntry } from '../../../src/records/memory/documents.js';
-import type { ConversationKey, Store } from '../../../src/stores/store.js';
-import type { EpisodeRecord } from '../../../src/stores/memory-ports.js';
+import type { ConversationKey, Store, EpisodeRecord } from '../../../src/stores/store.js';
 
 interface Life {
   readonly entries: Map<number, Entry>;

@@ -9,7 +9,7 @@ import type { CallPart, TurnPart } from '../../../src/records/turn-view.js';
 import { follow, type LiveEvent } from '../api/connection.js';
 import { request, RequestError, type Schema } from '../api/request.js';
 import { refreshList } from '../conversations.js';
-import { whileVisible } from '../ui/hooks.js';
+import { whileVisible } from '../ui/while-visible.js';
 import { refreshWaiting, type Waiting } from '../waiting.js';
 import { createOutbox, takeFirst, type Outbox } from './outbox.js';
 import { emptyTurn, toTurns, withEvent, type Entry, type Turn, type Words } from './turns.js';

@@ -1,6 +1,7 @@
 /** What views share: what the gateway answers, keys, and the width of an element. */
 import { useEffect, useRef, useState, useLayoutEffect } from 'preact/hooks';
 import type { RefObject } from 'preact';
+import { whileVisible } from './while-visible.js';
 
 export interface Answered<T> {
   /** The latest that there was: it stays while a newer one is asked for. */
@@ -40,30 +41,6 @@ export function useAnswer<T>(of: string, ask: (signal: AbortSignal) => Promise<T
   }, [of, tries, everyMs]);
   const shown = state.of === of ? state : { isAsking: true };
   return { ...shown, again: () => setTries((count) => count + 1) };
-}
-
-/** Does something now, and again after each pause, as long as the page can be seen; at once when it can be seen again. */
-export function whileVisible(
-  act: () => Promise<unknown>,
-  everyMs: number,
-  { alsoHidden }: { readonly alsoHidden?: number } = {},
-): () => void {
-  let timer: number | undefined;
-  let isLeft = false;
-  const next = (): void => {
-    clearTimeout(timer);
-    const pause = document.hidden ? alsoHidden : everyMs;
-    if (!isLeft && pause !== undefined) timer = setTimeout(run, pause);
-  };
-  const run = (): void => void act().finally(next);
-  const onChange = (): void => (document.hidden ? next() : run());
-  document.addEventListener('visibilitychange', onChange);
-  run();
-  return () => {
-    isLeft = true;
-    clearTimeout(timer);
-    document.removeEventListener('visibilitychange', onChange);
-  };
 }
 
 /** Keys of a view, while no field has the focus and no other control wants them. */
