@@ -6,7 +6,22 @@ import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { latestResults, resultText, saidIn } from '../support/echo-model.js';
 import { LONG, sceneTest } from '../support/scene.js';
 import { stepsOf } from '../support/steps.js';
-import { AGENT, CALLS, createModel, FIRST, loadsOf, MESSAGE_SLOT, OUTPUT_TOKENS, PRELOAD, RESULT_SLOT, runsOf, SECOND, tell, upToThePoints, type At } from './at-points.js';
+import {
+  AGENT,
+  CALLS,
+  createModel,
+  FIRST,
+  loadsOf,
+  MESSAGE_SLOT,
+  OUTPUT_TOKENS,
+  PRELOAD,
+  RESULT_SLOT,
+  runsOf,
+  SECOND,
+  tell,
+  upToThePoints,
+  type At,
+} from './at-points.js';
 
 interface Point {
   readonly name: string;

@@ -6,7 +6,10 @@ import type { GatewayVariables } from '../../src/gateway/context.js';
 
 const MAX = 1_000_000;
 
-function createApp(): { ask: (token: string, body: string | ReadableStream, headers?: Record<string, string>) => Promise<Response>; end: () => void } {
+function createApp(): {
+  ask: (token: string, body: string | ReadableStream, headers?: Record<string, string>) => Promise<Response>;
+  end: () => void;
+} {
   const waiting: (() => void)[] = [];
   const app = new Hono<GatewayVariables>();
   app.use(async (context, next) => {

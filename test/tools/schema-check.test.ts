@@ -2,7 +2,6 @@
 import { createSchemaCheck } from '../../src/tools/schema-check.js';
 import type { JsonObject, JsonValue } from '../../src/records/message.js';
 
-// clock: what it is cut off after; each question but the hostile ones takes milliseconds
 const check = createSchemaCheck(3_000);
 
 const text = { type: 'object', properties: { city: { type: 'string', minLength: 2 } }, required: ['city'] };

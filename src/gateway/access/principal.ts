@@ -1,6 +1,7 @@
 /** The person or program that sends a request, its rights, and whether it still has them. */
 import { GatewayError, toProblem } from '../core/errors.js';
 
+/** From the least rights to all. */
 export const ROLES = ['user', 'operator', 'admin'] as const;
 /** `user`: talks. `operator`: also decides on what others see, steps and repairs. `admin`: also deletes and hands out tokens. */
 export type Role = (typeof ROLES)[number];

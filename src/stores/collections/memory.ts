@@ -5,7 +5,18 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Replacement } from '../../records/episodes.js';
-import { byAge, bySalience, compactionRecordSchema, episodeLinksSchema, foldedFact, itemNumber, readEpisodicItem, readSemanticItem, semanticId, type SemanticItem } from '../../records/memory/items.js';
+import {
+  byAge,
+  bySalience,
+  compactionRecordSchema,
+  episodeLinksSchema,
+  foldedFact,
+  itemNumber,
+  readEpisodicItem,
+  readSemanticItem,
+  semanticId,
+  type SemanticItem,
+} from '../../records/memory/items.js';
 import { decodeJson } from '../codecs.js';
 import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';
 import type { ConversationKey, Facts, ScopeKey } from '../store.js';

@@ -14,8 +14,7 @@ import { NO_USAGE } from '../../../src/records/message.js';
 import { listSlots } from '../../../src/records/slots.js';
 import { brings, endOf } from './activities.js';
 import type { Choice } from './choices.js';
-import { checkChange, checkStart, MAX_RESTING } from './rules.js';
-import { MAX_CARRIED } from '../../../src/activities/lineage/past.js';
+import { checkChange, checkStart, MAX_CARRIED, MAX_RESTING } from './rules.js';
 import { createWorld, isFromLongAgo, type Kind, type World } from './world.js';
 
 /** Problems of one life, in words; none when all is as it should be. */
