@@ -8,7 +8,7 @@ import { createAgentLoader } from '../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
 import { createAnthropicModel } from '../src/models/anthropic/client.js';
 import { createModels } from '../src/models/providers.js';
-import { createAttributeCheck } from '../src/client/temporal/registered-attributes.js';
+import { createAttributeCheck } from '../src/client/temporal/connection.js';
 import { openStore } from '../src/stores/open.js';
 import type { Store } from '../src/stores/store.js';
 import { createToolRegistry } from '../src/tools/registry.js';

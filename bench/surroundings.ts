@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { installLog } from '../src/telemetry/observability.js';
-import { registerAttributes } from '../src/client/temporal/registered-attributes.js';
+import { registerAttributes } from '../src/client/temporal/connection.js';
 import { startRedis } from '../test/support/redis-server.js';
 import { startTemporal } from '../test/support/temporal-server.js';
 import { startFloor, type Floor } from './floor.js';

@@ -43,7 +43,7 @@ import {
 } from './telemetry/observability.js';
 import { createCircuitReport, watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/worker-health.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
-import { createAttributeCheck } from './client/temporal/registered-attributes.js';
+import { createAttributeCheck } from './client/temporal/connection.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';

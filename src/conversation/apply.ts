@@ -23,13 +23,12 @@ import type { Effect } from './effect.js';
 import { holdEvent, isRewinding, requestRewind } from './lineage/lineage.js';
 import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { endSession, requestClose } from './session.js';
-import { setModel } from './state/turn-access.js';
+import { setModel, withoutRetry } from './state/turn-access.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
 import { chooseChunks } from './context/chosen-chunks.js';
 import { requestTruncation } from './context/truncation.js';
 import { acceptMessage, beginTurn, endIfStopped, passTime, requestInterrupt, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceConsolidation, endsWithNothing } from './context/consolidation.js';
-import { withoutRetry } from './state/retry.js';
 import { noteTitled, rename } from './turn/title.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {

@@ -30,12 +30,11 @@ import { areDeliveriesBegun, deliverInput } from './outbox/deliveries.js';
 import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
 import type { AppEvent, ReducerView } from './context/reducers.js';
 import { isTruncationRequested, truncateInput } from './context/truncation.js';
-import { callsInFlight, isRunningTool, openToolCalls } from './state/turn-access.js';
+import { callsInFlight, isRunningTool, openToolCalls, isResting } from './state/turn-access.js';
 import type { ToolCall, Turn } from './state/turn-state.js';
 import { STOP_GRACE_MS } from './turn/turn.js';
 import { askMemoryInput, evictInput, areRequestsDelivered } from './context/consolidation.js';
 import type { ChildNews } from './protocol/human-input.js';
-import { isResting } from './state/retry.js';
 
 export type Step =
   | (Effect & { readonly kind: 'effect' })

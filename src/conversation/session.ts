@@ -5,7 +5,7 @@ import type { Consolidation } from './protocol/contract.js';
 import type { Completed } from './effect.js';
 import { announce } from './outbox/settlement.js';
 import type { ConversationState } from './state.js';
-import { forgetAllowed } from './turn/standing-approvals.js';
+import { forgetAllowed } from './turn/approvals.js';
 import { endTurn } from './turn/turn.js';
 import { turnId } from '../records/identity.js';
 import type { EventOf } from './event.js';

@@ -13,7 +13,7 @@ import { createHosts, createProxies } from './access/proxies.js';
 import { createLimits, type SharedCounts } from './access/limits.js';
 import type { Principal } from './access/principal.js';
 import { addBrowserRoutes, BROWSER_PATHS } from './access/routes.js';
-import { collectBodies } from './core/collect-body.js';
+import { collectBodies } from './core/read-body.js';
 import { createConversations, type Conversations } from './core/conversations.js';
 import { GatewayError, toProblem, type Problem } from './core/errors.js';
 import { addA2aRoutes, answerA2aProblem } from './a2a/routes.js';

@@ -17,7 +17,7 @@ import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
-import type { Upload, UploadUse } from '../records/uploads.js';
+import type { Upload, UploadUse } from '../records/file-type.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner } from './names.js';
 

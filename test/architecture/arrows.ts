@@ -173,7 +173,7 @@ export const ARROWS: readonly Row[] = [
     may: [
       ...['conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/', 'assemble.ts'],
       ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
-      ...['client/temporal/registered-attributes.ts', 'client/temporal/worker-place.ts'],
+      ...['client/temporal/connection.ts', 'client/temporal/worker-place.ts'],
     ],
   },
   {

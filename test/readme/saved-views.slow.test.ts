@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { registerAttributes } from '../../src/client/temporal/registered-attributes.js';
+import { registerAttributes } from '../../src/client/temporal/connection.js';
 import { waitFor } from '../support/wait-for.js';
 import { fencedBlocks, ROOT } from './commands.js';
 

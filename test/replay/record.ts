@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { registerAttributes } from '../../src/client/temporal/registered-attributes.js';
+import { registerAttributes } from '../../src/client/temporal/connection.js';
 import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { fetchChain, HISTORIES, withReadablePayloads, writeChain } from './history-file.js';

@@ -77,7 +77,7 @@ async function setUpNamespace({ config }: CommandFrame): Promise<Answer> {
   await checkTemporal(temporal);
   const { namespace } = temporal;
   const where = `namespace ${namespace} at ${temporal.connectionOptions.address}`;
-  const { registerAttributes } = await import('../../client/temporal/registered-attributes.js');
+  const { registerAttributes } = await import('../../client/temporal/connection.js');
   const connection = await openConnection(temporal.connectionOptions, 5000);
   try {
     const registered = await registerAttributes(connection, namespace).catch((cause: unknown) => {

@@ -90,7 +90,7 @@ async function hasAttributes({ config, client }: CommandSession, status: ListSta
   if (status !== 'waiting' && status !== 'failed') return false;
   const [{ connectTemporal }, { missingAttributes }] = await Promise.all([
     import('../../client.js'),
-    import('../../client/temporal/registered-attributes.js'),
+    import('../../client/temporal/connection.js'),
   ]);
   const { connection } = await connectTemporal(config);
   try {

@@ -4,7 +4,7 @@ import { Client, type Connection } from '@temporalio/client';
 import { temporalConnection, type Config, webhookEndpoints, type WebhookEndpoint } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import { statusQuery, WORKFLOW_TYPE, WEBHOOK_WORKFLOW_TYPE } from '../../workflows/messages.js';
-import { missingAttributes } from '../../client/temporal/registered-attributes.js';
+import { missingAttributes } from '../../client/temporal/connection.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import { broken, ok, warning, type Finding } from './checks.js';
 import { errorMessage } from '../../platform/errors.js';

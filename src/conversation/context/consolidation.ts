@@ -16,7 +16,7 @@ import { nextMove, compactsAt, numbersOf } from './compaction.js';
 import { isRunning, type Completed, type Failed, type Started } from '../effect.js';
 import type { AskMemoryInput, EvictInput, Evicted, TrimInput } from './compaction-effects.js';
 import type { EventOf } from '../event.js';
-import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
+import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/turn-access.js';
 import { listSlots, toRanges } from '../../records/slots.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';

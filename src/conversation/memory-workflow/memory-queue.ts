@@ -12,7 +12,7 @@ import type { StepFailure } from '../outbox/writes.js';
 import type { Retry } from '../state/turn-state.js';
 import { type AskedConsolidation, type DeletedNotice, type MemoryStatus, readConsolidationRequest } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
-import { retryAfter } from '../state/retry.js';
+import { retryAfter } from '../state/turn-access.js';
 import { asCode, truncate, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
 import * as v from 'valibot';

@@ -15,7 +15,7 @@ import type { DeliverInput, DueEvent } from './webhook-effects.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { turnId } from '../../records/identity.js';
 import type { WebhookEventType } from '../../records/turn-end.js';
-import { isResting, retryAfter, withoutRetry, withRetry } from '../state/retry.js';
+import { isResting, retryAfter, withoutRetry, withRetry } from '../state/turn-access.js';
 import type { ConversationState } from '../state.js';
 import type { EndedTurn, ToolCall } from '../state/turn-state.js';
 

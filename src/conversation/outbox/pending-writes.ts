@@ -17,7 +17,7 @@ import type { MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } fr
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { pickContent } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
-import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
+import { storeRetryAfter, withoutRetry, withRetry } from '../state/turn-access.js';
 import { listSlots, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/queue-editing.js';
 import { assignTurn } from '../requests.js';

@@ -8,7 +8,6 @@
  * @rule turn/repeated-call-stops: The same call in `MAX_REPEATS` rounds in a row does not run again; one more round of it ends the turn.
  *   (test: test/conversation/turn/approvals.test.ts)
  */
-import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
 import { delegationLimits } from '../state/budget.js';
 import { resultText } from '../protocol/message.js';
 import type { WaitKind } from '../protocol/contract.js';
@@ -357,4 +356,42 @@ export function chosenOption(options: readonly string[], answer: string): string
 
 function folded(text: string): string {
   return text.trim().toLowerCase();
+}
+
+/**
+ * What a person has allowed for good, in this conversation: calls that are the same as one that the person has seen (the worker says which
+ * are, by `plan.approval.same`).
+ *
+ * An approval for good covers the call that the person saw: a call that differs in any argument, or whose path leads elsewhere, needs
+ * a new approval.
+ *
+ * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot be allowed for good.
+ *   (test: test/conversation/turn/standing-approvals.test.ts)
+ * @rule turn/approval-ends-with-session: An approval for good ends with the session, and no fork, resumed life or sub-agent inherits it.
+ *   (test: test/conversation/turn/standing-approvals.test.ts)
+ */
+
+/** As many as are remembered: beyond it the oldest needs a new approval. */
+const MAX_ALLOWED = 100;
+
+/** (turn/denied-stays-denied) */
+function sameOf({ plan: { approval } }: Pick<ToolCall, 'plan'>): string | undefined {
+  return approval?.policy === 'ask' ? approval.same : undefined;
+}
+
+function isAllowed({ allowedCalls = [] }: ConversationState, call: ToolCall): boolean {
+  const same = sameOf(call);
+  return same !== undefined && allowedCalls.some((one) => one.same === same);
+}
+
+function allowAlways(state: ConversationState, call: ToolCall): ConversationState {
+  const same = sameOf(call);
+  if (same === undefined || isAllowed(state, call)) return state;
+  const { name: tool, target, id: callId } = call;
+  return { ...state, allowedCalls: [...(state.allowedCalls ?? []), { same, tool, target, callId }].slice(-MAX_ALLOWED) };
+}
+
+/** (turn/approval-ends-with-session) */
+export function forgetAllowed({ allowedCalls: _, ...state }: ConversationState): ConversationState {
+  return state;
 }

@@ -21,10 +21,9 @@ import { isModelAway } from '../../records/turn-end.js';
 import { turnId } from '../../records/identity.js';
 import { truncate } from '../../records/text.js';
 import type { ConversationState } from '../state.js';
-import { retryAfter, withRetry } from '../state/retry.js';
+import { retryAfter, withRetry, currentModelCall, openToolCalls, withTurn } from '../state/turn-access.js';
 import { abandon } from '../state/budget.js';
 import { endWithOpenCalls, nextModelCall } from './turn.js';
-import { currentModelCall, openToolCalls, withTurn } from '../state/turn-access.js';
 
 const MAX_WORDS = 500;
 

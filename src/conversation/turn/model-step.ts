@@ -18,14 +18,11 @@ import { assistantEntry, type AssistantBlock, type JsonValue, addUsage, NO_USAGE
 import type { Completed, Failed } from '../effect.js';
 import { noteTurnEnd } from '../outbox/deliveries.js';
 import { acceptWritten, asksAttributes } from '../outbox/pending-writes.js';
-import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
-import { addNotice, announce, settle } from '../outbox/settlement.js';
-import { withSlot } from '../../records/slots.js';
-import type { ConversationState } from '../state.js';
-import { estimateTokens } from '../../records/token-usage.js';
-import { takeMode } from '../stepping/control.js';
-import { acceptToolResult, startRound } from './tool-round.js';
 import {
+  retryAfter,
+  storeRetryAfter,
+  withRetry,
+  withoutRetry,
   isAsWanted,
   currentModelCall,
   fallbackModel,
@@ -35,6 +32,12 @@ import {
   withModelCall,
   withTurn,
 } from '../state/turn-access.js';
+import { addNotice, announce, settle } from '../outbox/settlement.js';
+import { withSlot } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+import { estimateTokens } from '../../records/token-usage.js';
+import { takeMode } from '../stepping/control.js';
+import { acceptToolResult, startRound } from './tool-round.js';
 import { askNextModel } from './fallback.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { turnId } from '../../records/identity.js';

@@ -12,15 +12,8 @@ import { receiveMessage, joinSteering, steeringBecomesNext } from '../inbox/arri
 import { budgetOf, abandon } from '../state/budget.js';
 import { overBudget } from '../context/call-gate.js';
 import { runningChildren } from './delegation.js';
-import { withoutRetry } from '../state/retry.js';
-import { noteTurnEnd } from '../outbox/deliveries.js';
-import { addNotice, announce, resultEntry, settle } from '../outbox/settlement.js';
-import type { Settlement, StepFailure } from '../outbox/writes.js';
-import { withSlot } from '../../records/slots.js';
-import type { ConversationState } from '../state.js';
-import { NO_USAGE, type ToolOutcome } from '../../records/message.js';
-import { estimateTokens } from '../../records/token-usage.js';
 import {
+  withoutRetry,
   callsInFlight,
   closeRound,
   currentModelCall,
@@ -31,6 +24,13 @@ import {
   withToolCalls,
   withTurn,
 } from '../state/turn-access.js';
+import { noteTurnEnd } from '../outbox/deliveries.js';
+import { addNotice, announce, resultEntry, settle } from '../outbox/settlement.js';
+import type { Settlement, StepFailure } from '../outbox/writes.js';
+import { withSlot } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+import { NO_USAGE, type ToolOutcome } from '../../records/message.js';
+import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';

@@ -1,7 +1,7 @@
 /** Nothing behind it opens without a token, or the cookie of a browser that was let in. */
 import type { Context, MiddlewareHandler } from 'hono';
 import type { GatewayContext, GatewayVariables } from '../context.js';
-import { hasBody } from '../core/collect-body.js';
+import { hasBody } from '../core/read-body.js';
 import { GatewayError } from '../core/errors.js';
 import type { Browsers, OpenedSession, Authenticate } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';

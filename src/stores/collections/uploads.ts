@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { withUse, type Upload } from '../../records/uploads.js';
+import { withUse, type Upload } from '../../records/file-type.js';
 import { recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
 import type { UploadOwner, Uploads } from '../store.js';
 

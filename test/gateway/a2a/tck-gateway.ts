@@ -3,7 +3,7 @@
  * one line of stdout, and ends with its stdin: `scripts/a2a-tck.mjs` starts it.
  */
 import { Connection } from '@temporalio/client';
-import { registerAttributes } from '../../../src/client/temporal/registered-attributes.js';
+import { registerAttributes } from '../../../src/client/temporal/connection.js';
 import { oneToken } from '../../../src/gateway/access/entrance.js';
 import { serveGateway } from '../../../src/gateway/serve.js';
 import type { ApiRequest } from '../../support/provider-apis/api-request.js';

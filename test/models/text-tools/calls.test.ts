@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { ToolDescription } from '../../../src/models/model.js';
-import { TEXT_TOOL_LIMITS, parseTextToolCalls, textToolInstructions } from '../../../src/models/text-tools/calls.js';
+import { TEXT_TOOL_LIMITS, parseTextToolCalls, textToolInstructions } from '../../../src/models/text-tools/model.js';
 import { ends } from '../../support/ends.js';
 
 const READ: ToolDescription = {

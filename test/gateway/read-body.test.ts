@@ -1,6 +1,6 @@
 /** What the bodies of a gateway's requests hold together, whoever sends them. */
 import { Hono } from 'hono';
-import { collectBodies } from '../../src/gateway/core/collect-body.js';
+import { collectBodies } from '../../src/gateway/core/read-body.js';
 import { toProblem } from '../../src/gateway/core/errors.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
 
