@@ -54,7 +54,7 @@ export interface ConversationState {
   readonly appContext?: AppContextRef;
   /** Values for tools that a start has brought, until they are recorded. */
   readonly startContext?: JsonObject;
-  /** What a person has allowed for good (standing-approvals.ts). Absent: nothing. */
+  /** What a person has allowed for good (turn/approvals.ts). Absent: nothing. */
   readonly allowedCalls?: readonly AllowedCall[];
   /** Decisions to be sent to sub-agents. */
   /** Sub-agents that began only after their turn was to stop: the stop has not reached them. */
