@@ -138,7 +138,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'takes one allowed call for all',
-    file: 'turn/standing-approvals.ts',
+    file: 'turn/approvals.ts',
     from: 'same !== undefined && allowedCalls.some((one) => one.same === same)',
     to: 'same !== undefined && allowedCalls.length > 0',
   },
@@ -174,7 +174,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'does not wait before it tries again',
-    file: 'state/retry.ts',
+    file: 'state/turn-access.ts',
     from: 'retry !== undefined && state.now < retry.until',
     to: 'retry !== undefined && state.now < 0',
   },

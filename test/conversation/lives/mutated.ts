@@ -59,8 +59,14 @@ function compile(path: string, mutant: Mutant | undefined): Run {
   return run;
 }
 
-function changed(source: string, { name, file, from, to }: Mutant): string {
-  const places = source.split(from).length - 1;
+/** How often a mutant finds its place; throws where its file is not there. */
+export function placesOf({ file, from }: Mutant, source = readFileSync(resolve(SOURCES, file), 'utf8')): number {
+  return source.split(from).length - 1;
+}
+
+function changed(source: string, mutant: Mutant): string {
+  const { name, file, from, to } = mutant;
+  const places = placesOf(mutant, source);
   if (places !== 1) throw new Error(`the mutant that ${name} finds its place in ${file} ${places} times, not once: adapt it`);
   return source.replace(from, () => to);
 }
