@@ -35,7 +35,6 @@ export interface ConversationState {
   readonly abandoned: readonly string[];
   /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;
-  /** Sent to its parent so far: which approvals wait, and how it ended. */
   /** What its parent knows it by. */
   readonly capability?: string;
   /**
@@ -43,6 +42,7 @@ export interface ConversationState {
    * each start is in this history with it: who reads the one reads the other.
    */
   readonly subAgents?: readonly (readonly [callId: string, capability: string])[];
+  /** Sent to its parent so far: which approvals wait, and how it ended. */
   readonly parentNotified?: {
     readonly asks: string;
     readonly reported: boolean;
@@ -56,9 +56,9 @@ export interface ConversationState {
   readonly startContext?: JsonObject;
   /** What a person has allowed for good (turn/approvals.ts). Absent: nothing. */
   readonly allowedCalls?: readonly AllowedCall[];
-  /** Decisions to be sent to sub-agents. */
   /** Sub-agents that began only after their turn was to stop: the stop has not reached them. */
   readonly lateChildren?: readonly string[];
+  /** Decisions to be sent to sub-agents. */
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application (app-events.ts). */
   readonly appEvents?: AppEvents;

@@ -27,7 +27,7 @@ const BESIDE = new Set([
   'child-asks',
   'consolidation-ended',
 ]);
-const BESIDE_EFFECTS = new Set(['store-step', 'ask-memory', 'make-title', 'deliver', 'look-after']);
+const BESIDE_EFFECTS = new Set(['store-step', 'ask-memory', 'title', 'deliver', 'look-after']);
 
 function wordsOf(event: ConversationEvent): string[] {
   if (BESIDE.has(event.kind)) return [];

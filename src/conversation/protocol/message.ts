@@ -161,7 +161,7 @@ export interface Message extends Media {
   readonly output?: JsonObject;
   /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
   readonly context?: JsonObject;
-  /** Tools that its sender runs; the model has them in this message's turn (message.ts). Of one that joins a running turn they are not taken. */
+  /** Tools that its sender runs; the model has them in this message's turn. Of one that joins a running turn they are not taken. */
   readonly tools?: readonly ClientTool[];
 }
 
