@@ -3,7 +3,7 @@
  *
  * @rule outbox/text-until-written: The state has a message's text until the store has it. (test: test/conversation/turn/turns.test.ts)
  * @rule outbox/pending-until-receipt: A write is pending until a step reports it: a step that failed, or never started, changes nothing.
- *   While the store is down, steps repeat at most fifteen seconds apart (state/retry.ts), and the turn waits. (test:
+ *   While the store is down, steps repeat at most fifteen seconds apart (state/turn-access.ts), and the turn waits. (test:
  *   test/conversation/turn/turns.test.ts)
  * @rule outbox/no-write-twice-at-once: No two running steps carry the same write. (test: test/conversation/outbox/pending-writes.test.ts)
  * @rule outbox/earlier-message-wins: If the store remembers a message that the state has forgotten, the earlier one counts: the new slot
