@@ -36,12 +36,12 @@ export const HARD_IN_SOURCE: readonly RegExp[] = [
  */
 export const MAX_BY_ROOM: Readonly<Record<string, number>> = {
   '.': 6,
-  activities: 12,
+  activities: 11,
   agents: 0,
   cli: 49,
   client: 13,
   config: 1,
-  conversation: 140,
+  conversation: 116,
   extensions: 1,
   gateway: 44,
   heal: 0,

@@ -49,7 +49,7 @@ import { callIdentity } from '../../tools/call-identity.js';
 import { checkSchema } from '../../tools/schema-check.js';
 import type { Tool, ToolPolicy } from '../../tools/tool.js';
 
-/** What the ledger has of a call: the answer, and what its step had found. */
+/** A call in the ledger: its answer, and what its step had found. */
 export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'base' | 'citations'> {
   readonly answer: ModelAnswer;
   readonly persisted: boolean;
@@ -67,9 +67,9 @@ export async function callModel(
     readonly input: CallToMake;
     readonly found: Pick<CommittedCall, 'configured' | 'base'>;
     readonly reserved: Reserved;
-    /** Given what a failed attempt has cost all the same. */
+    /** Gets the cost of a failed attempt. */
     readonly onFailed: (usage: Usage) => Promise<void>;
-    /** Given the citations that a model makes for the call. */
+    /** Collects the citations that a model makes for the call. */
     readonly cited: MadeCitation[];
   },
 ): Promise<CommittedCall> {
@@ -104,7 +104,7 @@ interface Attempt {
   readonly input: CallToMake;
   readonly activity: Context;
   readonly feed: FeedWriter;
-  /** An id that no other attempt has: readers recognise a retried stream by it. */
+  /** Unique per attempt: readers recognise a retried stream by it. */
   readonly attempt: string;
   readonly onFailed: (usage: Usage) => Promise<void>;
 }
@@ -149,7 +149,7 @@ async function ask(
   await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), warnOfHook);
   const usage = priced(response.usage);
   log.info('model answered', { model, stop: response.stop, ...usage });
-  const named = withOurCallIds(response.blocks, input);
+  const named = numberCalls(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
   const plans = await planCalls(named, { offered, config, agent: identity.agent, workspace });
   const result: ModelAnswer = {
@@ -166,8 +166,8 @@ async function ask(
 }
 
 /**
- * What a model was given, where its provider does not report it (seed 000, Phase D: counted from the messages, overridden by a report).
- * `model`: `provider/model`. An answer that was stopped stays as it is: its report may not have come yet.
+ * Counts the input tokens if the provider does not report them (seed 000, Phase D). `model`: `provider/model`. A stopped answer stays as it
+ * is: its report may not have arrived yet.
  */
 export async function withCountedInput(response: ModelResponse, request: ModelRequest, model: string): Promise<ModelResponse> {
   const { usage, stop } = response;
@@ -189,7 +189,7 @@ function warnOfHook(hook: string, error: unknown): void {
   log.warn('a hook failed, and the call goes on without it', { hook, error: errorMessage(error) });
 }
 
-/** A person's stop keeps what was complete; after a worker's shutdown another worker tries again. */
+/** After a person's stop the complete blocks are the answer; after a worker's shutdown another worker tries again. */
 async function keepPartialAnswer(
   error: unknown,
   activity: Context,
@@ -205,8 +205,8 @@ function joinText(blocks: readonly AssistantBlock[]): string {
   return blocks.flatMap((block) => (block.kind === 'text' && typeof block.text === 'string' ? [block.text] : [])).join('\n\n');
 }
 
-/** Ids are ours; the provider's do not leave it. Numbered through the turn. */
-function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallToMake): AssistantBlock[] {
+/** Replaces the provider's call ids by ids that are numbered through the turn. */
+function numberCalls(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallToMake): AssistantBlock[] {
   let number = firstToolCall;
   return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
 }
@@ -227,7 +227,7 @@ function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; 
   if (delta.kind !== 'tool-call') feed.publish({ kind: delta.kind, ...ids, text: delta.text });
 }
 
-/** The workflow ends the turn on such an answer and needs no step for it, so the news is given with the commit. */
+/** True if the workflow ends the turn on this answer without a further step, so that the commit must publish the end. */
 function endsTurn({ stop, schemaViolation, promptCut: cut }: ModelAnswer, activity: Context): boolean {
   return stop === 'end' && schemaViolation === undefined && cut === undefined && !activity.cancellationSignal.aborted;
 }
@@ -251,7 +251,7 @@ function turnEndEvent(
 
 const MAX_CHARACTERS = 500;
 
-/** What keeps an answer from being the data that the message wanted (seed 003, Payload), for the model to correct; undefined when it fits. */
+/** Why an answer does not fit the message's schema (seed 003, Payload), for the model to correct; undefined if it fits. */
 async function findSchemaViolation(text: string, schema: JsonObject): Promise<string | undefined> {
   let data: JsonValue;
   try {
@@ -266,15 +266,15 @@ async function findSchemaViolation(text: string, schema: JsonObject): Promise<st
   return truncate(verdict.problems, MAX_CHARACTERS);
 }
 
-/** How a model calls tools: by itself, or in its text. agent.json has the last word, then the provider, then what is known of the model of this name. */
+/** Lets a model call tools natively or in its text. agent.json decides first, then the provider, then the registry of known models. */
 export function withToolFormat(native: Model, known: ModelLimits, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
   const format = textTools ?? native.textTools ?? known.textTools ?? 'off';
   return format === 'off' ? native : withTextTools(native, format);
 }
 
-// How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle.
+// Plans for the calls of an answer. They travel with it, so that settings never come from the workflow's bundle.
 
-/** A tool that is not there still gets a plan: its run answers that it is not there. */
+/** An unknown tool gets a plan too: its run answers that there is no such tool. */
 const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
 
 interface Planning {
@@ -330,7 +330,7 @@ async function planCall(
   };
 }
 
-/** Made here: what a workflow draws by chance is made of its run id, which any reader of lists knows. */
+/** Made by the worker: random values in a workflow derive from its run id, which lists show. */
 function withCapability(action: WorkflowAction): WorkflowAction {
   return action.kind === 'delegate' ? { ...action, capability: randomBytes(24).toString('base64url') } : action;
 }

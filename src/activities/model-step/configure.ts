@@ -1,4 +1,4 @@
-/** An agent's settings, as its files, the worker and the scope's memory say them at the start of a turn. */
+/** Reads an agent's settings at the start of a turn, from its files, the worker and the scope's memory. */
 import { createHash } from 'node:crypto';
 import { log } from '@temporalio/activity';
 import { AgentConfigError, describeUnread, type LoadedAgent } from '../../agents/load-agent.js';
@@ -18,10 +18,10 @@ import type { ConversationDependencies } from '../dependencies.js';
 import { findTools } from '../tools/tools-of.js';
 import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';
 
-/** Every date takes as many tokens. */
+/** Every date takes the same number of tokens. */
 const ANY_TIME = 0;
 
-/** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
+/** Unusable files are a result, for the person who wrote them; transient failures are thrown. */
 export async function configure(dependencies: ConversationDependencies, request: ConfigureRequest): Promise<Configured> {
   const unusable = (type: string, message: string): Configured => ({ kind: 'unusable', type, message, ...asksWebhooks(dependencies) });
   const { agent } = dependencies.identity;
@@ -50,7 +50,7 @@ function asksWebhooks({ webhooks, identity }: ConversationDependencies): Pick<Ag
   return events.length === 0 ? {} : { webhooks: events };
 }
 
-/** Where the version that was known is gone, the store has lost it: it stays, and the model call, which has time, brings it back. */
+/** If the store has lost the known version, that version stays in use, and the model call heals it. */
 async function currentMemory({ store, key, lostMemories }: ConversationDependencies, known: string | undefined): Promise<MemoryText> {
   const memory = await store.documents.memory(key);
   if (known === undefined || known === NO_MEMORY_VERSION || known === memory.version || lostMemories?.has(known)) return memory;
@@ -78,10 +78,10 @@ async function readSettings(
   const model = inPlace ?? request.model ?? agent.config.model ?? defaultModel;
   const config = limitedTo(agent.config, model, models.limits(model));
   splitModel(model);
-  // One that there is not would show on the day on which it is needed.
+  // An unknown model fails now, not on the day when it is needed.
   if (request.model === null) for (const name of list) models(name);
   checkCompactor(compactors, config.context.compactor);
-  // A server is not waited for here; the model call waits, once.
+  // Does not wait for MCP servers; the model call does, once.
   const [{ offered }, { by, count }, window] = await Promise.all([
     findTools(dependencies, agent, { patienceMs: 0 }),
     tokenCounterFor(model),
@@ -116,12 +116,12 @@ async function readSettings(
       forgotten: forgotten.length,
     },
   };
-  // What a server's tools are, no file says.
+  // The tools of an MCP server are in no file.
   const changing =
     agent.servers.length === 0 ? '' : JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema]));
-  const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
+  const settingsHash = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
   return {
-    settings: { hash: ofAll, ...settings },
+    settings: { hash: settingsHash, ...settings },
     mode: config.defaultExecutionMode ?? dependencies.defaultExecutionMode,
     unread: agent.unread,
     ...(window && !window.isKnown && { assumedWindow: window.tokens }),
@@ -146,7 +146,7 @@ function noRoomLeft(
   );
 }
 
-/** Nothing where the list has no other model. */
+/** Empty if the list has no other model. */
 function fallbackIn({ models = [], limits }: AgentConfig, model: string): Pick<AgentSettings, 'fallback'> {
   const [first, ...others] = models;
   if (first === undefined || others.length === 0) return {};

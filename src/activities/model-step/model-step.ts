@@ -1,13 +1,13 @@
 /**
- * The `model-step`: write, run the tools that ride, decide, call; each part looks first whether a person has stopped the turn.
+ * The activity `model-step`: write, run the riding tools, decide, call. Each part first checks whether a person has stopped the turn.
  *
- * The step's result has what it found, and so has the ledger, with the answer. A shared budget gives room before the call, and is settled
- * after the commit: by this attempt, or by a later one.
+ * The result and the ledger have what the step found. Room in a shared budget is reserved before the call and settled after the commit, by
+ * this attempt or by a later one.
  *
- * @rule model-step/parts-in-ledger: Each part is in the ledger under an id: another attempt repeats nothing that was committed, and
- *   pays no call twice. (test: test/workflows/model-step.test.ts)
+ * @rule model-step/parts-in-ledger: Each part is in the ledger under an id: another attempt repeats nothing that was committed, and pays no
+ *   call twice. (test: test/workflows/model-step.test.ts)
  * @rule model-step/failure-is-data: A store that is away at the beginning fails the step; later no expected failure is thrown, or finished
- *   tools would never enter history. Temporal first retries a model's passing failure: the ledger has what was done by then. (test:
+ *   tools would never enter history. Temporal first retries a model's transient failure: the ledger has what was done by then. (test:
  *   test/workflows/model-step.test.ts)
  * @rule model-step/results-stored-first: A model reads results from the store: until the store has all of them the step calls no model, and
  *   the next step writes them. (test: test/workflows/model-step.test.ts)
@@ -55,18 +55,18 @@ import { timeoutSignal } from '../../platform/promises.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;
-/** As in the table of effects: the last one answers where the others throw. */
+/** As in the table of effects: the last attempt returns its failure, the others throw it. */
 const ATTEMPTS = 4;
 
 const NOT_TAKEN: StepFailure = {
   type: 'StoreUnavailable',
-  message: 'the store did not take the result of a tool, which the model is to read',
+  message: 'the store did not take a tool result that the model needs',
   transient: true,
 };
 
 const NO_ROOM_KNOWN: StepFailure = {
   type: 'StoreUnavailable',
-  message: 'the store did not say what is left of the budget that is shared',
+  message: 'the store did not report what is left of the shared budget',
   transient: true,
 };
 
@@ -75,7 +75,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const { processors } = dependencies;
   const { session, turn, call } = input;
   const attempt = randomUUID();
-  // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
+  // Without the context: a compaction between two attempts must not invalidate the paid answer.
   const claim = { id: call.id, hash: hashRequest([session, turn, call.slot]) };
   const isStopped = (): boolean => activity.cancellationSignal.aborted;
   if (isStopped()) throwOnShutdown(activity);
@@ -166,7 +166,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   try {
     const done = await callModel(dependencies, {
       input: {
-        ...{ ...call, ...broughtBy(input, written), base: base?.ref ?? call.base },
+        ...{ ...call, ...messageRefs(input, written), base: base?.ref ?? call.base },
         ...{ session, turn, agentHash, model, fallback: fallback?.next, memory, contextBudget },
       },
       found,
@@ -182,15 +182,15 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   }
 }
 
-/** What vectors have cost since the last step; those of this step's texts begin now, and nothing waits for them. */
+/** The cost of embeddings since the last step. Those of this step's texts start here, in the background. */
 function embeddedBy({ embedding, key, identity }: ConversationDependencies): Pick<ModelStepResult, 'embedded'> {
   const usage = embedding?.takeOwed(key);
   embedding?.note({ key, agent: identity.agent });
   return usage ? { embedded: usage } : {};
 }
 
-/** The workflow derives them by itself where no input processor may have changed the message (`showsWords` of its settings). */
-function whereDifferent(
+/** Undefined if the workflow derives the same words, as it does unless an input processor may have changed the message (`showsWords`). */
+function wordsIfDifferent(
   { processors }: ConversationDependencies,
   shown: string | undefined,
   derived: string | undefined,
@@ -202,7 +202,7 @@ function whereDifferent(
 function questionToShow(dependencies: ConversationDependencies, { turn, write }: ModelStepInput, text = ''): ShownWords | undefined {
   if (!dependencies.showsWords || text === '') return undefined;
   const derived = askedWords(write.messages.find((message) => message.turn === turn)?.text);
-  const words = whereDifferent(dependencies, toTitle(text, dependencies.secrets), derived);
+  const words = wordsIfDifferent(dependencies, toTitle(text, dependencies.secrets), derived);
   return words && { asked: words.words };
 }
 
@@ -212,17 +212,17 @@ function withAnswer(
   { blocks }: ModelAnswer,
 ): { readonly words?: ShownWords } {
   if (!dependencies.showsWords) return {};
-  const answered = whereDifferent(dependencies, toTitle(spokenIn(blocks), dependencies.secrets, MAX_ANSWER_WORDS), answeredWords(blocks));
+  const answered = wordsIfDifferent(dependencies, toTitle(spokenIn(blocks), dependencies.secrets, MAX_ANSWER_WORDS), answeredWords(blocks));
   return answered ? { words: { ...words, answered: answered.words } } : {};
 }
 
-/** The worker's shutdown is another worker's chance, and no person's stop. */
+/** A worker's shutdown is no person's stop: another worker tries again. */
 function throwOnShutdown(activity: Context): void {
   if (activity.cancellationSignal.aborted && !wasStopped(activity))
     throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }
 
-/** Thrown where Temporal will try again soon, which costs no history; data where it would not (model-step/failure-is-data). */
+/** Throws while Temporal still retries, which costs no history; then returns the failure as data (model-step/failure-is-data). */
 function toStepFailure(error: unknown, activity: Context, tries = ATTEMPTS): StepFailure {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure)) throw failure;
@@ -235,7 +235,7 @@ function toStepFailure(error: unknown, activity: Context, tries = ATTEMPTS): Ste
   return { type: type ?? 'internal', message, transient: isTransient(type ?? ''), ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** Of every prompt; 0 where they are not known, and the estimate is too low. */
+/** Fixed tokens of every prompt; if unknown, 0, and the estimate is too low. */
 function countFixedTokens({ shares }: ModelStepInput, configured: Configured): number {
   return configured.kind === 'settings' ? configured.settings.fixedTokens : (shares?.fixedTokens ?? 0);
 }
@@ -246,8 +246,8 @@ function currentSettings({ settings, learned }: ModelStepInput, configured: Excl
   return now;
 }
 
-/** A schema and tools that came with the turn's message are stored where this very step has put them. */
-function broughtBy({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): Pick<CallInput, 'output' | 'tools'> {
+/** References to the schema and tools of the turn's message, which this step may just have stored. */
+function messageRefs({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): Pick<CallInput, 'output' | 'tools'> {
   const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
   const stored = messages.find(({ slot }) => slot === first?.slot);
   const output = call.output ?? stored?.output;
@@ -255,7 +255,7 @@ function broughtBy({ call, turn, write }: ModelStepInput, { messages }: ModelSte
   return { ...(output !== undefined && { output }), ...(tools !== undefined && { tools }) };
 }
 
-/** Design section 4: the first epoch of a session carries already what the scope knows. */
+/** Design section 4: the first epoch of a session begins with the scope's facts. */
 async function openingBase(dependencies: ConversationDependencies): Promise<{ readonly ref: string; readonly text: string } | undefined> {
   const { store, key } = dependencies;
   const [{ facts }, config] = await Promise.all([store.facts.list(key), usableConfig(dependencies, dependencies.identity)]);
@@ -265,7 +265,7 @@ async function openingBase(dependencies: ConversationDependencies): Promise<{ re
   return { ref, text };
 }
 
-/** Side by side; each has a limit, and all of them have one together. */
+/** Runs the tools in parallel, with a time limit for each and one for all. */
 async function runTools(dependencies: ConversationDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
   if (input.tools.length === 0) return [];
   const signal = AbortSignal.any([activity.cancellationSignal, timeoutSignal(TOOLS_MS)]);
@@ -283,7 +283,7 @@ async function runTools(dependencies: ConversationDependencies, input: ModelStep
   return ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
-/** What no other attempt would do better is the model's to know, as where a tool runs in a separate activity. */
+/** A permanent failure becomes the tool's result, as it does for a tool in a separate activity. */
 async function answerFor({ store, key }: ConversationDependencies, input: RunToolInput, error: unknown): Promise<ToolFinished> {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure) || !failure.nonRetryable) throw error;

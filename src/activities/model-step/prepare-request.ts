@@ -34,7 +34,7 @@ import { errorMessage } from '../../platform/errors.js';
 export interface CallToMake extends CallInput, Pick<CallSettings, 'agentHash' | 'model' | 'memory' | 'contextBudget'> {
   readonly session: number;
   readonly turn: string;
-  /** The models of the agent's list after it. */
+  /** The agent's list of models after this one. */
   readonly fallback?: readonly string[] | undefined;
 }
 
@@ -45,13 +45,13 @@ export interface PreparedRequest {
   readonly offered: readonly Tool[];
   /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
   readonly prefix: string;
-  /** Tokens of the prompt, by estimate; where the provider's server may cut it silently. */
+  /** Estimated tokens of the prompt; set if the provider's server may cut it silently. */
   readonly sent?: number;
   /** What the turn's answer must fit. */
   readonly schema?: JsonObject;
 }
 
-/** `made`: given what stands for long results from now on, as a model has made it for this request: healing must have it again. */
+/** `made` gets each citation that a model made for this request: healing needs it again. */
 export async function prepareRequest(
   dependencies: ConversationDependencies,
   input: CallToMake,
@@ -80,7 +80,7 @@ export async function prepareRequest(
     findContextWindow(dependencies.models, config, { model: input.model }),
   ]);
   const all = [...agentTools, ...clientTools(brought)];
-  // Providers hold a model to any of the tools that it is given, so it is given these alone.
+  // A provider can force a call of any offered tool, not of certain ones, so only the wanted tools are offered.
   const wanted = input.firstToolCall === 1 ? toBeCalled(brought) : new Set<string>();
   const forced = all.filter(({ name }) => wanted.has(name));
   const offered = forced.length > 0 ? forced : all;
@@ -102,8 +102,8 @@ export async function prepareRequest(
 }
 
 /**
- * For a model that may read none. What the turn itself is about is refused, and later turns have a word that it was there: one document
- * must not end a conversation.
+ * For a model that reads no documents: refuses one of this turn and replaces earlier ones by a description, so that one document does not
+ * end a conversation.
  */
 function withoutDocuments(messages: readonly ContextMessage[], { turn, model }: CallToMake): readonly ContextMessage[] {
   return messages.map((one) => {
@@ -154,8 +154,8 @@ function assemble(
 }
 
 /**
- * The time stands where it was true, in the message that came then, and stays as it is: a clock that moved with every request
- * would cost the prompt's cache each time (design section 4).
+ * Puts the time of arrival into the message itself: a clock that changed with every request would break the prompt cache each time (design
+ * section 4).
  */
 function withClock({ message, ts }: ContextMessage): ConversationMessage {
   if (message.role !== 'user' || typeof message.text !== 'string' || ts === undefined) return message;
@@ -164,42 +164,42 @@ function withClock({ message, ts }: ContextMessage): ConversationMessage {
 }
 
 /**
- * How a model call shows long results. With `memory.compactWithModel` what stands for one of which no plugin says anything is made by a
- * model in the first call after the one that showed it, once, and stored, so that it stays the same bytes. What that costs is written as it
- * is made, and travels with the citation.
+ * How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin handles: once, in the first
+ * call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and travels with
+ * it.
  */
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;
-/** Milliseconds for all of one call; what is not there by then is the plugin's. */
+/** Milliseconds for all citations of one call; after that the plugin's citations count. */
 const PATIENCE_MS = 30_000;
 const NONE: ReadonlyMap<string, string> = new Map();
 
-interface CitingWanted {
+interface CitationOptions {
   /** The call that it is for. */
   readonly input: Pick<CallToMake, 'id' | 'model' | 'contextBudget' | 'fallback'>;
   readonly config: AgentConfig;
-  /** Told of each that a model has made. */
+  /** Gets each citation that a model made. */
   readonly made: (citation: MadeCitation) => void;
 }
 
 /** Undefined where the agent has no memory channel. */
-function citingFor(dependencies: ConversationDependencies, { input, config, made }: CitingWanted): Citing | undefined {
+function citingFor(dependencies: ConversationDependencies, { input, config, made }: CitationOptions): Citing | undefined {
   if (!hasMemoryChannel(config, dependencies.tools)) return undefined;
   const { contextBudget: budget } = input;
   return {
     citeOld: async (messages) =>
-      citeOld(messages, budget, config.memory.compactWithModel ? await madeByModel(dependencies, { input, config, made, messages }) : NONE),
+      citeOld(messages, budget, config.memory.compactWithModel ? await citeByModel(dependencies, { input, config, made, messages }) : NONE),
     frameNew: (messages) => frameNew(messages, budget),
   };
 }
 
-interface Making extends CitingWanted {
+interface Making extends CitationOptions {
   readonly messages: readonly ConversationMessage[];
 }
 
-/** By item. */
-async function madeByModel(
+/** Citations by item id. */
+async function citeByModel(
   dependencies: ConversationDependencies,
   { input, config, made, messages }: Making,
 ): Promise<ReadonlyMap<string, string>> {
@@ -213,17 +213,17 @@ async function madeByModel(
   const missing = old.filter((_, i) => known[i] === undefined);
   if (missing.length === 0) return toMap(ids, known);
   const patience = timeoutSignal(PATIENCE_MS);
-  const few = pLimit(AT_ONCE);
+  const limit = pLimit(AT_ONCE);
   await Promise.all(
     missing.map((message) =>
-      few(() => make(dependencies, { message, goal: findGoal(message, messages), config, input, patience, onMade: made })),
+      limit(() => makeCitation(dependencies, { message, goal: findGoal(message, messages), config, input, patience, onMade: made })),
     ),
   );
   // The first that was stored counts, whichever attempt made it.
   return toMap(ids, await store.items.citations(key, ids));
 }
 
-async function make(
+async function makeCitation(
   dependencies: ConversationDependencies,
   {
     message,
@@ -232,11 +232,11 @@ async function make(
     input,
     patience,
     onMade,
-  }: Pick<CitingWanted, 'config' | 'input'> & {
+  }: Pick<CitationOptions, 'config' | 'input'> & {
     readonly message: KeptResult;
     readonly goal: string;
     readonly patience: AbortSignal;
-    readonly onMade: CitingWanted['made'];
+    readonly onMade: CitationOptions['made'];
   },
 ): Promise<void> {
   const { store, key } = dependencies;
@@ -252,13 +252,13 @@ async function make(
   };
   const made = await compactByModel(ask, question).catch((error: unknown) => {
     if (Context.current().cancellationSignal.aborted) throw error;
-    log.warn('the model that compacts results was not of use: the plugin’s citation stands', {
+    log.warn('the model could not cite a result; the plugin’s citation is used', {
       tool: name,
       reason: errorMessage(error),
     });
     return undefined;
   });
-  // Also that it was of no use: a citation that came later would change what has been sent.
+  // Stores a failure too, as '': a later citation would change a prompt that was sent.
   await store.items.cite(key, item.id, made ?? '');
   const usage = spent();
   const { spent: paid } = toSpending(dependencies, { kind: 'citation', model: model(), usage });
@@ -266,7 +266,7 @@ async function make(
   onMade({ item: item.id, citation: made ?? '', ...(paid && { usage }) });
 }
 
-function asker(dependencies: ConversationDependencies, input: CitingWanted['input'], config: AgentConfig, patience: AbortSignal): Asker {
+function asker(dependencies: ConversationDependencies, input: CitationOptions['input'], config: AgentConfig, patience: AbortSignal): Asker {
   const { models } = dependencies;
   return createAsker({
     models,

@@ -8,13 +8,13 @@ import type { Tool } from '../../tools/tool.js';
 import { AgentConfigError } from '../../agents/load-agent.js';
 import type { ActivityDependencies } from '../dependencies.js';
 
-/** A budget that leaves no room is a mistake in settings; the smallest still lets the model say so. */
-const SMALLEST = 1_000;
+/** Settings may leave no room by mistake; this minimum lets the model still report it. */
+const MIN_TOKENS = 1_000;
 const MAX_MEMORY_ANSWER = 16_384;
 
 /**
- * The context window of a model whose server tells it; undefined where the registry knows. An agent's setting of its model's size does not hold for
- * no other one that it names for a question beside the conversation.
+ * The context window that a model's server reports; undefined if the registry knows it. An agent's size for its model does not apply to
+ * other models that answer questions beside the conversation.
  */
 export async function findContextWindow(
   models: Models,
@@ -31,7 +31,7 @@ export function windowFinder(models: Models, config: AgentConfig, agentModel: st
   return async (name) => (await findContextWindow(models, config, { model: name, agentModel }))?.tokens;
 }
 
-/** A name that no provider has is for the call to refuse. */
+/** Undefined for an unknown name, which the call refuses. */
 function findModel(models: Models, name: string): Model | undefined {
   try {
     return models(name);
@@ -44,16 +44,15 @@ function findModel(models: Models, name: string): Model | undefined {
 export function inputBudget({ context, maxTokens }: AgentConfig, known: ModelLimits, window?: ContextWindow): number {
   if (window) {
     const margin = context.safetyMargin ?? Math.min(defaultSafetyMargin(window.tokens), Math.floor(window.tokens / 16));
-    return Math.max(SMALLEST, window.tokens - answerTokens(maxTokens, window.tokens) - margin);
+    return Math.max(MIN_TOKENS, window.tokens - answerTokens(maxTokens, window.tokens) - margin);
   }
   const most = context.maxTokens ?? known.contextTokens;
   const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : defaultSafetyMargin(context.maxTokens));
-  return Math.max(SMALLEST, most - maxTokens - margin);
+  return Math.max(MIN_TOKENS, most - maxTokens - margin);
 }
 
 /**
- * What an agent sets of sizes holds for the first model of its list; another one may take or give less, and so may one whose window a
- * user has declared.
+ * An agent's sizes apply to the first model of its list; they are limited for other models, and for one whose window a user has declared.
  */
 export function limitedTo(config: AgentConfig, model: string, { contextTokens, maxOutputTokens, isDeclared }: ModelLimits): AgentConfig {
   if ((config.models?.indexOf(model) ?? 0) < 1 && !isDeclared) return config;
@@ -66,7 +65,7 @@ export function limitedTo(config: AgentConfig, model: string, { contextTokens, m
   };
 }
 
-/** Of a question beside the conversation. */
+/** Input budget of a question beside the conversation. */
 export function besideBudget(
   config: AgentConfig,
   {
@@ -87,10 +86,10 @@ export function besideBudget(
   return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === agentModel && { maxTokens: most }) } }, limits, window);
 }
 
-/** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
+/** Output tokens for a whole MEMORY.md and an entry of HISTORY: limited by the model, and so that the question has room. */
 export function memoryAnswerTokens({ context }: AgentConfig, known: ModelLimits, window?: ContextWindow): number {
   const most = window?.tokens ?? context.maxTokens ?? known.contextTokens;
-  return Math.max(SMALLEST, Math.min(MAX_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
+  return Math.max(MIN_TOKENS, Math.min(MAX_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
 }
 
 /** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
@@ -121,8 +120,8 @@ export function fixedTokens(
 }
 
 /**
- * An agent's settings, for a step that has something to do also where they cannot be read. Undefined where its files cannot be used: the turn
- * reports that, and the step goes by the defaults.
+ * An agent's settings for a step that can do without them. Undefined if the files are unusable: the turn reports that, and the step uses
+ * the defaults.
  */
 export async function usableConfig(
   { agents }: Pick<ActivityDependencies, 'agents'>,
@@ -136,7 +135,7 @@ export async function usableConfig(
   }
 }
 
-/** Such files are no reason to lose messages. */
-export async function configOrDefaults(...of: Parameters<typeof usableConfig>): Promise<AgentConfig> {
-  return (await usableConfig(...of)) ?? agentConfigSchema.parse({});
+/** Unusable files must not lose messages. */
+export async function configOrDefaults(...args: Parameters<typeof usableConfig>): Promise<AgentConfig> {
+  return (await usableConfig(...args)) ?? agentConfigSchema.parse({});
 }

@@ -1,6 +1,6 @@
 /**
- * Messages of earlier conversations that may help with a turn (`memory.recall` of agent.json): chosen once, before its first model call,
- * by the words of its message. Results of tools do not come in this way, nor does what the context has already.
+ * Messages of earlier conversations that may help with a turn (`memory.recall` of agent.json): chosen once, before its first model call, by
+ * the words of its message. Tool results, and messages that are in the context, are never recalled.
  */
 import { log } from '@temporalio/activity';
 import type { ModelStepInput } from '../../conversation/turn/model-step-effects.js';
@@ -14,20 +14,20 @@ import { timeoutSignal } from '../../platform/promises.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { errorMessage } from '../../platform/errors.js';
 
-/** Of its hits those of them that are beyond the line are chosen from. */
+/** Hits per search; those with enough confidence are candidates. */
 const HITS = 20;
-/** From 0 to 1; see `confidence`. */
-const LINE = 0.5;
-/** Milliseconds: a worker that has just begun may have to make the index, and a turn does not wait for that. */
+/** From 0 to 1. */
+const MIN_CONFIDENCE = 0.5;
+/** Milliseconds: a new worker may have to build the index first, and a turn does not wait for that. */
 const PATIENCE_MS = 2_000;
-/** Of that for a vector of the question. */
+/** Of these, for the embedding of the question. */
 const EMBED_MS = 1_000;
-/** Slots from the end of the context in which the turn's messages are looked for. */
+/** Slots at the end of the context that are searched for the turn's messages. */
 const LOOKED_AT = 16;
-/** No results of tools, and nothing that an agent has put away. MEMORY.md and the first facts stand in the prompt anyway. */
+/** No tool results and no memory items. MEMORY.md and the first facts are in the prompt anyway. */
 const KINDS = ['user', 'assistant', 'history', 'episode'] as const;
 
-/** The text of the notice; undefined where nothing fits, where it would take too long, and where the store fails. */
+/** The text of the notice; undefined if nothing fits, the time is up, or the store fails. */
 export async function recallForTurn(
   dependencies: ConversationDependencies,
   input: ModelStepInput,
@@ -65,9 +65,9 @@ async function noticeFor(
   const payer = { key, agent: dependencies.identity.agent };
   const found = await recall.search(key, { question, limit: HITS, kinds: KINDS, except, payer, embedMs: EMBED_MS, now: new Date(now()) });
   const here = new Set(shown.map((slot) => `${lifeMark(key)}/${slot}`));
-  // Summaries of this conversation's older turns stand before the messages.
+  // The prompt already has the summaries of this conversation's older turns.
   const isKnown = ({ address, kind }: Recalled): boolean =>
     here.has(address) || (kind === 'episode' && address.startsWith(`${lifeMark(key)}/`));
-  const chosen = found.filter((hit) => hit.confidence >= LINE && !isKnown(hit)).slice(0, turns);
+  const chosen = found.filter((hit) => hit.confidence >= MIN_CONFIDENCE && !isKnown(hit)).slice(0, turns);
   return chosen.length === 0 ? undefined : recalledNotice(chosen);
 }

@@ -1,6 +1,6 @@
 /**
- * Budgets that a step shares with other conversations (records/shared-budget.ts): room is taken before the call, and settled once it has
- * committed. A conversation that shares none asks the store nothing.
+ * Budgets that a step shares with other conversations (records/shared-budget.ts): a step reserves room before the call, and settles it
+ * after the commit. Without shared budgets it does not ask the store.
  */
 import { log } from '@temporalio/activity';
 import { overSharedBudget } from '../../conversation/context/call-gate.js';
@@ -13,7 +13,7 @@ import type { ConversationKey } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { retryWrite } from '../effect.js';
 
-/** Tokens of an answer before it is there. */
+/** Assumed tokens of an answer that is not there yet. */
 const EXPECTED_ANSWER = 1_000;
 /**
  * Milliseconds that a call waits for others to settle; after that it goes as far as the limit itself lets it (records/budget-bounds-calls).
@@ -32,7 +32,7 @@ export interface ReservedBudgets {
   reserve(expected: { readonly model: string; readonly promptTokens: number }, signal: AbortSignal): Promise<TakenRoom>;
   /** Never throws: the next call brings back a missing amount (records/budget-comes-back). */
   settle(usage: Usage): Promise<void>;
-  /** What an attempt has cost that brought no answer; `attempt`: an id that no other attempt has. Never throws. */
+  /** Settles the cost of an attempt without an answer; `attempt`: its unique id. Never throws. */
   settleFailed(attempt: string, usage: Usage): Promise<void>;
   /** After a failure. Never throws. */
   release(): Promise<void>;
@@ -46,18 +46,18 @@ export function sharedBudgets(
 ): ReservedBudgets {
   const id = `${key.life}/${call}`;
   const { budgets = [], own } = shares ?? {};
-  const of = ({ conversation, life }: SharedBudget): ConversationKey => ({ ...key, conversation, life });
+  const toKey = ({ conversation, life }: SharedBudget): ConversationKey => ({ ...key, conversation, life });
 
   const claim = (budget: SharedBudget, estimate: Amount, waits: boolean): Promise<Room> => {
     const { limit, at, all } = budget;
     const members = [[budget.life, budget.own], ...(own ? [[key.life, own] as const] : [])] as const;
     const used = budget.life === key.life ? members.slice(1) : members;
-    return retryWrite(() => store.budgets.reserve(of(budget), { id, estimate, now: Date.now(), limit, at, used, atLeast: all, waits }));
+    return retryWrite(() => store.budgets.reserve(toKey(budget), { id, estimate, now: Date.now(), limit, at, used, atLeast: all, waits }));
   };
   const everywhere = async (what: string, write: (where: ConversationKey) => Promise<void>): Promise<void> => {
     await Promise.all(
       budgets.map((budget) =>
-        retryWrite(() => write(of(budget))).catch((error: unknown) => {
+        retryWrite(() => write(toKey(budget))).catch((error: unknown) => {
           log.warn(`a shared budget could not be ${what}`, { of: budget.conversation, call: id, error: String(error) });
         }),
       ),
@@ -84,7 +84,7 @@ export function sharedBudgets(
 
     settle: (usage) => everywhere('settled', (where) => store.budgets.settle(where, id, toAmount(usage), key.life)),
 
-    // Of no member: its conversation does not know of it, and will not say it again.
+    // Counts for no member: the conversation does not know this cost, and will not report it again.
     settleFailed: (attempt, usage) => everywhere('settled', (where) => store.budgets.settle(where, `${id}/${attempt}`, toAmount(usage))),
 
     release: () => everywhere('released', (where) => store.budgets.release(where, id)),

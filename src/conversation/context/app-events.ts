@@ -1,13 +1,12 @@
 /**
- * Application events (seed 004): queued like every other, and reduced when it is their turn: between turns, and while one
- * runs between its effects.
+ * Application events (seed 004): queued like messages, and reduced in order, between turns or between the effects of a running turn.
  *
  * A removed chunk gives back exactly the tokens that it took.
  *
- * @rule context/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted and
- *   named, and the conversation goes on. (test: test/conversation/stepping/control.test.ts)
- * @rule context/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is reported,
- *   never dropped silently. (test: test/conversation/stepping/control.test.ts)
+ * @rule context/event-once: An application's event is reduced once. An event without a reducer, or whose reducer fails, is kept, counted
+ *   and named, and the conversation goes on. (test: test/conversation/stepping/control.test.ts)
+ * @rule context/events-bounded: Payloads of application events are in the state, so only a bounded number waits; a refused event is
+ *   reported, never dropped silently. (test: test/conversation/stepping/control.test.ts)
  * @rule context/chunk-is-entry: An application's chunk is an entry of the conversation: it is recorded and healed like any other. A
  *   WORKING_FLOW chunk is compacted and truncated too; a chunk of another type stays until a reducer removes it or the session ends. (test:
  *   test/conversation/context/app-events.test.ts)
@@ -43,11 +42,11 @@ import { turnId } from '../../records/identity.js';
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;
-/** Chunks in a result. */
+/** Chunk ids in a result. */
 const MAX_NAMED = 200;
-/** Characters of a chunk that reducers can read again, and of all of them: these lie in the state. */
+/** Characters of chunk text that the state holds for reducers: per chunk, and of all chunks. */
 const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
-/** After all entries that a turn can have. */
+/** Sorts chunks after all entries of a turn. */
 const FIRST_SEQ = 2_000_000;
 
 /**
@@ -71,12 +70,12 @@ export function receiveAppEvent(
   return isAwaited ? request(accepted, { kind: 'dispatch', id }) : accepted;
 }
 
-/** What became of an event that a client waits for; undefined while it waits. One that was reduced long ago has no result any more. */
+/** The outcome of an event that a client waits for; undefined while it is queued, `not-known` if it was reduced long ago. */
 export function outcomeOfEvent(state: ConversationState, id: string): AppEventOutcome | undefined {
   return isQueued(state, id) ? undefined : (outcomeFor(state, 'dispatch', id) ?? { kind: 'not-known' });
 }
 
-/** Why no further event is taken now; undefined when it is. */
+/** Why a further event is refused now; undefined if it is accepted. */
 export function appEventRefusal(state: ConversationState, payload: JsonValue): string | undefined {
   let [waiting, bytes] = [0, payloadBytes(payload)];
   for (const item of state.queue) {
@@ -91,7 +90,7 @@ export function appEventRefusal(state: ConversationState, payload: JsonValue): s
   return undefined;
 }
 
-/** More may wait than are remembered (conversation/answers-bounded). */
+/** Searches the queue too: more events may wait than ids are remembered (conversation/answers-bounded). */
 export function isKnownEvent(state: ConversationState, id: string): boolean {
   return isKnown(state, 'event', id) || isQueued(state, id);
 }
@@ -104,7 +103,7 @@ function payloadBytes(payload: JsonValue): number {
   return utf8Length(JSON.stringify(payload) ?? '');
 }
 
-/** Undefined while what it may change is looked at (context/events-between-effects). */
+/** Undefined while an effect reads or changes the context (context/events-between-effects). */
 export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
   const next = nextAppEvent(state);
   if (!next || isRunning(state, 'model-step') || isChangingContext(state) || isHeld(state, 'event', queuedId(next))) return undefined;
@@ -135,10 +134,10 @@ export function acceptReduced(state: ConversationState, { id, reduced, at }: Eve
   if (!item) return state;
   const taken: ConversationState = { ...state, queue: state.queue.filter((other) => other !== item) };
   const after = applyReduced(taken, item, reduced, at);
-  return isPending(after, 'dispatch', id) ? answer(after, 'dispatch', [id], outcomeOf(taken, after, reduced)) : after;
+  return isPending(after, 'dispatch', id) ? answer(after, 'dispatch', [id], toOutcome(taken, after, reduced)) : after;
 }
 
-function outcomeOf(before: ConversationState, after: ConversationState, reduced: Reduced): AppEventOutcome {
+function toOutcome(before: ConversationState, after: ConversationState, reduced: Reduced): AppEventOutcome {
   if (reduced.kind !== 'reduced') return reduced;
   const idsIn = ({ appEvents }: ConversationState): string[] => (appEvents?.chunks ?? []).map(({ id }) => id);
   const [had, has] = [idsIn(before), idsIn(after)];
@@ -175,7 +174,7 @@ function perform(state: ConversationState, operation: ChunkOperation, at: number
     case 'DELETE':
       return remove(state, operation.id);
     case 'UPDATE': {
-      const old = chunkOf(state, operation.id);
+      const old = findChunk(state, operation.id);
       if (!old) return state;
       const added = add(state, { type: old.type, text: operation.text }, at, old.createdAt);
       const slot = added.counters.slot;
@@ -207,19 +206,19 @@ function add(state: ConversationState, { type, text }: NewChunk, at: number, cre
     message: { role: 'user', text: shown, from: 'app', ...(!isCompressible && { chunk: type }) },
   };
   const events = state.appEvents ?? NONE;
-  const kept = events.chunks.reduce((sum, chunk) => sum + (chunk.text?.length ?? 0), 0);
-  const isKept = text.length <= MAX_TEXT && kept + text.length <= MAX_TEXTS;
+  const textSize = events.chunks.reduce((sum, chunk) => sum + (chunk.text?.length ?? 0), 0);
+  const keepsText = text.length <= MAX_TEXT && textSize + text.length <= MAX_TEXTS;
   const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);
   return {
     ...recorded,
     context: toRanges([...listSlots(state.context), slot]),
     contextTokens: state.contextTokens + tokens,
-    appEvents: { ...events, chunks: [...events.chunks, { id: chunkId(slot), type, slot, tokens, createdAt, ...(isKept && { text }) }] },
+    appEvents: { ...events, chunks: [...events.chunks, { id: chunkId(slot), type, slot, tokens, createdAt, ...(keepsText && { text }) }] },
   };
 }
 
 function remove(state: ConversationState, id: string): ConversationState {
-  const chunk = chunkOf(state, id);
+  const chunk = findChunk(state, id);
   const events = state.appEvents ?? NONE;
   if (!chunk) return state;
   return {
@@ -230,15 +229,15 @@ function remove(state: ConversationState, id: string): ConversationState {
   };
 }
 
-/** What has left the context (a compaction, a reset, a rewind) is no chunk any more. */
+/** Forgets chunks that a compaction, a reset or a rewind took out of the context. */
 export function withChunksInContext(state: ConversationState): ConversationState {
   const { appEvents } = state;
   if (!appEvents || appEvents.chunks.length === 0) return state;
-  const there = new Set(listSlots(state.context));
-  const chunks = appEvents.chunks.filter(({ slot }) => there.has(slot));
+  const present = new Set(listSlots(state.context));
+  const chunks = appEvents.chunks.filter(({ slot }) => present.has(slot));
   return chunks.length === appEvents.chunks.length ? state : { ...state, appEvents: { ...appEvents, chunks } };
 }
 
-function chunkOf({ appEvents }: ConversationState, id: string): AppChunk | undefined {
+function findChunk({ appEvents }: ConversationState, id: string): AppChunk | undefined {
   return appEvents?.chunks.find((chunk) => chunk.id === id);
 }

@@ -1,6 +1,6 @@
 /**
- * Whether the model may be called now, from numbers alone. The workflow asks before it starts a step, and the step asks again with what
- * it found (settings, what tools that rode brought and spent): one function, so that both decide alike.
+ * Decides from numbers alone whether the model may be called now. The workflow decides before it starts a step, and the step again with its
+ * settings and tool results; both use one function, so that they agree.
  */
 import type { TurnError } from '../protocol/contract.js';
 import type { AgentSettings } from '../state/settings.js';
@@ -12,13 +12,13 @@ import { toUsd, type Amount } from '../../records/shared-budget.js';
 export interface CallNumbers {
   /** The last reported prompt and answer, plus an estimate of what came since. */
   readonly contextTokens: number;
-  /** Of these, what leaves by itself after the next answer (citing.ts). */
+  /** Of these, tokens of results that are shown whole only until the next answer (citing.ts). */
   readonly shownOnce: number;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
-  /** Tokens that the context keeps from which leaving something out of the prompt is worth a try; null: between turns. */
+  /** Lasting tokens (`contextTokens - shownOnce`) from which a truncation is worth a try; null: between turns. */
   readonly truncatesFrom: number | null;
-  /** Tokens that the context keeps from which a compaction is worth a try; null: between turns. */
+  /** The same for a compaction. */
   readonly compactsFrom: number | null;
   /** Of the whole conversation, sub-agents included. */
   readonly usage: Usage;
@@ -30,14 +30,14 @@ export type GateSettings = Pick<AgentSettings, 'contextBudget' | 'compactionRati
 
 export type Obstacle = 'budget' | 'truncation' | 'compaction';
 
-/** What is to be done before the call, in the order of design section 4; undefined: call. */
+/** What must happen before the call, in the order of design section 4; undefined: call now. */
 export function obstacleTo(numbers: CallNumbers, settings: GateSettings): Obstacle | undefined {
   if (overBudget(numbers.usage, numbers.budget ?? settings.budget ?? {})) return 'budget';
   if (needsTruncation(numbers, settings)) return 'truncation';
   return contextPressure(numbers, settings) ? 'compaction' : undefined;
 }
 
-/** Over the truncation line: the oldest leaves the prompt before anything else is done about it. */
+/** True over the truncation threshold, where the oldest messages leave the prompt first of all. */
 export function needsTruncation(numbers: CallNumbers, settings: GateSettings): boolean {
   const { contextTokens, shownOnce, truncatesFrom } = numbers;
   return truncatesFrom !== null && contextTokens - shownOnce >= truncatesFrom && usageOf(numbers, settings).needsTruncation;
@@ -50,23 +50,23 @@ export function contextPressure(numbers: CallNumbers, settings: GateSettings): '
   if (compactsFrom === null || contextTokens - shownOnce < compactsFrom || !thresholds.autoCompact) return undefined;
   if (reported !== null && reported > contextBudget) return 'budget';
   if (reported !== null && reported > compactionRatio * contextBudget) return 'ratio';
-  // What is shown once leaves by itself, as long as it fits.
+  // Results that are shown once leave by themselves: they count only if the prompt does not fit.
   return usageOf(numbers, settings).forceCompaction || contextTokens > contextBudget ? 'hard' : undefined;
 }
 
-/** Of what the context keeps. */
+/** Checks the lasting tokens against the thresholds. */
 export function usageOf({ contextTokens, shownOnce }: CallNumbers, { thresholds }: GateSettings): ReturnType<typeof checkThresholds> {
   const { soft, hard, truncation } = thresholds;
   return checkThresholds(contextTokens - shownOnce, { softThreshold: soft, hardThreshold: hard, truncationThreshold: truncation });
 }
 
-/** Why no model is called any more; undefined while there is something left. */
+/** Why the budget allows no further call; undefined while something is left. */
 export function overBudget({ inputTokens, outputTokens, costUsd }: Usage, budget: Budget): TurnError | undefined {
   const tokens = inputTokens + outputTokens;
   return usedUp({ tokens, costUsd }, budget, { who: 'The conversation has', how: 'raise it (perdura budget, or the update raiseBudget)' });
 }
 
-/** The same of a budget that is shared; `conversation`: whose it is. */
+/** The same for the shared budget of `conversation`. */
 export function overSharedBudget(used: Amount, limit: Budget, conversation: string): TurnError {
   const who = `${conversation} and its sub-agents have together`;
   const how = `raise the budget of ${conversation} (perdura budget ${conversation}, or the update raiseBudget)`;
@@ -81,8 +81,8 @@ function usedUp(
   { maxCostUsd, maxTokens }: Budget,
   { who, how }: { readonly who: string; readonly how: string },
 ): TurnError | undefined {
-  const say = (what: string): TurnError => ({ type: 'budget', message: `${who} used ${what}; ${how} and say "continue".` });
-  if (maxCostUsd !== undefined && costUsd !== null && costUsd >= maxCostUsd) return say(`$${costUsd.toFixed(4)} of its $${maxCostUsd}`);
-  if (maxTokens !== undefined && tokens >= maxTokens) return say(`${tokens} of its ${maxTokens} tokens`);
+  const toError = (what: string): TurnError => ({ type: 'budget', message: `${who} used ${what}; ${how} and say "continue".` });
+  if (maxCostUsd !== undefined && costUsd !== null && costUsd >= maxCostUsd) return toError(`$${costUsd.toFixed(4)} of its $${maxCostUsd}`);
+  if (maxTokens !== undefined && tokens >= maxTokens) return toError(`${tokens} of its ${maxTokens} tokens`);
   return undefined;
 }

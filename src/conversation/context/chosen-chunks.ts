@@ -2,8 +2,8 @@
  * Chunks that a program names by id leave the prompt, or become memory, whatever the thresholds say (seed 004: executeTruncation,
  * triggerCompaction).
  *
- * Only the working flow is chosen from, calls go with their results, and what the running turn needs stays, as in every truncation and
- * compaction.
+ * As in every truncation and compaction, only the working flow can leave, calls leave with their results, and what the running turn needs
+ * stays.
  *
  * @rule context/requests-in-order: The conversation does one request at a time, in order; a request whose chunks have all left the context
  *   is answered at once. (test: test/conversation/context/chosen-chunks.test.ts)
@@ -20,16 +20,16 @@ import { stayingTokens } from './citing.js';
 type ChosenChunks = PendingRequest<'compact' | 'truncate'> & { readonly input: readonly SlotRange[] };
 
 export function chooseChunks(state: ConversationState, { requestId: id, what, slots }: EventOf<'chunks-chosen'>): ConversationState {
-  return state.settings ? request(state, { kind: what, id, input: slots }) : answer(state, what, [id], nothingTo(what));
+  return state.settings ? request(state, { kind: what, id, input: slots }) : answer(state, what, [id], emptyOutcome(what));
 }
 
-/** Why these cannot be chosen now; undefined when they can. */
+/** Why these chunks cannot be chosen now; undefined if they can. */
 export function choiceRefusal(state: ConversationState, slots: readonly number[]): string | undefined {
   const { context, appEvents } = state;
-  const there = listSlots(context);
-  const missing = slots.find((slot) => !there.includes(slot));
+  const inContext = listSlots(context);
+  const missing = slots.find((slot) => !inContext.includes(slot));
   if (missing !== undefined) {
-    const which = there.length === 0 ? 'which is empty' : `which has chunk_${there[0]} to chunk_${there[there.length - 1]}`;
+    const which = inContext.length === 0 ? 'which is empty' : `which has chunk_${inContext[0]} to chunk_${inContext[inContext.length - 1]}`;
     return `chunk_${missing} is not in the context, ${which}; the query checkTokenUsage names what may be chosen`;
   }
   const pinned = appEvents?.chunks.find(({ slot, type }) => type !== 'WORKING_FLOW' && slots.includes(slot));
@@ -39,7 +39,7 @@ export function choiceRefusal(state: ConversationState, slots: readonly number[]
   return undefined;
 }
 
-/** The request that is next, where it is one of this kind (context/requests-in-order). */
+/** The next request, if it is of this kind (context/requests-in-order). */
 export function nextChosen(state: ConversationState, what: ChosenChunks['kind']): ChosenChunks | undefined {
   const [first] = choices(state);
   return first?.kind === what ? first : undefined;
@@ -54,7 +54,7 @@ export function answerGone(state: ConversationState): ConversationState {
   const there = new Set(listSlots([...state.context, ...(state.compaction.leftOut ?? [])]));
   return choices(state)
     .filter(({ input }) => !listSlots(input).some((slot) => there.has(slot)))
-    .reduce((now, { kind, id }) => answer(now, kind, [id], nothingTo(kind)), state);
+    .reduce((now, { kind, id }) => answer(now, kind, [id], emptyOutcome(kind)), state);
 }
 
 /** Ids of requests that name no chunks: one truncation or compaction answers them all. */
@@ -62,7 +62,7 @@ export function unspecificRequests(state: ConversationState, kind: ChosenChunks[
   return pendingRequests(state, kind).flatMap(({ id, input }) => (input === undefined ? [id] : []));
 }
 
-/** The query `checkTokenUsage`, by the same rule as the conversation itself goes. */
+/** Answers the query `checkTokenUsage`, by the rules that the conversation follows. */
 export function tokenUsageOf(state: ConversationState): TokenUsageTotals {
   const { context, contextTokens, compaction, settings } = state;
   const pinned = state.appEvents?.chunks.filter(({ type }) => type !== 'WORKING_FLOW') ?? [];
@@ -83,6 +83,6 @@ export function tokenUsageOf(state: ConversationState): TokenUsageTotals {
   };
 }
 
-function nothingTo(what: ChosenChunks['kind']): CompactionOutcome {
+function emptyOutcome(what: ChosenChunks['kind']): CompactionOutcome {
   return { kind: what === 'truncate' ? 'nothing-to-truncate' : 'nothing-to-compact' };
 }

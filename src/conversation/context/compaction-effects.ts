@@ -1,41 +1,41 @@
-/** What compacting and truncating ask of activities, and what these answer. */
+/** Inputs and results of the activities that compact, truncate and consolidate. */
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Entry, Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { Task, Episode, EpisodeLinks, Fact, CompactionRecord, Replacement } from '../../records/episodes.js';
 import type { AskedConsolidation } from '../protocol/memory-contract.js';
 
-/** `compact`: the context so far, of which the older turns are to become memory. `epoch` is the one that it would begin. */
+/** `compact`: turns the older turns of the context into memory. `epoch`: the one that it would begin. */
 export interface CompactInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
   readonly epoch: number;
-  /** Of this life: `ep_0001` is its first episode. */
+  /** Number of the episode in this life, from 1 (`ep_0001`). */
   readonly number: number;
-  /** Counts what was begun: the effect's id, so that one that found nothing does not answer for the next. */
+  /** Counts compactions that were begun, for the effect's id, so that one without a result does not answer for the next. */
   readonly attempt: number;
-  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  /** Counts effects that archive or restore in this life, so that a late attempt of an earlier one changes nothing. */
   readonly move: number;
   /** Why it is done, for people. */
   readonly cause: 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
-  /** What was left out of the prompt and becomes memory first. */
+  /** Truncated messages, which become memory first. */
   readonly leftOut: readonly SlotRange[];
   readonly context: readonly SlotRange[];
-  /** Of the context, the messages that are shown by their ends. */
+  /** Cited messages of the context: the prompt shows only their beginning and end. */
   readonly cited: readonly SlotRange[];
-  /** Of the context as it is now. */
+  /** Tokens of the context now. */
   readonly contextTokens: number;
-  /** Tokens at which a compaction is due: what stands before the messages afterwards is kept small beside it. */
+  /** Tokens at which a compaction is due; the new base is kept small in proportion. */
   readonly line: number;
-  /** Tokens: where the older turns free as many, all else stays. 0: they are all that is wanted. */
+  /** Tokens: if the older turns free this many, all else stays. 0: only the older turns are wanted. */
   readonly enough: number;
-  /** Tokens to free where they do not: it goes deeper (compaction/deeper-if-too-little). */
+  /** Tokens to free if they do not: the compaction goes deeper (compaction/deeper-if-too-little). */
   readonly free: number;
-  /** Less than this is not worth a summary. */
+  /** Tokens: freeing fewer is not worth a summary. */
   readonly atLeast: number;
   /** Its messages and its last tool round stay. */
   readonly currentTurn: string | null;
-  /** A program has named what becomes memory, and nothing else does. Absent: the window decides. */
+  /** Chunks that a program chose: only these become memory. Absent: the window decides. */
   readonly chosen?: Chosen;
   readonly task: Task | null;
   readonly model: string;
@@ -46,34 +46,34 @@ export interface CompactInput {
 
 export type Compacted =
   | { readonly kind: 'nothing-to-compact'; readonly epoch: number }
-  /** Long messages are shown by their ends from now on, and that is enough: no turn became memory. */
+  /** Citing long messages was enough: no turn became memory. */
   | ({ readonly kind: 'cited'; readonly epoch: number } & CitedMessages)
   | {
       readonly kind: 'compacted';
       readonly life: string;
       readonly epoch: number;
-      /** What stays as real messages. */
+      /** Messages that stay. */
       readonly kept: readonly SlotRange[];
       /** What became memory: its entries are archived. */
       readonly archived: readonly SlotRange[];
       readonly turns: readonly string[];
       readonly task: Task;
-      /** The text of the new epoch's beginning, and where it lies. */
+      /** The text that begins the new epoch, and its reference. */
       readonly base: { readonly ref: string; readonly text: string };
       readonly episode: Episode & EpisodeLinks;
-      /** What it stands for, where that is more than what was archived now. */
+      /** What the episode covers, if more than what was archived now. */
       readonly covers?: readonly SlotRange[];
       readonly facts: readonly Fact[];
-      /** Facts of the scope that count no longer. */
+      /** Facts of the scope that no longer hold. */
       readonly replaced?: readonly Replacement[];
       readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
-      /** Of what it was made, and by whom. */
+      /** What the summary was made from, and by which model. */
       readonly record: CompactionRecord;
       /** Estimates of the messages before and after, the base with them. */
       readonly tokensBefore: number;
       readonly tokensAfter: number;
       readonly usage: Usage;
-      /** Of what stays. Absent: nothing was cited. */
+      /** Cited messages among those that stay. Absent: none. */
       readonly cited?: readonly SlotRange[];
     };
 
@@ -91,17 +91,17 @@ interface CitedMessages {
 
 /** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
 export interface TruncateInput extends Pick<CompactInput, 'identity' | 'epoch' | 'number' | 'agentHash' | 'context' | 'cited'> {
-  /** The text before the messages: what is pinned there need not be repeated. Absent: there is none. */
+  /** Reference to the text before the messages; the notice need not repeat what is pinned there. Absent: none. */
   readonly base?: string;
   /** As in the agent's settings. */
   readonly tokenizer?: string;
-  /** Tokens that are too many: total less the hard threshold. */
+  /** Tokens to save: the total minus the hard threshold. */
   readonly excess: number;
   /** Its first message stays, and so does its last round. */
   readonly currentTurn: string | null;
-  /** A program has named what leaves, and nothing else does. Absent: the oldest. */
+  /** Chunks that a program chose: only these leave. Absent: the oldest leave. */
   readonly chosen?: Chosen;
-  /** Of the notice that says it. */
+  /** Place of the notice about the truncation. */
   readonly notice: { readonly slot: number; readonly turn: string; readonly seq: number; readonly session: number };
 }
 
@@ -109,16 +109,16 @@ export interface Truncated {
   readonly life: string;
   readonly epoch: number;
   readonly dropped: readonly SlotRange[];
-  /** Shown by their ends from now on. Absent: none. */
+  /** Messages that were cited instead. Absent: none. */
   readonly cited?: readonly SlotRange[];
   /** Estimate of what left the prompt. */
   readonly tokens: number;
   readonly entries: number;
-  /** What the model reads in their place; absent when nothing could be dropped. */
+  /** What the model reads in their place; absent if nothing was dropped. */
   readonly notice?: Entry;
 }
 
-/** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */
+/** `uncompact`: undoes the compaction that began this epoch: its archived entries become active again, and its facts are removed. */
 export interface UncompactInput {
   readonly identity: ConversationIdentity;
   readonly move: number;
@@ -128,25 +128,25 @@ export interface UncompactInput {
 }
 
 /**
- * To the workflow `memory:<scope>`: these messages are to be consolidated (seed 001). Done once per id, which is made of conversation,
- * life, session and range.
+ * Asks the workflow `memory:<scope>` to consolidate messages (seed 001), once per id, which consists of conversation, life, session and
+ * range.
  */
 type ConsolidationRequest = Omit<AskedConsolidation, 'taskQueue'>;
 
-/** `ask-memory`: hands a request to the memory workflow, which is started where it does not run. */
+/** `ask-memory`: sends a request to the memory workflow, and starts it if it does not run. */
 export interface AskMemoryInput {
   readonly identity: ConversationIdentity;
   readonly request: Omit<ConsolidationRequest, 'id' | 'conversation' | 'life'>;
 }
 
-/** `evict`: what a consolidation was about leaves the context for good, or is about to. All of it may be done again. */
+/** `evict`: messages leave the context after their consolidation, or their consolidation is given up. Idempotent. */
 export interface EvictInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
-  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  /** As in `CompactInput`. */
   readonly move: number;
   readonly what:
-    /** All of it leaves, and nothing stands for it. */
+    /** The whole context leaves, without a summary in its place. */
     | {
         readonly kind: 'session-end';
         readonly archive: readonly SlotRange[];
@@ -154,7 +154,7 @@ export interface EvictInput {
         /** What was pinned, for HISTORY. */
         readonly task: Task | null;
       }
-    /** A consolidation of the window did not come in time; nothing leaves yet. */
+    /** A consolidation of the window timed out; nothing leaves yet. */
     | { readonly kind: 'overdue'; readonly unfinished: readonly Asked[] }
     | ({ readonly kind: 'trim' } & TrimInput);
 }
@@ -167,48 +167,48 @@ export interface Asked {
 
 /** Consolidated turns leave the context of a session that goes on (consolidation.ts). */
 export interface TrimInput {
-  /** What is still in the context, or was left out of the prompt, of each consolidation, oldest first. */
+  /** For each consolidation, oldest first: its messages that are in the context or truncated. */
   readonly covered: readonly Asked[];
-  /** Of these, what was left out of the prompt: it takes nothing there. */
+  /** Of these, truncated messages, which take no room in the prompt. */
   readonly leftOut: readonly SlotRange[];
-  /** The first entries that stay and are older, as after a rewind: the goal may be among them. */
+  /** Older entries that stay, as after a rewind: the goal may be among them. */
   readonly before: readonly SlotRange[];
-  /** That it would begin. */
+  /** The epoch that the trim would begin. */
   readonly epoch: number;
-  /** Of the episode that is to stand for them. */
+  /** Number of the episode that replaces them. */
   readonly number: number;
   /** Epoch milliseconds of the session's beginning. */
   readonly since: number;
   readonly task: Task | null;
-  /** Estimate of what stands before the messages now. */
+  /** Estimated tokens of the current base. */
   readonly baseTokens: number;
-  /** Tokens at which a compaction is due: what stands before the messages is kept small beside it. Histories of before have none. */
+  /** Tokens at which a compaction is due; the base is kept small in proportion. Absent in older histories. */
   readonly line?: number;
 }
 
 export interface Evicted {
   readonly life: string;
   readonly session: number;
-  /** True when each of the unfinished ones had been done after all. */
+  /** True if all unfinished consolidations had finished after all. */
   readonly finished: boolean;
-  /** What went to HISTORY as it was; absent where nothing did. */
+  /** Messages that went to HISTORY unsummarized; absent if none did. */
   readonly fallbacks?: readonly { readonly requestId: string; /** Epoch seconds. */ readonly ts: number; readonly text: string }[];
-  /** Absent where nothing left the context: the prompt would have grown by it, or the session ended. */
+  /** Absent if nothing was trimmed: the prompt would have grown, or the session ended. */
   readonly trimmed?: TrimmedTurns;
 }
 
 export interface TrimmedTurns {
   readonly archived: readonly SlotRange[];
   readonly messages: number;
-  /** Of these those that no model had summarized. */
+  /** Of these, messages that no model had summarized. */
   readonly unsummarized: number;
   /** Estimate of what left the prompt. */
   readonly tokens: number;
   readonly task: Task;
-  /** What stands before the messages from now on. */
+  /** The new base. */
   readonly base: { readonly ref: string; readonly text: string };
   readonly episode: Episode & Pick<EpisodeLinks, 'supersedes'>;
-  /** What it stands for, where that is more than what left the context now. */
+  /** What the episode covers, if more than what left the context now. */
   readonly covers?: readonly SlotRange[];
 }
 
@@ -216,7 +216,7 @@ export interface TrimmedTurns {
 export interface ConsolidateInput {
   readonly scope: string;
   readonly request: ConsolidationRequest;
-  /** What a store must have of what was remembered before; absent: nothing was. */
+  /** What the store must have from earlier consolidations; absent: nothing. */
   readonly written?: WrittenMemory;
 }
 
@@ -228,15 +228,15 @@ export interface WrittenMemory {
 }
 
 export type Consolidated =
-  /** No message of these is left to be consolidated. */
+  /** None of the messages is left to consolidate. */
   | { readonly kind: 'nothing-to-do' }
-  /** The model's answers were of no use; what HISTORY gets instead. */
+  /** The model's answers were unusable; HISTORY gets `fallback` instead. */
   | { readonly kind: 'unusable'; readonly reason: string; readonly fallback: string; readonly usage: Usage }
   | {
       readonly kind: 'done';
       readonly history: string | null;
       readonly update: MemoryUpdate | null;
-      /** Lines that only a tool's word stands behind. */
+      /** Lines with only a tool as their source. */
       readonly proposed: readonly MemoryLine[];
       readonly usage: Usage;
     };

@@ -1,9 +1,9 @@
 /**
- * When older turns become memory, and what that does to the context (seed 000, section 10; design section 4). The provider's
- * count of the last prompt drives; the estimate of what came since only guards.
+ * When older turns become memory, and how that changes the context (seed 000, section 10; design section 4). The provider's count of the
+ * last prompt decides; the estimate of what came since is only a safeguard.
  *
- * The growth between two compactions counts in tokens, so that long turns have several compactions and short ones few. If the context is
- * still over the threshold, the next turn tries again.
+ * The pause between two compactions is measured in tokens, so that long turns have several compactions and short ones few. If the context
+ * is still over the threshold, the next turn tries again.
  *
  * @rule context/compaction-keeps-later: Between two model calls the context only grows; a compaction replaces its beginning and keeps
  *   everything that was added while it ran. (test: test/conversation/context/compaction.test.ts)
@@ -11,8 +11,8 @@
  *   automatic one waits until the context has grown by a part of the threshold. (test: test/conversation/context/compaction.test.ts)
  * @rule context/late-result-only-costs: A result of an earlier session or epoch changes nothing but the cost. (test:
  *   test/conversation/context/compaction.test.ts)
- * @rule context/compaction-worth-it: An automatic compaction frees at least FREES of the threshold, or all that it may take. If that is
- *   less, it waits until the prompt is full: a summary of little is not worth its price, and would push better ones out. (test:
+ * @rule context/compaction-worth-it: An automatic compaction frees at least MIN_FREED of the threshold, or all that it may take. If that is
+ *   less, it waits until the prompt is full: a summary of little is not worth its price, and would displace better ones. (test:
  *   test/conversation/context/thrash.test.ts)
  * @rule context/overflow-sets-size: A model that refuses a prompt as too long has shown its size; the size holds for the conversation from
  *   then on. (test: test/conversation/context/thrash.test.ts)
@@ -34,26 +34,26 @@ import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
 
-/** A model's ways of saying that it was given too much. */
+/** Failures of a prompt that is too long. */
 export const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
-/** How often in one turn a model that says its context is full may be helped. */
+/** Compactions in one turn after the model reported a full context. */
 export const MAX_RECOVERIES = 2;
-/** Of the line at which a compaction is due (context/compaction-worth-it). */
-const FREES = 0.25;
-/** The same, where it goes deeper, so that it need not soon again; and where the model has reported that it is full. */
-const FREES_DEEP = 0.5;
+/** Share of the compaction threshold (context/compaction-worth-it). */
+const MIN_FREED = 0.25;
+/** The same for a deeper compaction, which delays the next one, and after the model reported a full context. */
+const MIN_FREED_DEEP = 0.5;
 /**
- * By how much of the line the context grows before another is tried, after one that was done and after one that did nothing
+ * Share of the threshold by which the context grows before the next compaction: after one that freed tokens, and after one that freed none
  * (context/compaction-rests).
  */
-const RESTS = 0.25;
-const RESTS_IN_VAIN = 0.05;
-/** The share of a refused request that the model counts as able to read from then on (context/overflow-sets-size). */
+const REST_SHARE = 0.25;
+const REST_SHARE_IN_VAIN = 0.05;
+/** Share of a refused request that counts as the model's size from then on (context/overflow-sets-size). */
 const LEARNED_SHARE = 0.75;
-/** Tokens for messages beside the system prompt and the tools, however small the model has shown itself to be. */
-const LEAST_ROOM = 1_000;
+/** Tokens for messages beside the system prompt and the tools, however small the model is. */
+const MIN_ROOM = 1_000;
 
-/** What decides about the next model call, as numbers (call-gate.ts). */
+/** The numbers that decide about the next model call (call-gate.ts). */
 export function numbersOf(state: ConversationState): CallNumbers {
   const { contextTokens, compaction, usage, budget } = state;
   return {
@@ -67,7 +67,7 @@ export function numbersOf(state: ConversationState): CallNumbers {
   };
 }
 
-/** Tokens that the context keeps from which a compaction is worth a try; null between turns (context/compaction-rests). */
+/** Lasting tokens from which a compaction is worth a try; null between turns (context/compaction-rests). */
 function compactsFrom({ turn, compaction: { rest } }: ConversationState): number | null {
   if (!turn || !rest) return turn && 0;
   return rest.turn === undefined || rest.turn === turn.number ? rest.tokens : 0;
@@ -82,7 +82,7 @@ export function truncationDue(state: ConversationState): boolean {
   return needsTruncation(numbers, settings);
 }
 
-/** Seed 004: only a hint. */
+/** Seed 004, soft threshold: the model only gets a hint. */
 export function suggestsCompaction(state: ConversationState): boolean {
   const { settings } = state;
   return settings?.thresholds.suggests === true && usageOf(numbersOf(state), settings).suggestCompaction;
@@ -98,11 +98,11 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   if (compaction.forced) return 'context-full';
   if (isCompactionRequested(state)) return 'asked';
   const numbers = numbersOf(state);
-  return contextPressure(numbers, settings) ?? (isLosing(state, numbers.compactsFrom, settings) ? 'hard' : undefined);
+  return contextPressure(numbers, settings) ?? (needsSummary(state, numbers.compactsFrom, settings) ? 'hard' : undefined);
 }
 
-/** What was left out of the prompt becomes memory at once: until then the model has neither it nor a summary. */
-function isLosing(state: ConversationState, compactsFrom: number | null, { thresholds }: AgentSettings): boolean {
+/** True if truncated messages wait for a summary: until a compaction the model has neither them nor a summary. */
+function needsSummary(state: ConversationState, compactsFrom: number | null, { thresholds }: AgentSettings): boolean {
   const { leftOut = [] } = state.compaction;
   return leftOut.length > 0 && compactsFrom !== null && stayingTokens(state) >= compactsFrom && thresholds.autoCompact;
 }
@@ -111,24 +111,24 @@ function isCompactionRequested(state: ConversationState): boolean {
   return unspecificRequests(state, 'compact').length > 0 || nextChosen(state, 'compact') !== undefined;
 }
 
-/** Who waits for it: the one request that has named what it takes, or all requests for one. */
+/** Ids of the requests that it answers: the one that chose its chunks, or all that chose none. */
 function requestIds(state: ConversationState, { chosen }: CompactInput): readonly string[] {
   return chosen ? [chosen.requestId] : unspecificRequests(state, 'compact');
 }
 
-/** How deep a compaction goes, in tokens (context/compaction-worth-it). A person's request below the line takes the older turns alone. */
-function depthOf({ contextTokens, compaction }: ConversationState, settings: AgentSettings, cause: CompactionCause) {
+/** How deep a compaction goes, in tokens (context/compaction-worth-it). A request below the threshold takes only the older turns. */
+function planDepth({ contextTokens, compaction }: ConversationState, settings: AgentSettings, cause: CompactionCause) {
   const line = compactsAt(settings);
   if (cause === 'asked' && contextTokens <= line) return { line, enough: 0, free: 0, atLeast: 0 };
   const { fixedTokens: fixed } = settings;
-  // Of what messages may have: system prompt and tools leave with no compaction.
-  const freeing = (share: number): number => Math.ceil(Math.max(line * FREES, contextTokens - fixed - (line - fixed) * (1 - share)));
-  const [enough, free] = [freeing(cause === 'context-full' ? FREES_DEEP : FREES), freeing(FREES_DEEP)];
+  // Counts messages only: no compaction shortens the system prompt and the tools.
+  const freeing = (share: number): number => Math.ceil(Math.max(line * MIN_FREED, contextTokens - fixed - (line - fixed) * (1 - share)));
+  const [enough, free] = [freeing(cause === 'context-full' ? MIN_FREED_DEEP : MIN_FREED), freeing(MIN_FREED_DEEP)];
   const mayWait = cause !== 'asked' && cause !== 'context-full' && contextTokens <= settings.contextBudget && !compaction.leftOut?.length;
-  return { line, enough, free, atLeast: mayWait ? Math.ceil(line * FREES) : 0 };
+  return { line, enough, free, atLeast: mayWait ? Math.ceil(line * MIN_FREED) : 0 };
 }
 
-/** Tokens from which a compaction is due, whichever of its causes comes first. */
+/** Tokens at which a compaction is due, for the first of its causes. */
 export function compactsAt(settings: Pick<AgentSettings, 'thresholds' | 'compactionRatio' | 'contextBudget'>): number {
   return Math.min(settings.thresholds.hard, Math.floor(settings.compactionRatio * settings.contextBudget));
 }
@@ -152,7 +152,7 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     contextTokens: state.contextTokens,
     ...(chosen
       ? { line, enough: 0, free: 0, atLeast: 0, chosen: { requestId: chosen.id, slots: chosen.input } }
-      : depthOf(state, settings, cause)),
+      : planDepth(state, settings, cause)),
     currentTurn: turn ? turnId(turn.number) : null,
     task: compaction.task,
     model: settings.model,
@@ -170,7 +170,7 @@ export function startCompaction(state: ConversationState): ConversationState {
   return withCompaction(nextMove(state), ({ attempts }) => ({ attempts: attempts + 1 }));
 }
 
-/** Of what archives or restores in this life. */
+/** Numbers the next effect that archives or restores. */
 export function nextMove(state: ConversationState): ConversationState {
   return { ...state, counters: { ...state.counters, move: state.counters.move + 1 } };
 }
@@ -179,13 +179,13 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
   if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // (context/late-result-only-costs)
   if (result.kind === 'nothing-to-compact')
-    return restedAfter(input, answer(paid, 'compact', requestIds(paid, input), { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
+    return delayNext(input, answer(paid, 'compact', requestIds(paid, input), { kind: 'nothing-to-compact' }), REST_SHARE_IN_VAIN);
   if (result.kind === 'cited') return acceptCited(paid, input, result);
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, compaction } = paid;
   const leftOut = listSlots(compaction.leftOut ?? []);
   const out = new Set(leftOut);
-  // What was left out of the prompt does not come back into it.
+  // Truncated messages do not return to the prompt.
   const kept = out.size === 0 ? result.kept : toRanges(listSlots(result.kept).filter((slot) => !out.has(slot)));
   const taken = new Set(listSlots(archived));
   const cited = [...listSlots(compaction.cited ?? []), ...listSlots(result.cited ?? [])].filter((slot) => !taken.has(slot));
@@ -225,20 +225,20 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       },
     }),
   );
-  return restedAfter(input, compacted, RESTS);
+  return delayNext(input, compacted, REST_SHARE);
 }
 
-/** The epoch goes on, with less in it: there is nothing to take back. */
+/** The epoch goes on: there is nothing to undo. */
 function acceptCited(state: ConversationState, input: CompactInput, { cited, tokensBefore, tokensAfter }: Cited): ConversationState {
   const { compaction, contextTokens } = state;
   const messages = countSlots(cited);
   const answered = answer(state, 'compact', requestIds(state, input), { kind: 'cited', messages, tokensBefore, tokensAfter });
   const shorter = { ...answered, contextTokens: Math.max(0, contextTokens - (tokensBefore - tokensAfter)) };
   const noted = withCompaction(shorter, () => ({ cited: [...(compaction.cited ?? []), ...cited], reported: null }));
-  return restedAfter(input, noted, RESTS);
+  return delayNext(input, noted, REST_SHARE);
 }
 
-/** A turn that was too much: its messages are kept, and later prompts show their ends. */
+/** Cites the messages of a turn that was too long: later prompts show only their beginning and end. */
 export function citeTurn(state: ConversationState, { firstSlot, messageIds, messageTokens }: Turn): ConversationState {
   const inContext = listSlots(state.context);
   const slots = inContext.slice(Math.max(0, inContext.indexOf(firstSlot)));
@@ -251,20 +251,20 @@ export function citeTurn(state: ConversationState, { firstSlot, messageIds, mess
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
   if (input.session !== state.session || state.epoch >= input.epoch) return state; // (context/late-result-only-costs)
   const failed = answer(state, 'compact', requestIds(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
-  return restedAfter(input, failed, RESTS_IN_VAIN);
+  return delayNext(input, failed, REST_SHARE_IN_VAIN);
 }
 
-/** After every event: requests that what has come since has made idle are answered all the same. */
+/** After every event, answers requests that have become pointless. */
 export function answerInVain(state: ConversationState): ConversationState {
   if (state.requests.pending.length === 0 || isChangingContext(state)) return state;
   const { compaction, settings } = state;
-  const there = answerGone(state);
-  const undone = compaction.before ? there : answer(there, 'undo', undoRequests(there), { kind: 'nothing-to-undo' });
+  const answered = answerGone(state);
+  const undone = compaction.before ? answered : answer(answered, 'undo', undoRequests(answered), { kind: 'nothing-to-undo' });
   const isFull = settings !== null && usageOf(numbersOf(state), settings).forceCompaction;
   return isFull ? undone : answer(undone, 'truncate', unspecificRequests(undone, 'truncate'), { kind: 'nothing-to-truncate' });
 }
 
-/** A new session begins with an empty context; nothing of the old one is undone into it, or becomes its memory. */
+/** Empties the context for a new session; pending requests of the old one fail. */
 export function forgetContext(state: ConversationState): ConversationState {
   const ended = pendingRequests(state, 'compact', 'undo', 'truncate').reduce(
     (now, { kind, id }) => answer(now, kind, [id], { kind: 'failed', message: 'the session ended first' }),
@@ -280,7 +280,7 @@ export function forgetContext(state: ConversationState): ConversationState {
   return { ...ended, context: [], contextTokens: 0, compaction };
 }
 
-/** What the provider says of the prompt it was given, and whether its beginning is still the same. */
+/** Notes the provider's count of the prompt, and whether its prefix has changed. */
 export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
   const { prefix: known } = state.compaction;
   const changed = prefix !== undefined && prefix !== known.hash;
@@ -300,16 +300,16 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
   }));
 }
 
-/** The request that was too much is of about the size that the context has now (context/overflow-sets-size). */
+/** Learns the model's size: the refused request was about as large as the context now (context/overflow-sets-size). */
 export function learnSize(state: ConversationState): ConversationState {
   const { settings, compaction, contextTokens } = state;
   if (!settings) return state;
   const { model, contextBudget, fixedTokens: fixed } = settings;
-  // Before the first report of a session the messages alone are counted.
+  // Before a session's first report, `contextTokens` counts only messages.
   const isCounted = compaction.reported !== null || compaction.base !== null;
   const size = Math.min(contextBudget, contextTokens + (isCounted ? 0 : fixed));
-  const tokens = Math.max(fixed + LEAST_ROOM, Math.floor(size * LEARNED_SHARE));
-  // Nothing that a conversation could leave out would make it fit.
+  const tokens = Math.max(fixed + MIN_ROOM, Math.floor(size * LEARNED_SHARE));
+  // Leaving out messages would not make the prompt fit.
   if (tokens >= size) return state;
   const { learned: known } = compaction;
   const assumed = known?.model === model && known.tokens === contextBudget ? known.assumed : contextBudget;
@@ -319,17 +319,19 @@ export function learnSize(state: ConversationState): ConversationState {
   };
 }
 
-/** What a program has chosen says nothing of whether the next by itself is worth a try. */
-function restedAfter({ chosen }: CompactInput, state: ConversationState, share: number): ConversationState {
-  return chosen ? state : rested(state, share);
+/** Chosen chunks do not tell whether the next automatic compaction is worth a try. */
+function delayNext({ chosen }: CompactInput, state: ConversationState, share: number): ConversationState {
+  return chosen ? state : delay(state, share);
 }
 
-/** A message beyond the prompt's budget would be left out without a summary: there it rests for less (context/compaction-rests). */
-function rested(state: ConversationState, share: number): ConversationState {
+/**
+ * Delays the next compaction (context/compaction-rests); for less near the prompt's budget, beyond which messages leave without a summary.
+ */
+function delay(state: ConversationState, share: number): ConversationState {
   const { settings, turn } = state;
   if (!settings) return withCompaction(state, () => ({ forced: null }));
   const [line, tokens] = [compactsAt(settings), stayingTokens(state)];
-  const until = Math.min(tokens + line * share, Math.max(settings.contextBudget, tokens + line * RESTS_IN_VAIN));
+  const until = Math.min(tokens + line * share, Math.max(settings.contextBudget, tokens + line * REST_SHARE_IN_VAIN));
   const rest = { tokens: Math.ceil(until), ...(turn && tokens > line && { turn: turn.number }) };
   return withCompaction(state, () => ({ forced: null, rest }));
 }

@@ -1,6 +1,6 @@
 /**
- * What of a conversation long-term memory does not have yet (seed 001): when it is requested, and who waits for it. A message here is a
- * user message or a final answer (design section 4, Window). When messages leave the context is in consolidation.ts.
+ * Messages that long-term memory does not have yet (seed 001): when their consolidation is requested, and who waits for it. A message here
+ * is a user message or a final answer (design section 4, Window).
  *
  * @rule context/consolidated-once: Each message of a session is in one request, and a request is pending until the memory workflow has it.
  *   (test: test/conversation/context/consolidation.test.ts)
@@ -29,12 +29,12 @@ const CONSOLIDATION_TIMEOUT_MS = 30_000;
 const REMEMBERED_REQUESTS = 50;
 const MAX_ASKED_AT_CLOSE = 5;
 
-/** A turn has ended: its messages are to be remembered. */
+/** Adds an ended turn to those that wait for consolidation. */
 export function noteTurn(state: ConversationState, turn: Turn): ConversationState {
   const inContext = listSlots(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
-  // Of another type they stay until a reducer removes them (context/chunk-is-entry).
+  // Chunks of other types stay until a reducer removes them (context/chunk-is-entry).
   const pinned = new Set(state.appEvents?.chunks.flatMap(({ type, slot }) => (type === 'WORKING_FLOW' ? [] : [slot])));
   const slots = inContext.slice(from).filter((slot) => !pinned.has(slot));
   const messages = turn.messageIds.length + (turn.answerSlot === null ? 0 : 1);
@@ -43,16 +43,16 @@ export function noteTurn(state: ConversationState, turn: Turn): ConversationStat
   }));
 }
 
-/** After every event: what has become due. */
+/** After every event, begins the consolidation that is due. */
 export function advanceConsolidation(state: ConversationState): ConversationState {
   const { consolidation } = state;
   if (state.turn || consolidation.ending || isRunning(state, 'evict')) return state;
-  // What a sub-agent did, its parent remembers.
+  // The parent remembers what a sub-agent did.
   if (isEnding(state)) return state.parent || isClosingWithoutMemory(state) ? endUnremembered(state) : beginEnding(state);
   return consolidation.pending === null && !state.parent ? askForOverflow(state) : state;
 }
 
-/** Nothing of the session is left to wait for: it can end. */
+/** True if the session can end without waiting for a consolidation. */
 export function endsWithNothing({ consolidation }: ConversationState): boolean {
   return consolidation.ending !== null && consolidation.ending.awaited.length === 0;
 }
@@ -69,13 +69,13 @@ function isClosingWithoutMemory({ queue, closesWithoutMemory }: ConversationStat
   return closesWithoutMemory === true && queue.length === 0;
 }
 
-/** Where its end is being waited for already, it is no longer. */
+/** If the session is ending already, it stops waiting for the consolidation. */
 export function closeWithoutMemory(state: ConversationState): ConversationState {
   const requested: ConversationState = { ...state, closesWithoutMemory: true };
   return requested.consolidation.ending !== null && isClosingWithoutMemory(requested) ? endUnremembered(requested) : requested;
 }
 
-/** Requests of this session that were not sent yet are dropped, and nothing waits for those that were. */
+/** Drops this session's unsent requests, and waits for none of the sent ones. */
 function endUnremembered(state: ConversationState): ConversationState {
   return withConsolidation(state, ({ pendingRequests }) => ({
     ending: { until: state.now, awaited: [] },
@@ -83,10 +83,10 @@ function endUnremembered(state: ConversationState): ConversationState {
   }));
 }
 
-/** `/new` and `close`: all that is left is requested, and joins what is being consolidated already. */
+/** `/new` and `close`: requests the remaining turns, and waits for them and for the pending consolidation. */
 function beginEnding(state: ConversationState): ConversationState {
   const { pending, turns } = state.consolidation;
-  const until = state.now + timeoutOf(state);
+  const until = state.now + consolidationTimeout(state);
   const left = turns.slice(pending?.turns ?? 0);
   const requested = left.length === 0 ? state : enqueueRequest(state, left, state.queue[0]?.kind === 'reset' ? 'reset' : 'close');
   const request =
@@ -98,19 +98,19 @@ function beginEnding(state: ConversationState): ConversationState {
   return withConsolidation(requested, () => ({ ending: { until, awaited } }));
 }
 
-/** Strictly more than the window: all but the last `keep` messages, whole turns. */
+/** If there are more messages than the window has, requests all but the last `keep`, in whole turns. */
 function askForOverflow(state: ConversationState): ConversationState {
   const memory = state.settings?.memory;
   const { turns } = state.consolidation;
   if (!memory || countMessages(turns) <= memory.window) return state;
-  let kept = 0;
+  let remaining = 0;
   let cutoff = turns.length;
-  while (cutoff > 0 && kept < memory.keep) kept += turns[--cutoff]?.messages ?? 0;
+  while (cutoff > 0 && remaining < memory.keep) remaining += turns[--cutoff]?.messages ?? 0;
   if (cutoff === 0) return state;
   const requested = enqueueRequest(state, turns.slice(0, cutoff), 'window');
   const request = requested.consolidation.pendingRequests[requested.consolidation.pendingRequests.length - 1];
   if (!request) return state;
-  const pending = { requestId: request.requestId, slots: request.slots, until: state.now + timeoutOf(state), turns: cutoff };
+  const pending = { requestId: request.requestId, slots: request.slots, until: state.now + consolidationTimeout(state), turns: cutoff };
   return withConsolidation(requested, () => ({ pending }));
 }
 
@@ -158,7 +158,7 @@ export function failAsking(state: ConversationState, { id, failure, at }: Failed
   return withRetry(state, id, retryAfter(failure, (state.retries[id]?.attempts ?? 0) + 1, at));
 }
 
-/** The memory workflow has an answer. One that is not waited for any more only costs (context/bounded-wait). */
+/** Accepts the memory workflow's answer. A late one only costs (context/bounded-wait). */
 export function acceptConsolidation(
   state: ConversationState,
   { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
@@ -177,21 +177,21 @@ export function acceptConsolidation(
   return coverPending(answered, requestId);
 }
 
-/** Any other request changes nothing (context/covered-turns). */
+/** Marks the pending request's turns as covered; any other id changes nothing (context/covered-turns). */
 export function coverPending(state: ConversationState, requestId: string | undefined): ConversationState {
   const { pending, turns } = state.consolidation;
   if (pending?.requestId !== requestId || !pending) return state;
-  const there = slotsAtHand(state);
+  const present = slotsAtHand(state);
   const newest = { requestId: pending.requestId, turns: turns.slice(0, pending.turns) };
   return withConsolidation(state, ({ covered }) => ({
     turns: turns.slice(pending.turns),
     pending: null,
     // A compaction may have taken some out of the context.
-    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => listSlots(slots).some((slot) => there.has(slot)))),
+    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => listSlots(slots).some((slot) => present.has(slot)))),
   }));
 }
 
-/** What is to be written off or to leave the context now; undefined while something is still waited for, or there is nothing to do. */
+/** The next eviction; undefined while a consolidation is awaited, or if nothing is due. */
 export function evictInput(state: ConversationState): EvictInput | undefined {
   if (state.turn || isResting(state, 'evict')) return undefined;
   const what = evictionDue(state);
@@ -215,7 +215,7 @@ export function startEviction(state: ConversationState, { input }: Started<'evic
   return input.what.kind === 'trim' ? startTrim(nextMove(state)) : nextMove(state);
 }
 
-/** What the session leaves behind, as the answer to the request for its end. */
+/** How the session was consolidated, as the answer to a reset. */
 export function consolidationOf({ consolidation }: ConversationState, finished: boolean): Consolidation {
   const outcomes = (consolidation.ending?.awaited ?? []).map(({ outcome }) => outcome ?? (finished ? 'model' : 'raw-fallback'));
   if (outcomes.includes('raw-fallback')) return 'raw-fallback';
@@ -236,7 +236,7 @@ export function countMessages(turns: readonly WindowTurn[]): number {
   return turns.reduce((sum, { messages }) => sum + messages, 0);
 }
 
-function timeoutOf({ settings }: ConversationState): number {
+function consolidationTimeout({ settings }: ConversationState): number {
   return settings?.memory.timeoutMs ?? CONSOLIDATION_TIMEOUT_MS;
 }
 
@@ -248,17 +248,18 @@ function withConsolidation(
 }
 
 /**
- * When what long-term memory has leaves the prompt, and what stands for it (seed 001, `trimBefore`; design section 4, Window).
+ * Trimming: when consolidated turns leave the prompt, and what replaces them (seed 001, `trimBefore`; design section 4, Window).
  *
  * @rule context/only-covered-leaves: Only covered turns leave (context/covered-turns): whole turns, at a turn boundary, without the
  *   application's chunks that stay. (test: test/conversation/context/trimming.test.ts)
  * @rule context/trimmed-as-episode: Trimmed turns become an episode of this session. Its summary is their entry in HISTORY, or shortened
- *   lines if no model summarized; the goal and the open tasks stand beside it, as after a compaction. (test: test/activities/trim.test.ts)
+ *   lines if no model summarized; the base also has the goal and the open tasks, as after a compaction. (test:
+ *   test/activities/trim.test.ts)
  * @rule context/useless-trim-rests: A trim that would not make the prompt smaller changes nothing, and waits until more is covered. (test:
  *   test/conversation/context/trimming.test.ts)
  */
 
-/** Entries in which a session's first message is looked for. */
+/** Entries that are searched for a session's first message. */
 const OPENING = 16;
 
 /** Undefined while nothing is to leave. */
@@ -266,14 +267,14 @@ function trimInput(state: ConversationState): TrimInput | undefined {
   const { consolidation, compaction, settings } = state;
   const { covered, trimRest, since } = consolidation;
   if (covered.length === 0 || !isTrimDue(state)) return undefined;
-  const there = slotsAtHand(state);
+  const present = slotsAtHand(state);
   // (context/only-covered-leaves)
-  for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') there.delete(slot);
+  for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') present.delete(slot);
   const atHand = covered.flatMap(({ requestId, turns }) => {
-    const slots = turns.flatMap((turn) => listSlots(turn.slots)).filter((slot) => there.has(slot));
+    const slots = turns.flatMap((turn) => listSlots(turn.slots)).filter((slot) => present.has(slot));
     return slots.length === 0 ? [] : [{ requestId, slots: toRanges(slots) }];
   });
-  const newest = newestOf(atHand);
+  const newest = newestRequest(atHand);
   if (newest === undefined || newest === trimRest) return undefined; // (context/useless-trim-rests)
   const leaving = new Set(atHand.flatMap(({ slots }) => listSlots(slots)));
   return {
@@ -289,7 +290,7 @@ function trimInput(state: ConversationState): TrimInput | undefined {
   };
 }
 
-/** Of a rewound session older turns may stay: those that a summary has together with turns that were cut. */
+/** After a rewind, older turns may stay: those that a summary covers together with removed turns. */
 function beginningWithout({ context }: ConversationState, leaving: ReadonlySet<number>): number[] {
   const slots = listSlots(context);
   const first = slots.findIndex((slot) => leaving.has(slot));
@@ -302,7 +303,7 @@ function isTrimDue(state: ConversationState): boolean {
   return settings.memory.trim === 'at-window' || usageOf(numbersOf(state), settings).suggestCompaction;
 }
 
-/** Its episode has that number from here on, whatever becomes of the trim: none is given twice. */
+/** Uses up the episode's number, even if the trim fails, so that none is used twice. */
 function startTrim(state: ConversationState): ConversationState {
   const { compaction, consolidation } = state;
   return {
@@ -315,7 +316,7 @@ function startTrim(state: ConversationState): ConversationState {
 /** A new epoch begins. */
 export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed }: Evicted): ConversationState {
   const { compaction, consolidation, contextTokens } = state;
-  const newest = newestOf(input.covered);
+  const newest = newestRequest(input.covered);
   // (context/useless-trim-rests)
   if (!trimmed) return { ...state, consolidation: { ...consolidation, ...(newest !== undefined && { trimRest: newest }) } };
   const left = new Set(input.covered.map(({ requestId }) => requestId));
@@ -334,7 +335,7 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
       ...compaction,
       ...{ base: base.ref, baseTokens, task },
       ...(compaction.leftOut && { leftOut: toRanges(listSlots(compaction.leftOut).filter((slot) => !gone.has(slot))) }),
-      // What was before this cannot be brought back by undoing a compaction.
+      // An undo cannot restore the context from before a trim.
       ...{ reported: null, before: null },
     },
     consolidation: {
@@ -349,11 +350,11 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
   };
 }
 
-/** In the context, or left out of the prompt until the next summary. */
+/** Slots in the context, or truncated until the next summary. */
 function slotsAtHand({ context, compaction }: ConversationState): Set<number> {
   return new Set(listSlots([...context, ...(compaction.leftOut ?? [])]));
 }
 
-function newestOf(covered: TrimInput['covered']): string | undefined {
+function newestRequest(covered: TrimInput['covered']): string | undefined {
   return covered[covered.length - 1]?.requestId;
 }

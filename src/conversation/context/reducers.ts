@@ -10,22 +10,22 @@ export interface AppChunk {
   /** `WORKING_FLOW`, `NOTICE`, or a type of the application. */
   readonly type: string;
   readonly slot: number;
-  /** About as many as it takes of the context: what its removal gives back. */
+  /** Estimated tokens in the context; its removal frees exactly as many. */
   readonly tokens: number;
   /** Epoch milliseconds. */
   readonly createdAt: number;
-  /** What the reducer gave it; absent where it is longer than 4 KiB, or the texts of all chunks together than 64 KiB. */
+  /** The reducer's text; absent if it is longer than 4 KiB, or all texts together are longer than 64 KiB. */
   readonly text?: string;
 }
 
 /** What is in the context beside chunks of the application. */
 export interface BuiltInChunk {
   readonly type: 'SYSTEM' | 'SUMMARY' | 'TASK' | 'WORKING_FLOW';
-  /** About as many as it takes. */
+  /** Estimated tokens. */
   readonly tokens: number;
-  /** Of the working flow: ids as in the query `context`, oldest first. */
+  /** For the working flow: ids as in the query `context`, oldest first. */
   readonly ids?: readonly string[];
-  /** Of the task: what the conversation is for, and what is open. */
+  /** For the task: its goal and its open tasks. */
   readonly text?: string;
 }
 
@@ -43,7 +43,7 @@ export type ChunkOperation =
   | { readonly kind: 'DELETE'; readonly id: string }
   | { readonly kind: 'BATCH_REPLACE'; readonly ids: readonly string[]; readonly chunks: readonly NewChunk[] };
 
-/** An application event, when it is its turn. */
+/** An application event to reduce. */
 export interface AppEvent {
   readonly id: string;
   readonly type: string;
@@ -52,7 +52,7 @@ export interface AppEvent {
   readonly at: number;
 }
 
-/** What a reducer may look at. */
+/** The state that a reducer can read. */
 export interface ReducerView {
   readonly chunks: readonly AppChunk[];
   readonly builtIn: readonly BuiltInChunk[];
@@ -61,13 +61,13 @@ export interface ReducerView {
   readonly contextTokens: number;
 }
 
-/** No operations: the state stays as it is. May throw: the event is parked with its error, and the conversation goes on. */
+/** Returns operations on chunks, or none. If it throws, the event is parked with the error, and the conversation goes on. */
 export type Reducer = (event: AppEvent, view: ReducerView) => readonly ChunkOperation[] | void;
 
-/** Reducers by the type of event that they are for. */
+/** Reducers by event type. */
 export type Reducers = Readonly<Record<string, Reducer>>;
 
-/** What became of an event when it was its turn. */
+/** The result of reducing an event. */
 export type Reduced =
   | { readonly kind: 'reduced'; readonly operations: readonly ChunkOperation[] }
   /** There is no reducer for this type. */
@@ -87,8 +87,8 @@ export function createReducerRegistry(reducers: Reducers): (event: AppEvent, vie
       const wrong =
         operations.length > MAX_OPERATIONS
           ? `more than ${MAX_OPERATIONS} operations`
-          : operations.map((one) => problemOf(one, view)).find(Boolean);
-      // Through JSON once: what is left is plain data that may go into the state.
+          : operations.map((one) => findProblem(one, view)).find(Boolean);
+      // A round trip through JSON leaves plain data, which may go into the state.
       return wrong
         ? { kind: 'parked', error: wrong }
         : { kind: 'reduced', operations: JSON.parse(JSON.stringify(operations)) as ChunkOperation[] };
@@ -101,8 +101,8 @@ export function createReducerRegistry(reducers: Reducers): (event: AppEvent, vie
   };
 }
 
-/** A reducer in plain JavaScript may hand back anything. */
-function problemOf(operation: ChunkOperation, { chunks }: ReducerView): string | undefined {
+/** A reducer in plain JavaScript may return anything. */
+function findProblem(operation: ChunkOperation, { chunks }: ReducerView): string | undefined {
   const isText = (text: unknown): boolean => typeof text === 'string' && text !== '' && text.length <= 256 * 1024;
   const isNew = (chunk: NewChunk | undefined): boolean => CHUNK_TYPE.test(chunk?.type ?? '') && isText(chunk?.text);
   const isKnown = (id: string): boolean => chunks.some((chunk) => chunk.id === id);
@@ -129,14 +129,14 @@ function problemOf(operation: ChunkOperation, { chunks }: ReducerView): string |
 
 export interface AppEvents {
   readonly chunks: readonly AppChunk[];
-  /** How many had no reducer, and the types of the last ones. */
+  /** Count of events without a reducer, and the types of the last ones. */
   readonly unreduced: { readonly count: number; readonly types: readonly string[] };
-  /** The last ones whose reducer failed. */
+  /** The last events whose reducer failed. */
   readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
   readonly parkedCount: number;
 }
 
-/** Of the working flow: one entry of the conversation. */
+/** Id of the chunk that is the entry in this slot. */
 export function chunkId(slot: number): string {
   return `chunk_${slot}`;
 }

@@ -1,9 +1,9 @@
 /**
- * The oldest leaves the prompt when there is too much of it (seed 004, Truncation Strategy; design section 4).
+ * Truncation: the oldest messages leave a prompt that is too long (seed 004, Truncation Strategy; design section 4).
  *
- * A truncated message leaves only the prompt: its traces stay, the next compaction takes them up, and a notice says so, with what was
+ * A truncated message leaves only the prompt: its traces stay, the next compaction summarizes it, and a notice reports it, with what was
  * pinned in it. A truncation takes whole calls with their results, and never the message that began the current turn. It first cites long
- * messages of earlier turns, where it can: such a chunk stays, its rendering changes (design section 4).
+ * messages of earlier turns: such a chunk stays, only its rendering changes (design section 4).
  *
  * @rule context/truncation-rests: Within a turn a truncation waits until the context has grown by a part of the threshold: earlier there
  *   would again be nothing to leave out. The next turn tries anew. (test: test/conversation/context/compaction.test.ts)
@@ -18,9 +18,9 @@ import { answer, request } from '../requests.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 
-/** Of the truncation line (context/truncation-rests). */
+/** Share of the truncation threshold (context/truncation-rests). */
 const WORTH_ANOTHER = 0.05;
-/** Of a turn that has ended: after all that it can have. */
+/** Sorts the notice after all entries of an ended turn. */
 const MAX_SEQ = 1_000_000;
 
 export function truncateInput(state: ConversationState): TruncateInput | undefined {
@@ -44,14 +44,16 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
   };
 }
 
-/** Tokens that the context keeps from which a truncation is worth a try; null between turns (context/truncation-rests). */
+/** Lasting tokens from which a truncation is worth a try; null between turns (context/truncation-rests). */
 export function truncatesFrom({ turn, settings, compaction }: ConversationState): number | null {
   if (!turn || !settings) return null;
   const rest = compaction.truncationRest;
   return rest?.turn === turn.number ? rest.tokens + Math.ceil(settings.thresholds.truncation * WORTH_ANOTHER) : 0;
 }
 
-/** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
+/**
+ * A request (seed 004, executeTruncation) truncates to the hard threshold before the next model call, also below the truncation threshold.
+ */
 export function requestTruncation(state: ConversationState, { requestId: id }: EventOf<'truncation-requested'>): ConversationState {
   const { settings } = state;
   if (!settings || stayingTokens(state) <= settings.thresholds.hard)
@@ -59,7 +61,7 @@ export function requestTruncation(state: ConversationState, { requestId: id }: E
   return request(state, { kind: 'truncate', id });
 }
 
-/** The notice's slot is given out with the start, so that nothing that arrives meanwhile gets the same. */
+/** Reserves the notice's slot, so that no message that arrives meanwhile gets it. */
 export function startTruncation(state: ConversationState): ConversationState {
   const { turn, counters } = state;
   return {
@@ -92,11 +94,11 @@ export function acceptTruncated(state: ConversationState, { input, output: resul
     truncations: (compaction.truncations ?? 0) + 1,
     ...(cited.length > 0 && { cited: [...(compaction.cited ?? []), ...cited], reported: null }),
   };
-  if (gone.size === 0 || !result.notice) return restedAfter(input, { ...done, compaction: answered });
+  if (gone.size === 0 || !result.notice) return delayNext(input, { ...done, compaction: answered });
   const left = listSlots(context).filter((slot) => !gone.has(slot));
-  return restedAfter(input, {
+  return delayNext(input, {
     ...done,
-    // In the place of what is gone: the prompt's beginning has changed in any case.
+    // The notice comes first: the prompt's beginning has changed in any case.
     context: toRanges([result.notice.slot, ...left]),
     compaction: { ...answered, reported: null, leftOut: [...(compaction.leftOut ?? []), ...result.dropped] },
   });
@@ -106,13 +108,13 @@ export function isTruncationRequested(state: ConversationState): boolean {
   return unspecificRequests(state, 'truncate').length > 0 || nextChosen(state, 'truncate') !== undefined;
 }
 
-/** Who waits for it: the one request that has named what leaves, or all requests for one. */
+/** Ids of the requests that it answers: the one that chose its chunks, or all that chose none. */
 function requestIds(state: ConversationState, { chosen }: TruncateInput): readonly string[] {
   return chosen ? [chosen.requestId] : unspecificRequests(state, 'truncate');
 }
 
-/** What a program has chosen says nothing of whether the next by itself is worth a try. */
-function restedAfter({ chosen }: TruncateInput, state: ConversationState): ConversationState {
+/** Chosen chunks do not tell whether the next automatic truncation is worth a try. */
+function delayNext({ chosen }: TruncateInput, state: ConversationState): ConversationState {
   if (chosen) return state;
   const { turn, compaction, latestTurn } = state;
   return { ...state, compaction: { ...compaction, truncationRest: { turn: turn?.number ?? latestTurn, tokens: stayingTokens(state) } } };
@@ -121,6 +123,6 @@ function restedAfter({ chosen }: TruncateInput, state: ConversationState): Conve
 export function failTruncation(state: ConversationState, { input, failure }: Failed<'truncate'>): ConversationState {
   const failed = answer(state, 'truncate', requestIds(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
   const { compaction } = failed;
-  // A step that waits for it is done.
-  return restedAfter(input, { ...failed, compaction: { ...compaction, truncations: (compaction.truncations ?? 0) + 1 } });
+  // The count also ends a step that waits for the truncation.
+  return delayNext(input, { ...failed, compaction: { ...compaction, truncations: (compaction.truncations ?? 0) + 1 } });
 }

@@ -1,5 +1,5 @@
 /**
- * A compaction taken back.
+ * Undoes a compaction.
  *
  * @rule context/undo-restores: An undo restores the context from before the compaction, with everything that came since. (test:
  *   test/conversation/context/compaction.test.ts)
@@ -28,7 +28,7 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
   const there = new Set(listSlots([...before.context, ...(before.leftOut ?? [])]));
   const isSince = (slot: number): boolean => !there.has(slot);
   const now = listSlots(state.context);
-  // What stands before the oldest that stayed is the notice of a truncation since.
+  // Entries before the oldest that stayed are notices of later truncations.
   const notices = now.slice(
     0,
     Math.max(
@@ -41,7 +41,7 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
   const { cited } = state.compaction;
   return {
     ...answer(state, 'undo', undoRequests(state), { kind: 'undone', epoch: state.epoch + 1 }),
-    // The counter goes on (conversation/counters-never-back): it is a new epoch, with the context of the one before (context/undo-restores).
+    // Epochs only count up (conversation/counters-never-back): a new one gets the earlier context (context/undo-restores).
     epoch: state.epoch + 1,
     context: since.reduce<readonly SlotRange[]>(withSlot, toRanges([...notices, ...listSlots(before.context)])),
     contextTokens: before.contextTokens,

@@ -1,8 +1,8 @@
 /**
- * What comes from outside and where it stands in the queue.
+ * Messages and resets that arrive, and their place in the queue.
  *
  * A message gets its turn, slot and session on arrival. A steering message gets its turn when it joins a running one or becomes the next.
- * Adjacent resets are one, and a reset of an empty session is answered at once.
+ * Adjacent resets are merged, and a reset of an empty session is answered at once.
  */
 import type { EventOf } from '../event.js';
 import type { Consolidation } from '../protocol/contract.js';
@@ -18,7 +18,7 @@ import { estimateTokens } from '../../records/token-usage.js';
 
 const REMEMBERED_REJECTIONS = 5;
 
-/** Of a message that was checked. */
+/** Makes the event of a validated message. */
 export function messageReceived({ id: _id, ...content }: ReadMessage, messageId: string, at: number): EventOf<'message-received'> {
   return { ...content, kind: 'message-received', messageId, at };
 }
@@ -30,7 +30,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
   }
   const steering = event.delivery === 'steer' && state.turn !== null;
   const turn = steering ? 0 : state.counters.turn + 1;
-  // A session that is being ended is not gone back to: what interrupts comes first in the next one.
+  // Nothing enters a session that is ending: an interrupting message comes first in the next one.
   const first = state.consolidation.ending && state.queue[0]?.kind === 'reset' ? 1 : 0;
   const index = event.delivery === 'interrupt' ? first + state.queue.slice(first).filter(isInterrupting).length : state.queue.length;
   const item: QueuedMessage = {
@@ -68,7 +68,7 @@ export function requestReset(state: ConversationState, { resetId: id, at }: Even
   return request(queued, { kind: 'reset', id, input: number });
 }
 
-/** Who waits for the reset that has this number in the queue. */
+/** Ids of the requests that wait for the reset with this queue number. */
 export function resetIds(state: ConversationState, number: number): readonly string[] {
   return pendingRequests(state, 'reset').flatMap(({ id, input }) => (input === number ? [id] : []));
 }
@@ -85,14 +85,14 @@ export function rejectInput(state: ConversationState, event: EventOf<'input-reje
   };
 }
 
-/** The turn that a message became or joined; undefined while that is open, or when the message is not remembered. */
+/** The turn that a message became or joined; undefined if that is not decided yet, or the message is forgotten. */
 export function turnOfMessage(state: ConversationState, messageId: string): string | undefined {
-  const turn = outcomeFor(state, 'message', messageId) ?? openTurnOf(state, messageId);
+  const turn = outcomeFor(state, 'message', messageId) ?? findOpenTurn(state, messageId);
   return turn ? turnId(turn) : undefined;
 }
 
-/** More than are remembered may arrive while a message waits (conversation/answers-bounded). */
-function openTurnOf({ turn, queue }: ConversationState, messageId: string): number | undefined {
+/** Searches the state: the id of a waiting message may be forgotten as others arrive (conversation/answers-bounded). */
+function findOpenTurn({ turn, queue }: ConversationState, messageId: string): number | undefined {
   if (turn?.messageIds.includes(messageId)) return turn.number;
   return queue.find((item): item is QueuedMessage => item.kind === 'message' && item.messageId === messageId)?.turn;
 }
@@ -101,7 +101,7 @@ function isInterrupting(item: QueueItem): boolean {
   return item.kind === 'message' && item.delivery === 'interrupt';
 }
 
-/** Steering messages, which are to reach the model while it works, join the turn; they come after the tool results, and the next model call's step writes them. */
+/** Adds the waiting steering messages to the turn, after the tool results; the next model step writes them. */
 export function joinSteering(state: ConversationState): ConversationState {
   return state.queue.reduce((now, item) => {
     if (item.kind !== 'message' || item.turn !== 0 || !now.turn) return now;
@@ -119,7 +119,7 @@ export function joinSteering(state: ConversationState): ConversationState {
   }, state);
 }
 
-/** Those that no call has taken. */
+/** Gives a new turn to each steering message that no model call has taken. */
 export function steeringBecomesNext(state: ConversationState): ConversationState {
   const unused = state.queue.filter((item): item is QueuedMessage => item.kind === 'message' && item.turn === 0);
   if (unused.length === 0) return state;

@@ -1,6 +1,6 @@
 /**
- * The queue after arrival: changed by hand (seed 004), where one event is dropped or moved, or all are cleared, each a separate event in
- * history; and what of it lies in the store.
+ * The queue after arrival: edits by hand (seed 004: drop, move, clear; each is one event in history), and the tail of the queue that is in
+ * the store.
  */
 import { type QueueEdit, LIMITS } from '../protocol/contract.js';
 import { queuedId, type QueueItem, type QueuedMessage, type SpilledMessages } from '../state/queue-state.js';
@@ -17,12 +17,12 @@ export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue
   if (editRefusal(state, edit) !== undefined) return state;
   switch (edit.op) {
     case 'drop':
-      return drop(state, itemOf(state, edit.id), at);
+      return drop(state, findItem(state, edit.id), at);
     case 'clear':
       // From the end, so that no reset has messages behind it.
       return [...state.queue].reverse().reduce((now, item) => drop(now, item, at), state);
     case 'move': {
-      const item = itemOf(state, edit.id);
+      const item = findItem(state, edit.id);
       if (!item) return state;
       const others = state.queue.filter((other) => other !== item);
       const to = edit.before === null ? others.length : others.findIndex((other) => queuedId(other) === edit.before);
@@ -31,13 +31,12 @@ export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue
   }
 }
 
-/** Why the queue cannot be changed so; undefined when it can. */
+/** Why the edit is refused; undefined if it is allowed. */
 export function editRefusal(state: ConversationState, edit: QueueEdit): string | undefined {
   if (edit.op === 'clear') return undefined;
-  const item = itemOf(state, edit.id);
+  const item = findItem(state, edit.id);
   if (!item) return `no event ${edit.id} is in the queue; the query "queue" lists what is`;
-  if (item.kind === 'spilled')
-    return `${edit.id} stands for messages further back, which lie in the store: they can be changed when they are nearer`;
+  if (item.kind === 'spilled') return `${edit.id} stands for stored messages far back in the queue: edit them when they are nearer`;
   if (item.kind === 'reset' && state.consolidation.ending && state.queue[0] === item) return `${edit.id} is being carried out already`;
   if (
     edit.op === 'move' &&
@@ -54,7 +53,7 @@ export function editRefusal(state: ConversationState, edit: QueueEdit): string |
     item.kind === 'reset' &&
     behind.some((other) => other.kind === 'spilled' || (other.kind === 'message' && other.recorded))
   ) {
-    return `${edit.id} parts sessions, and messages of the later one are recorded already: drop these first`;
+    return `${edit.id} separates two sessions, and messages of the later one are recorded: drop these first`;
   }
   return undefined;
 }
@@ -68,7 +67,7 @@ function drop(state: ConversationState, item: QueueItem | undefined, at: number)
   return answer({ ...without, queue: inSession(state, without.queue) }, 'reset', resetIds(state, item.number), 'withdrawn');
 }
 
-/** A message belongs to the session that it stands in; a recorded message keeps its recorded session. */
+/** Assigns sessions anew after a reset was dropped; `editRefusal` ensures that no message behind it is recorded. */
 function inSession(state: ConversationState, queue: readonly QueueItem[]): readonly QueueItem[] {
   let session = state.session;
   return queue.map((item) => {
@@ -77,7 +76,7 @@ function inSession(state: ConversationState, queue: readonly QueueItem[]): reado
   });
 }
 
-/** Places of resets: between two of them lies a session, whose messages stay in it. */
+/** True if the move would put a message into another session: resets separate sessions. */
 function crossesReset({ queue }: ConversationState, item: QueueItem, before: string | null): boolean {
   const from = queue.indexOf(item);
   const to = before === null ? queue.length : queue.findIndex((other) => queuedId(other) === before);
@@ -85,11 +84,11 @@ function crossesReset({ queue }: ConversationState, item: QueueItem, before: str
   return item.kind === 'reset' ? between.some(({ kind }) => kind !== 'app') : between.some(({ kind }) => kind === 'reset');
 }
 
-function itemOf({ queue }: ConversationState, id: string): QueueItem | undefined {
+function findItem({ queue }: ConversationState, id: string): QueueItem | undefined {
   return queue.find((item) => queuedId(item) === id);
 }
 
-/** A queued message that no turn has taken yet is taken back. Its turn ends before it began, so that a caller who waits for it gets an answer; what was recorded of it stays in the traces. */
+/** Removes a queued message. Its turn ends before it begins, so that a waiting caller gets an answer; recorded text stays in the traces. */
 export function withdraw(state: ConversationState, { messageId }: EventOf<'withdraw-requested'>): ConversationState {
   const item = withdrawable(state, messageId);
   if (!item) return state;
@@ -104,11 +103,11 @@ export function withdraw(state: ConversationState, { messageId }: EventOf<'withd
   return assignTurn(withdrawn, messageId, number);
 }
 
-/** Why it cannot be taken back; undefined when it can. */
+/** Why a message cannot be withdrawn; undefined if it can. */
 export function withdrawalRefusal(state: ConversationState, messageId: string): string | undefined {
   if (withdrawable(state, messageId)) return undefined;
   if (state.queue.some((item) => item.kind === 'spilled'))
-    return `message "${messageId}" is not among those at hand: it was taken already, is far back in a long queue, or never came`;
+    return `message "${messageId}" cannot be withdrawn: a turn has taken it, it is far back in a long queue, or it never arrived`;
   return isKnown(state, 'message', messageId)
     ? `message "${messageId}" was taken already: interrupt the turn instead`
     : `no message "${messageId}" waits here`;
@@ -119,11 +118,11 @@ function withdrawable({ queue }: ConversationState, messageId: string): QueuedMe
 }
 
 /**
- * A long queue is kept in the store: past `MAX_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
- * so that state stays small whatever is queued. Before the head runs out, the next ones are read back.
+ * The tail of a long queue is in the store: beyond `MAX_AT_HAND` messages the state has only their slots, in order, so it stays small.
+ * Before the head runs out, the next messages are read back.
  *
- * Spilling and reading back keep the order, and lose and double nothing. Only recorded messages spill; steering ones stay in the state,
- * since a running turn may want them.
+ * Spilling and reading back keep the order, and neither lose nor duplicate messages. Only recorded messages spill; steering ones stay in
+ * the state, since a running turn may take them.
  */
 
 export const MAX_AT_HAND = 500;
@@ -150,14 +149,14 @@ export function spill(queue: readonly QueueItem[]): readonly QueueItem[] {
   return spilled;
 }
 
-/** Slots to read again now; empty while enough is at hand. */
+/** Slots to read back now; empty while the state has enough messages. */
 export function slotsToRehydrate(queue: readonly QueueItem[]): number[] {
   const at = queue.findIndex((item) => item.kind === 'spilled');
   const item = queue[at];
   return item?.kind === 'spilled' && at < MIN_AT_HAND ? listSlots(item.slots).slice(0, REHYDRATED) : [];
 }
 
-/** Puts what was read back in its place. A message that the store has lost is left out: the caller says so. */
+/** Replaces slots by the messages that were read back. Lost messages are left out; the caller reports them. */
 export function rehydrate(queue: readonly QueueItem[], messages: readonly QueuedAgain[]): readonly QueueItem[] {
   const at = queue.findIndex((item) => item.kind === 'spilled');
   const item = queue[at];

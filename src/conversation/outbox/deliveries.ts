@@ -1,6 +1,6 @@
 /**
- * Events that webhooks are to get: noted when they happen, handed to separate deliveries (workflows/webhook.ts), which try for hours
- * while the conversation goes on.
+ * Events for webhooks. The state notes each one when it happens and hands it to a separate workflow (workflows/webhook.ts), which retries
+ * for hours while the conversation goes on.
  *
  * @rule outbox/event-noted-once: An event is noted once, at its change of state, and only if the turn's settings ask for it. (test:
  *   test/conversation/outbox/deliveries.test.ts)
@@ -19,26 +19,26 @@ import { isResting, retryAfter, withoutRetry, withRetry } from '../state/turn-ac
 import type { ConversationState } from '../state.js';
 import type { EndedTurn, ToolCall } from '../state/turn-state.js';
 
-/** Its name among `state.retries`. */
+/** Key in `state.retries`. */
 export const DELIVER_RETRY = 'deliver';
-/** Of one activity. */
+/** Events per activity. */
 const MAX_BATCH = 20;
-/** More than that are due only where no delivery can begin for long: the oldest are dropped, and their numbers are missing. */
+/** Events that wait while no delivery can begin. Beyond it the oldest are dropped; receivers see the gap in the numbers. */
 const MAX_DUE = 500;
-/** A close waits for deliveries to begin, but not for a server that does not let them. */
+/** Attempts to begin deliveries before a closing conversation ends without them. */
 const MAX_TRIES_AT_CLOSE = 6;
 
 type News =
   | Omit<Extract<DueEvent, { readonly kind: 'turn-ended' }>, 'number' | 'at'>
   | Omit<Extract<DueEvent, { readonly kind: 'waiting' }>, 'number' | 'at'>;
 
-/** `wanted`: for where the agent cannot be used, and no settings are known. */
+/** `wanted`: the event types, if there are no settings because the agent is unusable. */
 export function noteTurnEnd(state: ConversationState, ended: EndedTurn, wanted = state.settings?.webhooks): ConversationState {
   if (state.parent) return state; // (outbox/no-turn-of-sub-agent)
   return note(state, { kind: 'turn-ended', turn: turnId(ended.number), ended }, wanted);
 }
 
-/** A call has begun to wait for a person; the client that runs a tool waits for it by itself. */
+/** Notes that a call waits for a person. The client knows about its tools' calls already. */
 export function noteWait(
   state: ConversationState,
   { id: callId, name: tool, askedIn, plan }: ToolCall,
@@ -66,7 +66,7 @@ export function webhookTypeOf(event: News): WebhookEventType {
   return event.ended.stopReason === 'failed' ? 'turn.failed' : 'turn.finished';
 }
 
-/** The next events to hand over; undefined while there are none, or they cannot be yet. */
+/** The next events to hand over; undefined if none can go now. */
 export function deliverInput(state: ConversationState): DeliverInput | undefined {
   if (state.deliveries === undefined || isRunning(state, 'deliver') || isResting(state, DELIVER_RETRY)) return undefined;
   const live = liveEvents(state);
@@ -81,18 +81,18 @@ export function acceptDelivering(state: ConversationState, { input }: Completed<
   return withoutEvents(state, input);
 }
 
-/** Of a conversation that is deleted nothing goes out any more (outbox/event-until-delivery). */
+/** A deleted conversation sends no more events (outbox/event-until-delivery). */
 export function failDelivering(state: ConversationState, { input, failure, at }: Failed<'deliver'>): ConversationState {
   if (failure.type === 'deleted') return withoutRetry(withoutEvents(state, input), DELIVER_RETRY);
   return withRetry(state, DELIVER_RETRY, retryAfter(failure, (state.retries[DELIVER_RETRY]?.attempts ?? 0) + 1, at));
 }
 
-/** Whether a conversation may end: what its webhooks are to get is on its way. */
+/** True if a closing conversation need not wait for its webhooks. */
 export function areDeliveriesBegun(state: ConversationState): boolean {
   return liveEvents(state).length === 0 || (state.retries[DELIVER_RETRY]?.attempts ?? 0) >= MAX_TRIES_AT_CLOSE;
 }
 
-/** Those before them were left out. */
+/** Removes these events, and earlier ones, which were skipped. */
 function withoutEvents(state: ConversationState, { events }: DeliverInput): ConversationState {
   const last = events[events.length - 1];
   if (!state.deliveries || !last) return state;

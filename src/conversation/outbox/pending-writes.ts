@@ -26,14 +26,14 @@ import { utf8Length } from '../../records/text.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 
-/** UTF-8 bytes of JSON that one step carries: an activity's input may have 1 MiB, and there is more in it. */
+/** UTF-8 bytes of pending writes that one step carries. An activity's whole input may have 1 MiB. */
 const STEP_BYTES = 768 * 1024;
-/** Characters of a part: three bytes each at most. */
+/** Characters of a part, of at most three bytes each. */
 const PART_CHARACTERS = 256 * 1024;
 const MAX_BATCH = 100;
-/** Bytes of queued text that state holds before a step stores the oldest. */
+/** Bytes of queued text that the state holds before a step stores the oldest. */
 const HELD_TEXT_BYTES = 256 * 1024;
-/** What an unwritten message takes beside its text: ten thousand short ones are much. */
+/** Bytes of an unwritten message beside its text: they add up in a queue of short messages. */
 const MESSAGE_BYTES = 150;
 
 export interface Load {
@@ -66,23 +66,23 @@ export function pendingWrites(state: ConversationState): Load {
   return { write, isAll };
 }
 
-/** For what no model call follows; undefined when there is nothing to write that is not on its way. */
+/** Writes for which no model call follows; undefined if none is left to send. */
 export function storeStepInput(state: ConversationState): StoreStepInput | undefined {
   const large = messageInParts(state.outbox.messages);
-  if (large) return { ...inputOf(state, NO_WRITES), part: nextPart(large) };
+  if (large) return { ...toInput(state, NO_WRITES), part: nextPart(large) };
   const { write } = pendingWrites(state);
-  return isEmpty(write) ? undefined : inputOf(state, write);
+  return isEmpty(write) ? undefined : toInput(state, write);
 }
 
-/** Queued messages that are more than state should hold, and those whose turn comes near and that lie in the store alone. */
+/** Stores queued messages beyond what the state should hold, and reads back stored ones whose turn comes near. */
 export function queueStepInput(state: ConversationState): StoreStepInput | undefined {
   const slots = slotsToRehydrate(state.queue);
   const early = isOverfull(state) ? messagesToStore(state) : [];
   const [first] = early;
-  if (first && needsParts(first)) return { ...inputOf(state, NO_WRITES), rehydrate: slots, part: nextPart(first) };
+  if (first && needsParts(first)) return { ...toInput(state, NO_WRITES), rehydrate: slots, part: nextPart(first) };
   if (early.length + slots.length === 0) return undefined;
   const messages = createRoom().take(early.map(toRecord), (_, i) => weightOf(early[i] as QueuedMessage));
-  return { ...inputOf(state, { ...NO_WRITES, messages }), rehydrate: slots };
+  return { ...toInput(state, { ...NO_WRITES, messages }), rehydrate: slots };
 }
 
 /** Unwritten text that a hand-over would carry, in bytes. */
@@ -94,15 +94,15 @@ export function carriedText({ queue, outbox }: Pick<ConversationState, 'queue' |
 
 export function acceptStoreStep(state: ConversationState, { input, output, at }: Completed<'store-step'>): ConversationState {
   const written = acceptWritten(state, input.write, output.written);
-  const parted = input.part && output.part !== undefined ? withPart(written, input.part.slot, output.part) : written;
-  return withQueueInBounds(parted, output.rehydrated ?? [], at);
+  const stored = input.part && output.part !== undefined ? withPart(written, input.part.slot, output.part) : written;
+  return withQueueInBounds(stored, output.rehydrated ?? [], at);
 }
 
 export function failStoreStep(state: ConversationState, { failure, at }: Failed<'store-step'>): ConversationState {
   return withRetry(state, 'store', storeRetryAfter(failure, (state.retries['store']?.attempts ?? 0) + 1, at));
 }
 
-/** Takes the writes of the receipt out of the pending ones (outbox/text-until-written, outbox/pending-until-receipt). */
+/** Removes the writes that the receipt confirms from the pending ones (outbox/text-until-written, outbox/pending-until-receipt). */
 export function acceptWritten(state: ConversationState, write: Writes, written: Written): ConversationState {
   const { attributes, startContext } = written;
   const { startContext: _stored, ...rest } = state;
@@ -129,20 +129,20 @@ function acceptMessage(state: ConversationState, message: Written['messages'][nu
       outbox: { ...state.outbox, messages },
       contextTokens: Math.max(0, state.contextTokens + estimateTokens(bytes) - estimateTokens(taken.bytes)),
       ...(isFirst && context !== undefined ? { appContext: { ref: context } } : {}),
-      ...(isFirst && (output ?? tools) !== undefined ? { turn: { ...turn, ...refsOf({ output, tools }) } } : {}),
+      ...(isFirst && (output ?? tools) !== undefined ? { turn: { ...turn, ...pickRefs({ output, tools }) } } : {}),
     };
   }
   if (!queued) return state;
   const contextRef = context === undefined ? {} : { contextRef: context };
-  const light: QueuedMessage = { ...withoutContent(queued), ...refsOf({ output, tools }), ...contextRef, bytes, recorded: true };
+  const light: QueuedMessage = { ...withoutContent(queued), ...pickRefs({ output, tools }), ...contextRef, bytes, recorded: true };
   return { ...state, queue: state.queue.map((other) => (other === queued ? light : other)) };
 }
 
-function refsOf({ output, tools }: Pick<Written['messages'][number], 'output' | 'tools'>): Pick<QueuedMessage, 'outputRef' | 'toolsRef'> {
+function pickRefs({ output, tools }: Pick<Written['messages'][number], 'output' | 'tools'>): Pick<QueuedMessage, 'outputRef' | 'toolsRef'> {
   return { ...(output !== undefined && { outputRef: output }), ...(tools !== undefined && { toolsRef: tools }) };
 }
 
-/** A turn that was its alone never was; one that others have joined goes on with these (outbox/earlier-message-wins). */
+/** Drops a repeated message with its turn; a turn that other messages joined goes on with them (outbox/earlier-message-wins). */
 function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessage | undefined, turn: string): ConversationState {
   if (!item) return state;
   const { messageId } = item;
@@ -161,7 +161,7 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
   return steeringBecomesNext({ ...withoutRetry(left, call), turn: null });
 }
 
-/** Messages that the store has lost are healed once and read again; those still lost are left out, and reported. */
+/** Puts back the messages that were read. Lost ones are healed and read again once; those still lost are dropped and reported. */
 function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[], at: number): ConversationState {
   const lost = back.filter((message) => message.lost).map(({ slot }) => slot);
   if (lost.length > 0 && !state.heal?.tried) return { ...state, heal: { slots: lost, tried: false } };
@@ -192,7 +192,7 @@ function sentBy({ inFlight }: ConversationState): Sent {
   };
 }
 
-/** Messages are taken away one by one, by what the receipt says of each. */
+/** Messages stay: `acceptMessage` removes each one by its receipt. */
 function without(outbox: Outbox, write: Writes): Outbox {
   const effects = new Set(write.settle.map(({ effect }) => effect));
   const slots = new Set(write.entries.map(({ slot }) => slot));
@@ -209,12 +209,12 @@ function without(outbox: Outbox, write: Writes): Outbox {
 
 const NO_WRITES: Writes = { messages: [], settle: [], entries: [], feed: [] };
 
-function inputOf(state: ConversationState, write: Writes): StoreStepInput {
+function toInput(state: ConversationState, write: Writes): StoreStepInput {
   const { identity, session } = state;
   return { identity, session, write, rehydrate: [], ...(asksAttributes(state) && { asksAttributes: true }) };
 }
 
-/** Once in each run, with the first effect that can answer. */
+/** True once in each run, for the first effect that can answer. */
 export function asksAttributes(state: ConversationState): boolean {
   return state.attributes.known === 'unknown' && !isRunning(state, 'store-step', 'model-step');
 }
@@ -235,7 +235,7 @@ function heldBytes({ bytes, tools }: QueuedMessage): number {
   return bytes + MESSAGE_BYTES + (tools ? jsonBytes(tools) : 0);
 }
 
-/** The oldest that have a turn: a steering message has none yet. */
+/** The oldest messages that have a turn: a steering message has none yet. */
 function messagesToStore(state: ConversationState): QueuedMessage[] {
   const { slots } = sentBy(state);
   return state.queue
@@ -259,30 +259,30 @@ function messageInParts(messages: readonly QueuedMessage[]): QueuedMessage | und
   return messages.find(needsParts);
 }
 
-/** Its text leaves state with the last part (outbox/large-message-in-parts). */
+/** The text leaves the state with the last part (outbox/large-message-in-parts). */
 function needsParts(item: QueuedMessage): boolean {
   return item.text !== undefined && weightOf(item) > STEP_BYTES;
 }
 
 function nextPart(item: QueuedMessage): { readonly slot: number; readonly text: string } {
-  return { slot: item.slot, text: partsOf(item)[item.parts?.length ?? 0] ?? '' };
+  return { slot: item.slot, text: splitIntoParts(item)[item.parts?.length ?? 0] ?? '' };
 }
 
 function withPart(state: ConversationState, slot: number, ref: string): ConversationState {
   const change = (item: QueuedMessage): QueuedMessage => {
     const parts = [...(item.parts ?? []), ref];
-    return parts.length < partsOf(item).length ? { ...item, parts } : { ...withoutContent(item), parts };
+    return parts.length < splitIntoParts(item).length ? { ...item, parts } : { ...withoutContent(item), parts };
   };
-  const isIt = (item: { readonly kind: string; readonly slot?: number }): boolean => item.kind === 'message' && item.slot === slot;
+  const isTarget = (item: { readonly kind: string; readonly slot?: number }): boolean => item.kind === 'message' && item.slot === slot;
   return {
     ...state,
-    queue: state.queue.map((item) => (isIt(item) ? change(item as QueuedMessage) : item)),
-    outbox: { ...state.outbox, messages: state.outbox.messages.map((item) => (isIt(item) ? change(item) : item)) },
+    queue: state.queue.map((item) => (isTarget(item) ? change(item as QueuedMessage) : item)),
+    outbox: { ...state.outbox, messages: state.outbox.messages.map((item) => (isTarget(item) ? change(item) : item)) },
   };
 }
 
-/** Never half of a character: a body is UTF-8. */
-function partsOf(item: QueuedMessage): string[] {
+/** Never splits a surrogate pair: a body is UTF-8. */
+function splitIntoParts(item: QueuedMessage): string[] {
   const json = JSON.stringify(pickContent(item));
   const parts: string[] = [];
   for (let from = 0; from < json.length;) {
@@ -294,7 +294,7 @@ function partsOf(item: QueuedMessage): string[] {
   return parts;
 }
 
-/** As JSON; of a short message an upper bound, which costs nothing. */
+/** Bytes as JSON; for a short message a cheap upper bound. */
 function weightOf(item: QueuedMessage): number {
   if (item.text === undefined) return 1_000;
   return item.bytes < 64 * 1024 && !item.output && !item.context && !item.tools ? 6 * item.bytes + 1_000 : jsonBytes(pickContent(item));
@@ -304,7 +304,7 @@ function jsonBytes(value: unknown): number {
   return utf8Length(JSON.stringify(value));
 }
 
-/** What fits into one step; the first of all fits in any case. */
+/** Takes the items that fit into one step; the very first always fits. */
 function createRoom(): { take<T>(items: readonly T[], weigh: (item: T, index: number) => number): T[] } {
   let bytes = 0;
   return {

@@ -1,6 +1,6 @@
 /**
- * Pending writes beside messages: the ends of effects that are not waited for any more, and events for watchers. The next step
- * takes them along.
+ * Pending writes other than messages: settlements of effects that the turn no longer waits for, and events for watchers. The next step
+ * writes them.
  *
  * @rule outbox/every-call-settled: A call that the turn stops waiting for is settled: fenced, and a tool call is answered with whether it
  *   ran. (test: test/conversation/turn/turns.test.ts)
@@ -24,7 +24,7 @@ export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall
   return { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message };
 }
 
-/** A text of Perdura in a person's place: a separate entry in the running turn, so that the prompt does not change later. */
+/** Adds a text of Perdura with the role `user`. As a separate entry it leaves the earlier prompt unchanged. */
 export function addNotice(state: ConversationState, turn: Turn, name: string, text: string): ConversationState {
   const { session, now } = state;
   const slot = state.counters.slot + 1;
@@ -45,7 +45,7 @@ export function settle(state: ConversationState, settlements: readonly Settlemen
   }, pending);
 }
 
-/** For watchers only: with the store away for long, the newest are let go. */
+/** For watchers only: while the store is down for long, new events are dropped. */
 export function announce(state: ConversationState, event: FeedEvent): ConversationState {
   const { outbox, counters } = state;
   if (outbox.feed.length >= MAX_FEED) return state;
@@ -53,7 +53,7 @@ export function announce(state: ConversationState, event: FeedEvent): Conversati
   return { ...state, counters: { ...counters, feed: number }, outbox: { ...outbox, feed: [...outbox.feed, { number, event }] } };
 }
 
-/** How turns ended that have no whole answer, as they go to the store: their announcements carry it. */
+/** How turns without a complete answer ended, for the store; read from their feed events. */
 export function turnEndsIn(feed: Writes['feed']): TurnEnd[] {
   return feed.flatMap(({ event }): TurnEnd[] => {
     if (event.kind !== 'turn-finished') return [];

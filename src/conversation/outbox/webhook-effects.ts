@@ -1,9 +1,9 @@
-/** What the delivery of events to webhooks asks of activities, and what these answer. */
+/** Inputs and results of webhook delivery. */
 import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
 import type { WebhookEventType } from '../../records/turn-end.js';
 import type { EndedTurn } from '../state/turn-state.js';
 
-/** `number` counts the events of this life: a receiver sees by it which came first. `at`: epoch milliseconds. */
+/** `number` counts the events of this life, so that receivers can order them. `at`: epoch milliseconds. */
 export type DueEvent = { readonly number: number; readonly at: number; readonly turn: string } & (
   | { readonly kind: 'turn-ended'; readonly ended: EndedTurn }
   | {
@@ -11,14 +11,14 @@ export type DueEvent = { readonly number: number; readonly at: number; readonly 
       readonly callId: string;
       readonly what: 'approval' | 'question';
       readonly tool: string;
-      /** Of its name and arguments: a decision that names it counts for these very arguments. */
+      /** Hash of name and arguments: a decision with this hash applies to these arguments only. */
       readonly hash: string;
       readonly askedIn: number;
       readonly until: number;
     }
 );
 
-/** `deliver`: a separate workflow delivers each of these, for as long as that takes. */
+/** `deliver`: starts a separate workflow for each event. */
 export interface DeliverInput {
   readonly identity: ConversationIdentity;
   readonly title: string | null;
@@ -31,12 +31,12 @@ export interface WebhookDelivery {
   /** The same over all attempts, for receivers that drop repeats: `webhook-id`. */
   readonly id: string;
   readonly type: WebhookEventType;
-  /** Whose endpoint it goes to; where that is and what signs it, the settings of the worker that posts say. */
+  /** Selects the endpoint; its URL and signing key are in the settings of the worker that posts. */
   readonly identity: ConversationIdentity;
   readonly conversation: string;
   /** JSON, byte by byte what is signed. */
   readonly body: string;
-  /** The wait that it is about: one that is over is not delivered any more. `until`: epoch milliseconds. */
+  /** The wait that the event reports: once it is over, the event is not delivered. `until`: epoch milliseconds. */
   readonly wait?: { readonly callId: string; readonly until: number };
 }
 

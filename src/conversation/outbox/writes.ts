@@ -1,4 +1,4 @@
-/** What steps write to the store and read of it again, and what activities answer: plain JSON, without what history has already. */
+/** Inputs and results of the steps that write to and read from the store: plain JSON, without what history already has. */
 import type { FeedEvent } from '../protocol/contract.js';
 import type { Answer, Entry, JsonObject, JsonValue, MessageContent } from '../../records/message.js';
 import type { ConversationIdentity } from '../../records/identity.js';
@@ -11,54 +11,54 @@ export interface MessageToRecord extends MessageContent {
   readonly seq: number;
   readonly session: number;
   readonly ts: number;
-  /** Bodies whose texts, joined, are the JSON of its text, media, output and context: it was too large for one input. */
+  /** References to bodies that, joined, are the JSON of a content that was too large for one input. */
   readonly parts?: readonly string[];
 }
 
 /**
- * What the state holds that the store does not have yet; a model step takes it along before it calls, a store step takes it where no call follows. All of
- * it may be done again. History has it before anything is written: healing reads it there.
+ * What the store does not have yet. A model step writes it before it calls; if no call follows, a store step does. All writes are
+ * idempotent, and history has them first, so healing can rebuild them.
  */
 export interface Writes {
   readonly messages: readonly MessageToRecord[];
   readonly settle: readonly Settlement[];
-  /** Of results that the store did not take when they were made. */
+  /** Entries of results that could not be stored when they were made. */
   readonly entries: readonly Entry[];
   readonly feed: readonly PendingFeedEvent[];
-  /** Values for tools that the start has brought. */
+  /** Values for tools that came with the start. */
   readonly startContext?: JsonObject;
   /** A new limit of the budget that sub-agents share. */
   readonly limit?: Limit;
 }
 
-/** For watchers. The number is its identity: an attempt that publishes it again changes nothing. */
+/** For watchers. The number identifies the event: publishing it again changes nothing. */
 export interface PendingFeedEvent {
   readonly number: number;
   readonly event: FeedEvent;
 }
 
-/** What of `Writes` is in the store now. */
+/** The receipt for `Writes`. */
 export interface Written {
-  /** By slot; `bytes` are of what was written, after input processors. */
+  /** `bytes`: as written, after input processors. */
   readonly messages: readonly {
     readonly slot: number;
     readonly bytes: number;
-    /** Where the schema of its answer is stored, the values for tools, and the tools that it brings. */
+    /** References to the answer's schema, the values for tools, and the client's tools. */
     readonly output?: string;
     readonly context?: string;
     readonly tools?: string;
-    /** Turn of an earlier message of that id: this one is the same message again, and its slot stays empty. */
+    /** Turn of the earlier message with this id; the slot of this one stays empty. */
     readonly duplicate?: string;
   }[];
   /** Effects that had committed before they could be fenced, with their results. */
   readonly committed?: readonly { readonly effect: string; readonly result: JsonValue }[];
   /** Where the start's values are stored. */
   readonly startContext?: string;
-  /** Whether our search attributes are registered, looked up once in each run. */
+  /** Whether Perdura's search attributes are registered, looked up once in each run. */
   readonly attributes?: 'registered' | 'missing';
 }
 
-/** `store-step`: for what no model call follows. */
+/** `store-step`: writes for which no model call follows. */
 export interface StoreStepInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
@@ -78,7 +78,7 @@ export interface StoreStepResult {
   readonly part?: string;
 }
 
-/** A queued message as the store has it; `lost` when it has not. */
+/** A queued message as read from the store; `lost` if the store does not have it. */
 export interface QueuedAgain {
   readonly slot: number;
   readonly messageId: string;
@@ -101,7 +101,7 @@ export interface HealInput {
   readonly slots: readonly number[];
 }
 
-/** `recall`: the text that an ended turn answered with, when the workflow no longer has it at hand. */
+/** `recall`: reads the answer of an ended turn from the store. */
 export interface RecallInput {
   readonly identity: ConversationIdentity;
   readonly slot: number;
@@ -110,11 +110,11 @@ export interface RecallInput {
 /** Null when the store has lost it. */
 export type Recalled = Answer | null;
 
-/** Why a step did not succeed, in the classifier's words. */
+/** Why a step failed, as activities/failures.ts classified it. */
 export interface StepFailure {
   readonly type: string;
   readonly message: string;
-  /** True: trying again later may help. */
+  /** True: a later retry may help. */
   readonly transient: boolean;
   readonly retryAfterMs?: number;
 }

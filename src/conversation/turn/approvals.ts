@@ -1,12 +1,12 @@
 /**
- * Calls that are not run at once: what a person must allow or answer, what the client runs, what waits for a time, what a sub-agent does.
+ * Tool calls that wait for a result from elsewhere: a person's approval or answer, the client, a point in time, or a sub-agent.
  *
  * @rule turn/approved-before-run: A call that needs approval starts only after a person has approved these very arguments; a decision
  *   counts once. (test: test/conversation/turn/approvals.test.ts)
- * @rule turn/approval-expires: An approval waits no longer than the plan says; then the call does not run, and the model reads so. (test:
- *   test/conversation/turn/approvals.test.ts)
- * @rule turn/repeated-call-stops: The same call in `MAX_REPEATS` rounds in a row does not run again; one more round of it ends the turn.
+ * @rule turn/approval-expires: An approval expires at the time that the plan sets; the call then does not run, and its result says so.
  *   (test: test/conversation/turn/approvals.test.ts)
+ * @rule turn/repeated-call-stops: A call that was made in `MAX_REPEATS` rounds in a row does not run again; one more round with it ends the
+ *   turn. (test: test/conversation/turn/approvals.test.ts)
  */
 import { delegationLimits } from '../state/budget.js';
 import { resultText } from '../protocol/message.js';
@@ -25,23 +25,23 @@ import { withTurn, withToolCalls } from '../state/turn-access.js';
 import { isoTime } from '../../records/time.js';
 
 const MAX_REPEATS = 3;
-/** Characters of answers that the store has not taken, beyond which no more are: they lie in the state. */
+/** Limit, in characters, of the client's answers that the state holds until the store has them. */
 const MAX_UNWRITTEN = 512 * 1024;
 
-/** A call is answered without having been run. */
+/** The result of a call that no activity ran. */
 interface Reply {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
 
-/** The calls of a new round: which start, which wait, and which are refused at once. */
+/** Starts, holds back or refuses each call of a new round. */
 export function admit(state: ConversationState): ConversationState {
   const phase = state.turn?.phase;
   if (!state.turn || phase?.kind !== 'tools') return state;
   const counted = countRepeats(state, phase.calls);
   const together = phase.calls.filter((call) => startsAtClient(counted, call)).map(({ id }) => id);
   return phase.calls.reduce((now, call) => {
-    const refusal = refusalOf(now, call);
+    const refusal = findRefusal(now, call);
     if (refusal) return reply(now, call, refusal);
     const { approval } = call.plan;
     if (approval?.policy === 'ask')
@@ -50,15 +50,15 @@ export function admit(state: ConversationState): ConversationState {
   }, counted);
 }
 
-/** True once a call was made again though it had been refused for being the same: the model is going round in circles. */
+/** True if the model repeats a call that was refused as a repetition. */
 export function isCircling({ turn }: ConversationState): boolean {
   return turn?.repeats?.some(([, rounds]) => rounds > MAX_REPEATS + 1) === true;
 }
 
-/** A person has decided. The caller reports what no longer waits for a decision. */
+/** Applies a decision that the caller has checked with `decisionRefusal`. */
 export function decide(state: ConversationState, { decision, at }: EventOf<'decided'>): ConversationState {
   const call = askingCall(state, decision);
-  if (!call?.asked) return forwarded(state, decision);
+  if (!call?.asked) return forward(state, decision);
   const { kind } = call.asked;
   const question = kind === 'question';
   const announced = announce(state, {
@@ -76,7 +76,7 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
     return reply(announced, call, { outcome: 'rejected', text: note === '' ? what : `${what} They say: ${note}` });
   }
   if (question)
-    return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : answerOf(call, note) });
+    return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : toAnswer(call, note) });
   if (kind === 'client-tool') {
     const { output = note, isError } = decision;
     return reply(announced, call, { outcome: isError ? 'error' : 'ok', text: resultText(output) });
@@ -88,18 +88,18 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
   return decision.always === true ? beginSame(allowAlways(begun, call)) : begun;
 }
 
-/** Those that wait although they are allowed by now. */
+/** Starts other waiting calls that a new standing approval covers. */
 function beginSame(state: ConversationState): ConversationState {
   if (state.turn?.phase.kind !== 'tools') return state;
   const asking = state.turn.phase.calls.filter((call) => call.status === 'asking' && call.asked?.kind === 'approval');
   return asking.filter((call) => isAllowed(state, call)).reduce((now, call) => beginStanding(now, call), state);
 }
 
-/** Those that wait for the client from the round's beginning on. */
+/** True if the call waits for the client from the beginning of the round. */
 function startsAtClient(state: ConversationState, call: ToolCall): boolean {
   const { approval, workflowAction } = call.plan;
   const isFree = approval?.policy !== 'ask' || isAllowed(state, call);
-  return workflowAction?.kind === 'ask-client' && isFree && !refusalOf(state, call);
+  return workflowAction?.kind === 'ask-client' && isFree && !findRefusal(state, call);
 }
 
 function beginStanding(state: ConversationState, call: ToolCall, together?: readonly string[]): ConversationState {
@@ -110,14 +110,14 @@ function beginStanding(state: ConversationState, call: ToolCall, together?: read
   );
 }
 
-function answerOf({ plan: { workflowAction } }: ToolCall, note: string): string {
+function toAnswer({ plan: { workflowAction } }: ToolCall, note: string): string {
   return workflowAction?.kind === 'ask-person' ? chosenOption(workflowAction.options ?? [], note) : note;
 }
 
-/** Undefined when the decision is for what waits here or in a sub-agent; otherwise why it counts for nothing. */
+/** Why a decision is refused; undefined if it fits a call that waits here or in a sub-agent. */
 export function decisionRefusal(state: ConversationState, decision: Decision): string | undefined {
   const waiting = approvalsOf(state).find(
-    ({ callId, conversation }) => callId === decision.callId && conversation === (decision.conversation ?? nameOf(state)),
+    ({ callId, conversation }) => callId === decision.callId && conversation === (decision.conversation ?? state.conversation),
   );
   const { callId } = decision;
   if (!waiting)
@@ -137,11 +137,11 @@ function clientAnswerRefusal(
   { outbox }: ConversationState,
   { callId, decision, output, note, input, always }: Decision,
 ): string | undefined {
-  if (input !== undefined || always) return `${callId} waits for what a tool of the client answers: decision.output`;
+  if (input !== undefined || always) return `${callId} waits for the client tool's result: send it as decision.output`;
   if (decision === 'approve' && output === undefined && note === undefined)
-    return `${callId} waits for what a tool of the client answers: decision.output, or decision.note as a text`;
+    return `${callId} waits for the client tool's result: send it as decision.output, or as text in decision.note`;
   const unwritten = outbox.settle.reduce((sum, { entry }) => sum + (entry?.message.role === 'tool' ? lengthOf(entry.message.text) : 0), 0);
-  if (unwritten > MAX_UNWRITTEN) return `${callId} cannot be answered now: the store has not taken the answers before it; try again`;
+  if (unwritten > MAX_UNWRITTEN) return `${callId} cannot be answered now: the store does not have the earlier answers yet; try again`;
   return undefined;
 }
 
@@ -149,7 +149,7 @@ function lengthOf(text: Body): number {
   return typeof text === 'string' ? text.length : 0;
 }
 
-/** What waits for a person or for the client here, and in sub-agents. */
+/** Calls that wait for a person or for the client, here and in sub-agents. */
 export function approvalsOf(state: ConversationState): Approval[] {
   const { turn } = state;
   if (turn?.phase.kind !== 'tools') return [];
@@ -160,7 +160,7 @@ export function approvalsOf(state: ConversationState): Approval[] {
     const why = plan.approval?.why;
     return [
       {
-        conversation: nameOf(state),
+        conversation: state.conversation,
         callId,
         turnId: turnId(turn.number),
         kind: asked.kind,
@@ -169,7 +169,7 @@ export function approvalsOf(state: ConversationState): Approval[] {
         hash: plan.fingerprint ?? '',
         askedIn,
         ...(why === undefined ? {} : { why }),
-        ...(asked.kind === 'approval' && sameOf(call) !== undefined && { mayAlways: true }),
+        ...(asked.kind === 'approval' && approvalKey(call) !== undefined && { mayAlways: true }),
         askedAt: asked.at,
         expiresAt: asked.until,
       },
@@ -177,7 +177,7 @@ export function approvalsOf(state: ConversationState): Approval[] {
   });
 }
 
-/** Epoch milliseconds at which the next wait is over, and what it is for. */
+/** When the next wait ends, in epoch milliseconds, and what it waits for. */
 export function nextWait({ turn }: ConversationState): { readonly until: number; readonly why: string } | undefined {
   if (turn?.phase.kind !== 'tools') return undefined;
   return turn.phase.calls
@@ -191,7 +191,7 @@ export function nextWait({ turn }: ConversationState): { readonly until: number;
     .sort((a, b) => a.until - b.until)[0];
 }
 
-/** (turn/approval-expires), and what has slept long enough. */
+/** Ends requests that have expired (turn/approval-expires), and sleeps that are over. */
 export function endWaits(state: ConversationState): ConversationState {
   const { turn, now } = state;
   if (turn?.phase.kind !== 'tools') return state;
@@ -218,7 +218,7 @@ export function endWaits(state: ConversationState): ConversationState {
   }, state);
 }
 
-/** Its result is an entry that the next step writes. */
+/** Answers a call; the next step writes the result's entry. */
 export function reply(state: ConversationState, call: ToolCall, { outcome, text }: Reply): ConversationState {
   if (!state.turn) return state;
   const settled = settle(state, [{ effect: call.id, entry: resultEntry(state, state.turn, call, outcome, text) }]);
@@ -228,7 +228,7 @@ export function reply(state: ConversationState, call: ToolCall, { outcome, text 
   }));
 }
 
-function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined {
+function findRefusal(state: ConversationState, call: ToolCall): Reply | undefined {
   const { approval, workflowAction, fingerprint } = call.plan;
   const rounds = state.turn?.repeats?.find(([known]) => known === fingerprint)?.[1] ?? 0;
   if (rounds > MAX_REPEATS) {
@@ -260,7 +260,7 @@ function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined 
   return undefined;
 }
 
-/** What may start does; what is not run but done here begins to wait. */
+/** Makes a call ready to run, or does in the workflow what its plan says instead. */
 function begin(state: ConversationState, call: ToolCall, together: readonly string[] = [call.id]): ConversationState {
   const { workflowAction } = call.plan;
   if (workflowAction?.kind === 'ask-person') return ask(state, call, 'question', workflowAction.expiresMs);
@@ -282,7 +282,7 @@ function sleep(state: ConversationState, call: ToolCall, sleepsUntil: number): C
   return change(state, call, (now) => ({ ...now, status: 'sleeping', sleepsUntil }));
 }
 
-/** `together`: calls of tools of the client that begin to wait at once, this one among them. */
+/** `together`: ids of the client-tool calls that begin to wait at the same time, including this one. */
 function ask(
   state: ConversationState,
   call: ToolCall,
@@ -302,31 +302,27 @@ function ask(
 
 function askingCall(state: ConversationState, { callId, conversation }: Decision): ToolCall | undefined {
   const { turn } = state;
-  const isHere = conversation === undefined || conversation === nameOf(state);
+  const isHere = conversation === undefined || conversation === state.conversation;
   if (!isHere || turn?.phase.kind !== 'tools') return undefined;
   return turn.phase.calls.find((call) => call.id === callId && call.status === 'asking');
 }
 
-/** A sub-agent's call: the decision goes to the sub-agent, which reports what became of it. */
-function forwarded(state: ConversationState, decision: Decision): ConversationState {
+/** Passes the decision on to the sub-agent whose call it is for; the sub-agent reports the outcome. */
+function forward(state: ConversationState, decision: Decision): ConversationState {
   const { conversation: child, ...direct } = decision;
   if (child === undefined) return state;
-  const via = childOnTheWay(state, child);
+  const via = findDirectChild(state, child);
   if (via === undefined) return state;
   return { ...state, childDecisions: [...(state.childDecisions ?? []), { child: via, decision: via === child ? direct : decision }] };
 }
 
-/** The sub-agent itself, or the direct sub-agent that it belongs to. */
-function childOnTheWay({ turn }: ConversationState, conversation: string): string | undefined {
+/** The direct sub-agent that is `conversation`, or an ancestor of it. */
+function findDirectChild({ turn }: ConversationState, conversation: string): string | undefined {
   if (turn?.phase.kind !== 'tools') return undefined;
   return turn.phase.calls.find(({ child }) => child && (child.id === conversation || conversation.startsWith(`${child.id}:`)))?.child?.id;
 }
 
-function nameOf({ conversation }: ConversationState): string {
-  return conversation;
-}
-
-/** Calls that are the same in one round count as one (turn/repeated-call-stops). */
+/** Equal calls in one round count once (turn/repeated-call-stops). */
 function countRepeats(state: ConversationState, calls: readonly ToolCall[]): ConversationState {
   const before = new Map(state.turn?.repeats);
   const fingerprints = new Set(calls.flatMap(({ plan }) => plan.fingerprint ?? []));
@@ -340,8 +336,8 @@ function change(state: ConversationState, { id }: ToolCall, to: (call: ToolCall)
 }
 
 /**
- * The option that a person's answer names by its text, its number from 1 on, or the beginning of its text; upper and lower case are one. An answer
- * that fits none, or several, is a free answer and stays as it is.
+ * The option that a person's answer names by its text, its number from 1 on, or the beginning of its text; case is ignored. An answer that
+ * fits no option, or several, stays as it is.
  */
 export function chosenOption(options: readonly string[], answer: string): string {
   const word = folded(answer);
@@ -350,8 +346,8 @@ export function chosenOption(options: readonly string[], answer: string): string
   if (exact !== undefined) return exact;
   const numbered = /^\d{1,3}$/.exec(word) ? options[Number(word) - 1] : undefined;
   if (numbered !== undefined) return numbered;
-  const [begun, ...others] = options.filter((option) => folded(option).startsWith(word));
-  return begun !== undefined && others.length === 0 ? begun : answer;
+  const [match, ...others] = options.filter((option) => folded(option).startsWith(word));
+  return match !== undefined && others.length === 0 ? match : answer;
 }
 
 function folded(text: string): string {
@@ -359,33 +355,32 @@ function folded(text: string): string {
 }
 
 /**
- * What a person has allowed for good, in this conversation: calls that are the same as one that the person has seen (the worker says which
- * are, by `plan.approval.same`).
+ * Standing approvals of this conversation. The worker decides which calls are the same (`plan.approval.same`).
  *
- * An approval for good covers the call that the person saw: a call that differs in any argument, or whose path leads elsewhere, needs
- * a new approval.
+ * A standing approval covers the call that the person saw: a call with another argument, or whose path leads elsewhere, needs a new
+ * approval.
  *
- * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot be allowed for good.
- *   (test: test/conversation/turn/standing-approvals.test.ts)
- * @rule turn/approval-ends-with-session: An approval for good ends with the session, and no fork, resumed life or sub-agent inherits it.
+ * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot get a standing
+ *   approval. (test: test/conversation/turn/standing-approvals.test.ts)
+ * @rule turn/approval-ends-with-session: A standing approval ends with the session, and no fork, resumed life or sub-agent inherits it.
  *   (test: test/conversation/turn/standing-approvals.test.ts)
  */
 
-/** As many as are remembered: beyond it the oldest needs a new approval. */
+/** Beyond this number the oldest standing approval is forgotten. */
 const MAX_ALLOWED = 100;
 
 /** (turn/denied-stays-denied) */
-function sameOf({ plan: { approval } }: Pick<ToolCall, 'plan'>): string | undefined {
+function approvalKey({ plan: { approval } }: Pick<ToolCall, 'plan'>): string | undefined {
   return approval?.policy === 'ask' ? approval.same : undefined;
 }
 
 function isAllowed({ allowedCalls = [] }: ConversationState, call: ToolCall): boolean {
-  const same = sameOf(call);
+  const same = approvalKey(call);
   return same !== undefined && allowedCalls.some((one) => one.same === same);
 }
 
 function allowAlways(state: ConversationState, call: ToolCall): ConversationState {
-  const same = sameOf(call);
+  const same = approvalKey(call);
   if (same === undefined || isAllowed(state, call)) return state;
   const { name: tool, target, id: callId } = call;
   return { ...state, allowedCalls: [...(state.allowedCalls ?? []), { same, tool, target, callId }].slice(-MAX_ALLOWED) };

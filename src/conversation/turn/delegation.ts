@@ -3,8 +3,8 @@
  *
  * @rule turn/report-once: A sub-agent's end is reported once, to the call that waits for it; a later report is dropped. (test:
  *   test/conversation/turn/approvals.test.ts)
- * @rule turn/usage-counts-for-parent: A sub-agent's usage counts for its parent too: budgets hold for the whole tree, while it runs by
- *   their ledger (shared-budget.ts). (test: test/workflows/shared-budget.test.ts)
+ * @rule turn/usage-counts-for-parent: A sub-agent's usage counts for its parent too, so budgets cover the whole tree; while it runs, a
+ *   ledger counts it (shared-budget.ts). (test: test/workflows/shared-budget.test.ts)
  * @rule turn/report-shows-capability: A message in a sub-agent's name counts only with the capability that the parent gave that sub-agent
  *   at its start. (test: test/workflows/sub-agents.test.ts)
  * @rule turn/stop-reaches-sub-agents: A stop of this conversation stops its sub-agents; a person sees their waits here. (test:
@@ -25,8 +25,8 @@ import type { ChildNews, ChildReport } from '../protocol/human-input.js';
 import { type ChildControl, MAX_REPORTED, shortened } from '../protocol/stepping.js';
 import { planned, setBreakpoints, setMode } from '../stepping/control.js';
 
-/** As many as one turn may start (`delegation.maxChildren`): none that works is forgotten. */
-const REMEMBERED = 1_000;
+/** At least as many as one turn may start (`delegation.maxChildren`), so that no running sub-agent's capability is forgotten. */
+const MAX_CAPABILITIES = 1_000;
 
 type Delegating = Extract<WorkflowAction, { kind: 'delegate' }>;
 
@@ -63,13 +63,13 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
         task,
         ...(capability === undefined ? {} : { capability }),
         ...(control && { control }),
-        ...(state.appContext && { appContext: seenFromElsewhere(state.appContext, { conversation, life: identity.life }) }),
+        ...(state.appContext && { appContext: withOrigin(state.appContext, { conversation, life: identity.life }) }),
       },
     },
   };
 }
 
-/** A tree that shares has one memory: that of the first conversation in it. */
+/** In a tree with shared memory, all conversations use the memory of the root. */
 export function sharedWith(
   { session, now, parent }: Pick<ConversationState, 'session' | 'now' | 'parent'>,
   { slot }: Pick<ToolCall, 'slot'>,
@@ -77,16 +77,16 @@ export function sharedWith(
 ): SharedMemory {
   const shares = parent?.memory?.until === null ? parent.memory : undefined;
   const { conversation, life } = parent ?? {};
-  const of = shares && conversation !== undefined && life !== undefined ? (shares.of ?? { conversation, life }) : undefined;
-  const place = of && shares ? { of, session: shares.session } : { session };
+  const root = shares && conversation !== undefined && life !== undefined ? (shares.of ?? { conversation, life }) : undefined;
+  const place = root && shares ? { of: root, session: shares.session } : { session };
   const at = shares ? shares.at : slot;
   return memory === 'shared'
     ? { ...place, until: null, ...(at !== undefined && { at }) }
-    : { ...place, until: now, ...(of === undefined && { before: slot }) };
+    : { ...place, until: now, ...(root === undefined && { before: slot }) };
 }
 
-/** As a sub-agent can read it: in the store of the conversation that wrote it. */
-function seenFromElsewhere({ changes, ...base }: AppContextRef, origin: NonNullable<AppContextRef['origin']>): AppContextRef {
+/** Adds the conversation that stored the values, so that a sub-agent can read them. */
+function withOrigin({ changes, ...base }: AppContextRef, origin: NonNullable<AppContextRef['origin']>): AppContextRef {
   return { origin, ...base, ...(changes && { changes: changes.map((change) => ({ origin, ...change })) }) };
 }
 
@@ -95,11 +95,11 @@ export function startChild(state: ConversationState, { input: { callId, child, o
   const known: ConversationState =
     capability === undefined
       ? state
-      : { ...state, subAgents: [...(state.subAgents ?? []), [callId, capability] as const].slice(-REMEMBERED) };
+      : { ...state, subAgents: [...(state.subAgents ?? []), [callId, capability] as const].slice(-MAX_CAPABILITIES) };
   return withToolCalls(known, (call) => {
     if (call.id !== callId) return call;
     const { plan } = call;
-    // The sub-agent has its task now; here it would only be carried along.
+    // The sub-agent has its task now, so this state need not carry it.
     const workflowAction = plan.workflowAction?.kind === 'delegate' ? withoutSecrets(plan.workflowAction) : plan.workflowAction;
     return {
       ...call,
@@ -115,8 +115,8 @@ function withoutSecrets({ capability: _, ...action }: Delegating): Delegating {
 }
 
 /**
- * Why a report counts for nothing (turn/report-shows-capability); undefined when it comes from the sub-agent that was started. A sub-agent
- * that cannot show its capability is looked after (turn/ended-sub-agent-noticed).
+ * Why a message of a sub-agent is refused (turn/report-shows-capability); undefined if its capability is right. Temporal is polled about a
+ * sub-agent without a capability (turn/ended-sub-agent-noticed).
  */
 export function newsRefusal(state: ConversationState, { callId, capability }: ChildNews): string | undefined {
   const known = state.subAgents?.find(([id]) => id === callId);
@@ -126,7 +126,7 @@ export function newsRefusal(state: ConversationState, { callId, capability }: Ch
     : `${callId} has started no sub-agent`;
 }
 
-/** As long for what is nearly right as for what is all wrong. */
+/** Compares in constant time. */
 function isSame(a: string, b: string): boolean {
   let differences = a.length ^ b.length;
   for (let i = 0; i < a.length; i++) differences |= a.charCodeAt(i) ^ (b.charCodeAt(i) || 0);
@@ -134,17 +134,17 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * A stop that was sent while one was being started has reached no workflow. Its turn may have ended since, after the grace
- * (turn/stop-reaches-sub-agents).
+ * A stop does not reach a sub-agent that is still being started, so it is stopped here (turn/stop-reaches-sub-agents). Its turn may have
+ * ended since.
  */
 export function noteChildStarted(state: ConversationState, { input: { callId, child } }: Completed<'start-child'>): ConversationState {
   const { turn, ended, lateChildren = [] } = state;
-  const isOf = ({ number }: { readonly number: number }): boolean => callId.startsWith(`${turnId(number)}/`);
-  const isStopped = turn && isOf(turn) ? turn.stopping !== null : ended.some((one) => isOf(one) && one.stopReason !== 'end');
+  const startedCall = ({ number }: { readonly number: number }): boolean => callId.startsWith(`${turnId(number)}/`);
+  const isStopped = turn && startedCall(turn) ? turn.stopping !== null : ended.some((one) => startedCall(one) && one.stopReason !== 'end');
   return isStopped ? { ...state, lateChildren: [...lateChildren, child] } : state;
 }
 
-/** One that could not be started has ended. */
+/** A sub-agent that could not start counts as ended. */
 export function failChildStart(state: ConversationState, { input: { callId }, failure, at }: Failed<'start-child'>): ConversationState {
   const { type, message } = failure;
   const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
@@ -155,14 +155,14 @@ export function noteChildAsks(state: ConversationState, { callId, asks }: EventO
   return withToolCalls(state, (call) => (call.id === callId && call.child ? { ...call, child: { ...call.child, asks } } : call));
 }
 
-/** The caller ends the round when this was its last call (turn/report-once, turn/usage-counts-for-parent). */
+/** The caller ends the round if this was its last open call (turn/report-once, turn/usage-counts-for-parent). */
 export function acceptReport(state: ConversationState, { callId, report }: EventOf<'child-ended'>): ConversationState {
   const call = delegatedCall(state, callId);
   if (!call) return state;
   const paid = spend(acceptChildUsage(state, report.usage), report.usage);
   const { child: _, ...rest } = call;
   const cleared = withToolCalls(paid, (other) => (other === call ? rest : other));
-  return reply(cleared, call, { outcome: outcomeOf(report), text: textOf(report) });
+  return reply(cleared, call, { outcome: report.stopReason === 'end' ? 'ok' : 'error', text: renderReport(report) });
 }
 
 /** Sub-agents that run for this conversation now. */
@@ -171,14 +171,14 @@ export function runningChildren({ turn }: ConversationState): string[] {
   return turn.phase.calls.flatMap(({ status, child }) => (status === 'delegated' && child ? [child.id] : []));
 }
 
-/** The next notification to the parent: which approvals wait here, how it is stepped, then how the one turn ended. */
+/** The next message to the parent, in this order: waiting approvals, stepping status, the report of the only turn. */
 export function newsForParent(state: ConversationState): ChildNews | 'report' | undefined {
   const { parent, parentNotified, capability } = state;
   if (!parent || !parentNotified) return undefined;
   const known = { callId: parent.callId, ...(capability === undefined ? {} : { capability }) };
   const asks = approvalsOf(state);
   if (JSON.stringify(asks) !== parentNotified.asks) return { ...known, kind: 'asks', asks };
-  const control = parentNotified.reported ? undefined : standingOf(state);
+  const control = parentNotified.reported ? undefined : unreportedStatus(state);
   if (control) return { ...known, kind: 'control', control };
   return !state.turn && state.ended.length > 0 && !parentNotified.reported && !isRunning(state, 'report') ? 'report' : undefined;
 }
@@ -187,7 +187,7 @@ export function noteParentNotified(state: ConversationState, { asks, control }: 
   const known = state.parentNotified ?? { asks: '[]', reported: false };
   const sent = {
     ...(asks !== undefined && { asks }),
-    ...(control && { control: { sent: sentStanding(control), number: control.number } }),
+    ...(control && { control: { sent: serializeStatus(control), number: control.number } }),
   };
   return { ...state, parentNotified: { ...known, ...sent } };
 }
@@ -197,19 +197,15 @@ function delegatedCall({ turn }: ConversationState, callId: string): ToolCall | 
   return turn.phase.calls.find(({ id, status }) => id === callId && status === 'delegated');
 }
 
-function outcomeOf({ stopReason }: ChildReport): 'ok' | 'error' {
-  return stopReason === 'end' ? 'ok' : 'error';
-}
-
-function textOf({ text, stopReason, error }: ChildReport): string {
+function renderReport({ text, stopReason, error }: ChildReport): string {
   if (stopReason === 'end' && !error) return text === '' ? '(The sub-agent ended without a word.)' : text;
   const why = error ? `${error.type}: ${error.message}` : stopReason;
   return `The sub-agent did not finish (${why}).${text === '' ? '' : ` It had said: ${text}`}`;
 }
 
 /**
- * Sub-agents after a hand-over. The run that started one learns from Temporal when it ends; later runs know its report alone, and one
- * that was terminated reports nothing. So the run asks Temporal about it, less and less often.
+ * Sub-agents after a hand-over. Temporal reports a sub-agent's end only to the run that started it. Later runs depend on its report, and a
+ * terminated sub-agent sends none, so they poll Temporal at growing intervals.
  *
  * @rule turn/ended-sub-agent-noticed: No call waits for ever for a sub-agent that has ended. (test:
  *   test/conversation/turn/approvals.test.ts)
@@ -218,7 +214,7 @@ function textOf({ text, stopReason, error }: ChildReport): string {
 const FIRST_LOOK_MS = 60_000;
 const LAST_LOOK_MS = 60 * 60_000;
 
-/** A run has taken over: what it did not start itself, it looks after. */
+/** Makes a new run poll the sub-agents that earlier runs started. */
 export function lookAfterChildren(state: ConversationState): ConversationState {
   if (runningChildren(state).length === 0) return state;
   return withLooks(state, undefined, () => ({ next: state.now + FIRST_LOOK_MS, count: 0 }));
@@ -236,7 +232,7 @@ export function lookDue(state: ConversationState): Look | undefined {
   return call?.child && { callId: call.id, child: call.child.id };
 }
 
-/** Epoch milliseconds of the next look. */
+/** When to poll next, in epoch milliseconds. */
 export function nextLook(state: ConversationState): number | undefined {
   const { turn } = state;
   if (turn?.phase.kind !== 'tools' || isRunning(state, 'look-after')) return undefined;
@@ -244,7 +240,9 @@ export function nextLook(state: ConversationState): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** The caller ends the round when this was its last call. A report is sent before its sender ends, so none is on its way any more. */
+/**
+ * A sub-agent sends its report before it ends, so after its end none can arrive. The caller ends the round if this was its last open call.
+ */
 export function acceptLook(state: ConversationState, { id: callId, output: status, at }: Completed<'look-after'>): ConversationState {
   if (status !== 'RUNNING') {
     const error = { type: 'sub-agent-lost', message: `the sub-agent has ended (${status}) without a report` };
@@ -253,7 +251,7 @@ export function acceptLook(state: ConversationState, { id: callId, output: statu
   return lookLater(state, callId, at);
 }
 
-/** Temporal could not say: the run asks again later. */
+/** Temporal did not answer: the run polls again later. */
 export function failLook(state: ConversationState, { id, at }: Failed<'look-after'>): ConversationState {
   return lookLater(state, id, at);
 }
@@ -273,7 +271,10 @@ function withLooks(state: ConversationState, callId: string | undefined, to: (lo
   });
 }
 
-/** A sub-agent follows its parent's order. What the order changes is changed, and nothing else: what a person has set here stays until then. Its step begins in control.ts. */
+/**
+ * Applies an order of the parent: it overwrites only what changed since the last order, so a person's settings here stay until then.
+ * control.ts begins its step.
+ */
 export function acceptOrder(state: ConversationState, { order, at }: EventOf<'parent-ordered'>): ConversationState {
   const control = state.control ?? AUTO;
   const before = control.order;
@@ -287,14 +288,14 @@ export function acceptOrder(state: ConversationState, { order, at }: EventOf<'pa
   return changes > (before?.changes ?? 0) ? setMode(bounded, { kind: 'mode-set', mode, at }) : bounded;
 }
 
-/** For its parent, when it differs from what that one knows; while a step runs nothing is reported, since its end will be. */
-function standingOf(state: ConversationState): ChildControl | undefined {
+/** The stepping status, if the parent does not know it yet; undefined while a step runs, since its end is reported. */
+function unreportedStatus(state: ConversationState): ChildControl | undefined {
   const { control, parentNotified } = state;
   if (!control || control.lock || control.order?.step !== undefined) return undefined;
   const { mode, pausedBy, pausedIn, reachedCost, order, ordered } = control;
   const next = mode === 'stepping' ? (planned(state)?.words ?? null) : null;
   const subAgents = subAgentsOf(state).slice(0, MAX_REPORTED);
-  const standing = {
+  const status = {
     changes: order?.changes ?? 0,
     mode,
     next: next && shortened(next),
@@ -305,13 +306,13 @@ function standingOf(state: ConversationState): ChildControl | undefined {
     subAgents,
   };
   const known = parentNotified?.control;
-  // One that has gone on by itself all the time has nothing to say.
+  // A sub-agent that was never stepped reports nothing.
   if (!known && mode === 'auto' && !subAgents.some((one) => one.mode === 'stepping')) return undefined;
-  const sent = JSON.stringify(standing);
-  return sent === known?.sent ? undefined : { number: (known?.number ?? 0) + 1, ...standing };
+  const sent = JSON.stringify(status);
+  return sent === known?.sent ? undefined : { number: (known?.number ?? 0) + 1, ...status };
 }
 
-/** As it is remembered: without its number. */
-function sentStanding({ number: _, ...standing }: ChildControl): string {
-  return JSON.stringify(standing);
+/** Without the number, which differs in each report. */
+function serializeStatus({ number: _, ...status }: ChildControl): string {
+  return JSON.stringify(status);
 }

@@ -1,16 +1,15 @@
 /**
- * An agent's list of models: where one of them cannot answer, the next is called. The state says which one, so it holds whichever worker
- * takes the next step. Only a single worker knows that a model is away, and then does not call it at all (circuit-breaker.ts): this saves
- * time and changes nothing else.
+ * An agent's list of models: if one cannot answer, the next is called. The state has the current model, so all workers call the same one. A
+ * worker that knows a model to be away skips the call (circuit-breaker.ts); this saves time and changes nothing else.
  *
- * A failure that another model would meet too (a refused request, a key, a prompt that is too long) changes no model. Within a turn the
- * model that answered stays; the next turn begins with the first of the list again.
+ * A failure that other models would share (a refused request, a key, a prompt that is too long) does not change the model. Within a turn
+ * the model that answered stays; the next turn begins with the first of the list again.
  *
  * @rule turn/fallback-fences-first: The next model's call is a separate effect: the call before it is fenced, and its streamed text is
- *   taken back. (test: test/conversation/turn/fallback.test.ts)
- * @rule turn/all-models-failed: Once all models have failed, the conversation waits, as it does with one model, until the first of them may
- *   be called again, and begins the list anew; after as many rounds the turn fails. (test: test/conversation/turn/fallback.test.ts)
- * @rule turn/chosen-model-alone: A model that a person has chosen answers alone: the choice may be about where the words go. (test:
+ *   withdrawn. (test: test/conversation/turn/fallback.test.ts)
+ * @rule turn/all-models-failed: Once all models have failed, the conversation waits until one of them may be called again, and restarts the
+ *   list; after as many rounds as a single model has retries, the turn fails. (test: test/conversation/turn/fallback.test.ts)
+ * @rule turn/chosen-model-alone: A model that a person has chosen has no fallback: the choice may be about where the text is sent. (test:
  *   test/conversation/turn/fallback.test.ts)
  */
 import type { FeedEvent } from '../protocol/contract.js';
@@ -25,9 +24,9 @@ import { retryAfter, withRetry, currentModelCall, openToolCalls, withTurn } from
 import { abandon } from '../state/budget.js';
 import { endWithOpenCalls, nextModelCall } from './turn.js';
 
-const MAX_WORDS = 500;
+const MAX_CHARACTERS = 500;
 
-/** Undefined where there is no list, or another model would fail alike: the failure is then this model's alone to wait for. */
+/** Undefined if there is no list, or other models would fail alike: the caller then retries this model. */
 export function askNextModel(
   state: ConversationState,
   call: ModelCall,
@@ -36,7 +35,7 @@ export function askNextModel(
 ): ConversationState | undefined {
   const { turn, settings, now } = state;
   const list = settings?.fallback;
-  // Settings that are not this turn's any more: a person has chosen a model meanwhile (turn/chosen-model-alone).
+  // If the turn is not configured, a person has chosen a model meanwhile (turn/chosen-model-alone).
   if (!turn?.isConfigured || !list || !isModelAway(failure.type)) return undefined;
   const rounds = turn.fallback?.rounds ?? 0;
   const modelRetry = retryAfter(failure, rounds + 1, now);
@@ -49,15 +48,15 @@ export function askNextModel(
       state,
       call,
       { ...fallback, rounds, until },
-      { kind: 'fallback', ...placeOf(turn, call), for: describeFailure(failure), ...fallback },
+      { kind: 'fallback', ...feedIds(turn, call), for: describeFailure(failure), ...fallback },
     );
   }
   // (turn/all-models-failed)
   if (rounds + 1 >= maxRounds) return endWithOpenCalls(state, 'failed', { type: reason, message: failure.message });
   const again = { model: null, insteadOf: list.first, reason, rounds: rounds + 1 };
-  const requested = ask(state, call, again, { kind: 'reset', ...placeOf(turn, call), attempt: `${call.id}/left` });
+  const requested = ask(state, call, again, { kind: 'reset', ...feedIds(turn, call), attempt: `${call.id}/left` });
   const { id } = currentModelCall(requested) ?? {};
-  // The first may be called again already: the calls of the others took as long as its rest.
+  // The other models' calls may have taken as long as this wait.
   if (id === undefined || until <= now) return requested;
   const announced = announce(requested, { kind: 'waiting', turn: turnId(turn.number), reason, for: describeFailure(failure), until });
   return withRetry(announced, id, { until, attempts: rounds + 1, failure });
@@ -70,10 +69,10 @@ function ask(state: ConversationState, call: ModelCall, fallback: NonNullable<Tu
   return nextModelCall(moved, openToolCalls(moved));
 }
 
-function placeOf({ number }: Turn, { id }: ModelCall): { readonly turn: string; readonly call: string } {
+function feedIds({ number }: Turn, { id }: ModelCall): { readonly turn: string; readonly call: string } {
   return { turn: turnId(number), call: id };
 }
 
 function describeFailure({ type, message }: StepFailure): string {
-  return truncate(`${type}: ${message}`, MAX_WORDS);
+  return truncate(`${type}: ${message}`, MAX_CHARACTERS);
 }

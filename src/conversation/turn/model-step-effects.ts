@@ -1,4 +1,4 @@
-/** What a model step and a title bring an activity, and what they answer: plain JSON, small, without what history has already. */
+/** Inputs and results of the activities `model-step` and `title`: plain JSON, kept small by leaving out what history already has. */
 import type { Fallback, TurnError } from '../protocol/contract.js';
 import type {
   AssistantBlock,
@@ -20,38 +20,38 @@ import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from '
 import type { Task } from '../../records/episodes.js';
 
 /**
- * `model-step`: writes what must be written, runs the quick tools whose results the model needs, and calls the model; each part under
- * the ledger by its id, so that a second attempt repeats nothing that was committed.
+ * `model-step`: writes pending data, runs the quick tools whose results the model needs, and calls the model. The ledger has each part
+ * under an id, so a second attempt repeats nothing that was committed.
  */
 export interface ModelStepInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
   readonly turn: string;
   readonly write: Writes;
-  /** The tool calls that ride. */
+  /** Quick tool calls that ride on this step: it runs them before it calls the model. */
   readonly tools: readonly RidingTool[];
   readonly appContext?: AppContextRef;
   readonly parent?: ParentLink;
-  /** The first step of a turn: are the agent's settings still the same? */
+  /** Set in the first step of a turn, which checks whether the agent's settings have changed. */
   readonly configure: ConfigureRequest | null;
   readonly asksAttributes?: true;
-  /** Its summary shows the first words of the message. */
+  /** The workflow's summary shows the first words of the message. */
   readonly showsWords?: true;
-  /** Its mode is still the agent's or the worker's to say: where that is stepping, the model is not called yet. */
+  /** No person has set the mode: if the agent or the worker sets stepping, the step does not call the model yet. */
   readonly wantsMode?: true;
   /** The conversation has no title yet: its first message gives it one. */
   readonly wantsTitle?: true;
-  /** A session begins: what the scope knows is to stand before it. */
+  /** A session begins: its prompt starts with the scope's facts. */
   readonly opensSession?: true;
-  /** What decides whether the model is called, before the step has found anything. */
+  /** The numbers that decide whether to call the model, as the workflow knows them. */
   readonly numbers: CallNumbers;
-  /** As the turn began; null before the first one, and then the step finds them. */
+  /** As the turn began; null before the first turn, whose step reads them. */
   readonly settings: CallSettings | null;
-  /** For settings that the step finds. */
+  /** A context size that the step applies to settings that it reads. */
   readonly learned?: LearnedBudget;
-  /** Reasons for which a step was deferred since the last answer: they do not defer it again. */
+  /** Reasons that deferred a step since the last answer; none defers a step again. */
   readonly deferred?: readonly DeferReason[];
-  /** Budgets that others share with it. */
+  /** Budgets shared with other conversations. */
   readonly shares?: Shares;
   readonly call: CallInput;
 }
@@ -63,83 +63,83 @@ export interface CallInput {
   readonly slot: number;
   readonly seq: number;
   readonly context: readonly SlotRange[];
-  /** The text that stands before these messages in this epoch, by reference. */
+  /** Reference to the text before these messages in this epoch. */
   readonly base: string | null;
-  /** Epoch milliseconds of the session's beginning, whose date the system prompt has. Histories of before have none. */
+  /** Start of the session in epoch milliseconds, for the date in the system prompt. Absent in older histories. */
   readonly since?: number;
-  /** Slots of messages that are shown by their ends. */
+  /** Slots of cited messages: the prompt shows only their beginning and end. */
   readonly cited?: readonly SlotRange[];
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */
   readonly output?: string;
-  /** Tools that the turn's message has brought: reference to their JSON text. */
+  /** Client tools that came with the turn's message: reference to their JSON text. */
   readonly tools?: string;
-  /** Of this turn before this step, for the announcement of its end; absent where there was nothing. */
+  /** What the turn used before this step, for the event of its end; absent if nothing. */
   readonly soFar?: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
 }
 
-/** Why a step came back without having called the model: what it found changes the decision. */
+/** Why a step returned without calling the model. */
 export type DeferReason =
-  /** The message was sent before; the store knows it for longer than state. */
+  /** The message was sent before: the store remembers ids for longer than the state. */
   | 'duplicate'
   /** The agent's files cannot be used. */
   | 'unusable'
-  /** Limits, as the settings or the results of tools that rode have them now (call-gate.ts). */
+  /** A limit, checked again with the step's settings and tool results (call-gate.ts). */
   | 'budget'
   | 'truncation'
   | 'compaction'
-  /** By the agent or the worker it goes on step by step, and this would be the first. */
+  /** The agent or the worker sets stepping mode, and this would be the first step. */
   | 'stepping'
-  /** An earlier message fits the turn: it is to stand in the context before the model is called. */
+  /** An earlier message fits the turn, and enters the context before the model is called. */
   | 'recall'
   /** A person stopped the turn before the call began. */
   | 'stopped';
 
-/** What stands for a long result from then on, as a model has made it: '' where its answer was of no use. */
+/** A model-made text that replaces a long result in later prompts; '' if the model's answer was unusable. */
 export interface MadeCitation {
   /** Id of the result's item. */
   readonly item: string;
   readonly citation: string;
-  /** What that one took. */
+  /** Of the model that made it. */
   readonly usage?: Usage;
 }
 
-/** After input processors, without secrets, on one line; null: none. */
+/** First words for Temporal's page: after input processors, without secrets, on one line; null: none. */
 export interface ShownWords {
   readonly asked?: string | null;
   readonly answered?: string | null;
 }
 
-/** Which turn and call it is of, its input says: history has them in one place. */
+/** Turn and call are in the input, which history has too, so the result does not repeat them. */
 export type ModelStepResult = {
   readonly written: Written;
-  /** Of the tools that rode, those that finished. */
+  /** The riding tools that finished. */
   readonly tools: readonly ToolFinished[];
   /** Absent: the settings are as they were. */
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
-  /** Made of the first message that this step has written; absent where that has no words. */
+  /** From the first message that this step wrote; absent if it has no words. */
   readonly title?: string;
-  /** First words for Temporal's page that are not those of the message and the answer in history (turn/title.ts). */
+  /** Only words that differ from what history shows (turn/title.ts). */
   readonly words?: ShownWords;
-  /** What the scope knows, for a session that begins; absent when it knows nothing. */
+  /** The scope's facts, for a session that begins; absent if there are none. */
   readonly base?: { readonly ref: string; readonly text: string };
-  /** What a model has made to be shown for long results, by the item of each. */
+  /** Model-made citations of long results. */
   readonly citations?: readonly MadeCitation[];
-  /** What vectors of its texts and questions have cost since its last step; absent where none were made. */
+  /** Cost of embeddings since the last step; absent if there were none. */
   readonly embedded?: Usage;
 } & (
   | { readonly kind: 'answered'; readonly answer: ModelAnswer }
-  /** The model failed; what it had cost is unknown. */
+  /** The model failed, at an unknown cost. */
   | { readonly kind: 'failed'; readonly failure: StepFailure }
-  /** `usedUp`: a budget that it shares has nothing left. `recalled`: what a notice is to say. */
+  /** `usedUp`: a shared budget is exhausted. `recalled`: the text of a notice. */
   | { readonly kind: 'deferred'; readonly reason: DeferReason; readonly usedUp?: TurnError; readonly recalled?: string }
 );
 
-/** `title`: a title of the first exchange, whose messages are in these slots. */
+/** `title`: makes a title from the question and answer in these slots. */
 export interface TitleInput {
   readonly identity: ConversationIdentity;
-  /** Of the answer. */
+  /** The answer's turn. */
   readonly turn: string;
   readonly question: number;
   readonly answer: number;
@@ -150,7 +150,7 @@ export interface TitleInput {
 }
 
 export interface MadeTitle {
-  /** Absent: the model failed, or its answer is of no use. */
+  /** Absent: the model failed, or its answer is unusable. */
   readonly title?: string;
   readonly usage: Usage;
 }
@@ -168,90 +168,90 @@ export interface ModelAnswer {
   readonly usage: Usage;
   /** One for each tool call of `blocks`, in their order; absent where there are none. */
   readonly plans?: readonly ToolPlan[];
-  /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. */
+  /** Hash of the prompt's fixed beginning: system prompt, tools, the epoch's base. */
   readonly prefix?: string;
-  /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */
+  /** Why the answer does not fit its schema. Absent: it fits, or there is no schema. */
   readonly schemaViolation?: string;
-  /** Tokens that were sent, by estimate, where the model's server has read far fewer: it has cut the prompt. */
+  /** Set if the model's server cut the prompt: tokens sent, by estimate, and the far fewer that it read. */
   readonly promptCut?: { readonly sent: number; readonly read: number };
   /** False: the store did not take it; the next step writes it first. */
   readonly persisted: boolean;
-  /** True: it was settled before it could commit, and counts for its cost only. */
+  /** True: the call was settled before it could commit; only its cost counts. */
   readonly fenced?: boolean;
 }
 
-/** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
+/** How to run one tool call. The worker makes it, so the age of the workflow's bundle does not matter. */
 export interface ToolPlan {
-  /** True: quick, repeatable, and allowed without a request to a person: it may ride on the model step that needs its result. */
+  /** True: quick and repeatable, so the call may ride on the model step that needs its result. */
   readonly rides: boolean;
   readonly repeatable: boolean;
   readonly timeoutMs: number;
-  /** Of a repeatable tool whose run failed; 1 when absent. */
+  /** How often a repeatable tool is tried; absent: once. */
   readonly attempts?: number;
-  /** True: what a broken attempt has done can be found out, so that another may look. */
+  /** True: a further attempt can find out what a broken one has done. */
   readonly verifiable?: boolean;
-  /** SHA-256 of name and arguments (memory/call-fingerprint.ts): other arguments than these are not run. */
+  /** SHA-256 of name and arguments (memory/call-fingerprint.ts): the call runs with no others. */
   readonly fingerprint?: string;
-  /** Absent: it runs without a request to a person. */
+  /** Absent: the call needs no approval. */
   readonly approval?:
     | {
         readonly policy: 'ask';
         readonly expiresMs: number;
         readonly why?: string;
-        /** Of this call and those that are the same (tools/call-identity.ts). Absent: each call needs an approval. */
+        /** Key that equal calls share, for standing approvals (tools/call-identity.ts). Absent: each call needs an approval. */
         readonly same?: string;
       }
     | { readonly policy: 'deny'; readonly why: string };
-  /** What the conversation does itself, in place of a run. */
+  /** Absent: the tool runs. */
   readonly workflowAction?: WorkflowAction;
 }
 
 /** What a conversation does in place of a tool's run. */
 export type WorkflowAction =
-  /** A person answers; the question stands in the arguments. */
+  /** A person answers the question in the arguments. */
   | { readonly kind: 'ask-person'; readonly expiresMs: number; /** To choose from. */ readonly options?: readonly string[] }
-  /** A tool of the client's: the program that brought it runs it, and answers. */
+  /** The client that sent the tool runs it and answers. */
   | { readonly kind: 'ask-client'; readonly expiresMs: number }
   /** Epoch milliseconds. */
   | { readonly kind: 'wait-until'; readonly until: number }
-  /** Counted by the conversation from when the wait begins: the clock of the worker that planned it may be off. */
+  /** From the beginning of the wait, by the workflow's clock: the clock of the worker that planned it may be off. */
   | { readonly kind: 'wait-for'; readonly ms: number }
-  /** The model itself asks that its older turns become memory. */
+  /** The model asks for a compaction. */
   | { readonly kind: 'compact' }
   | {
       readonly kind: 'delegate';
       readonly agent: string;
       readonly task: string;
       readonly title: string;
-      /** Levels of sub-agents below the first conversation, and sub-agents of one turn. */
+      /** Limits: levels of sub-agents below the root conversation, and sub-agents per turn. */
       readonly maxDepth: number;
       readonly maxChildren: number;
-      /** Sub-agents of one turn with theirs, to the last level. Absent in plans of earlier versions: no limit. */
+      /** Sub-agents per turn on all levels together. Absent in plans of earlier versions: no limit. */
       readonly maxTotal?: number;
       readonly budget?: Budget;
-      /** Seed 003, ShareMemoryWithSubAgents. Absent: no. */
+      /** Seed 003, ShareMemoryWithSubAgents. Absent: not shared. */
       readonly memory?: 'shared' | 'snapshot';
-      /** Random, made by the worker: what comes in the sub-agent's name shows it. Absent in plans of an earlier version. */
+      /** Random secret from the worker: messages in the sub-agent's name must carry it. Absent in plans of earlier versions. */
       readonly capability?: string;
     };
 
-/** `input` stands in the place of the model's arguments. */
+/** `input` replaces the model's arguments. */
 export interface ApprovedWith {
   readonly note?: string;
   readonly input?: JsonValue;
-  /** It was allowed for good before, and needed no approval this time. */
+  /** A standing approval allowed it. */
   readonly standing?: true;
 }
 
-/** JSON in the store, maybe of the conversation that began it. */
+/** JSON in the store; `origin`: the conversation that stored it, if another one. */
 export interface ValuesRef {
   readonly ref: string;
   readonly origin?: { readonly conversation: string; readonly life: string };
 }
 
-/** Where values lie that tools see and the model never does (seed 003, Context). */
+/** Reference to values that tools see and the model never does (seed 003, Context). */
 export interface AppContextRef extends ValuesRef {
-  /** What tools have changed since, side by side with others, in the order in which they ended. A key that is null goes. */
+  /** Changes by parallel tools, in the order in which they ended. A null value deletes its key. */
   readonly changes?: readonly ValuesRef[];
 }
 
@@ -261,27 +261,27 @@ export interface RunToolInput {
   readonly turn: string;
   readonly callId: string;
   readonly name: string;
-  /** What it is about, in a few words, for people. */
+  /** The subject of the call in a few words, for people. */
   readonly target: string;
   readonly slot: number;
   readonly seq: number;
-  /** The entry that asks for it: arguments are read there and travel once. */
+  /** Slot of the entry with the call: the activity reads the arguments there. */
   readonly askedIn: number;
   readonly plan: ToolPlan;
-  /** What the person added when they allowed it. */
+  /** What the person added to the approval. */
   readonly person?: ApprovedWith;
   readonly appContext?: AppContextRef;
-  /** The models of the agent's list after the one that asks for it. Absent: what the tool asks a model for, that one alone answers. */
+  /** Fallbacks for the tool's model calls: the agent's list after the current model. Absent: none. */
   readonly fallback?: readonly string[];
-  /** Whose sub-agent this conversation is. */
+  /** The parent, if this conversation is a sub-agent. */
   readonly parent?: ParentLink;
 }
 
 /** How one call of a tool ended. */
 export interface ToolFinished {
-  /** From a tool that sets it. */
+  /** Set by a tool that changes the task. */
   readonly task?: Task;
-  /** From a tool that works on them. */
+  /** Files that the tool worked on. */
   readonly files?: ToolResultMessage['files'];
   readonly life: string;
   readonly session: number;
@@ -294,11 +294,11 @@ export interface ToolFinished {
   readonly ms: number;
   readonly outcome: ToolOutcome;
   readonly text: Body;
-  /** The values that tools share, as this one has left them. */
+  /** The shared values after this tool. */
   readonly appContext?: AppContextRef;
-  /** What of them it has changed, and what it saw; `values` where they are short, so that they can be healed. */
+  /** The values that it changed, and the state that it saw; `values`: short ones, so that healing can rebuild them. */
   readonly contextChange?: { readonly ref: string; readonly on: AppContextRef | null; readonly values?: JsonObject };
-  /** Absent for what is short, and where the agent has no memory channel. */
+  /** Absent for short results and for agents without a memory channel. */
   readonly item?: ItemRef;
   /** Usage of a model that the tool has called. */
   readonly usage?: Usage;

@@ -1,5 +1,5 @@
 /**
- * The step that calls the model: what it is given, and what becomes of it.
+ * The step that calls the model: its input, and how its result changes the state.
  *
  * @rule turn/result-of-flight-counts: A result counts only for the call that is in flight; a later one is dropped, and only its cost
  *   counts. (test: test/conversation/turn/turns.test.ts)
@@ -44,9 +44,9 @@ import { turnId } from '../../records/identity.js';
 import { acceptWords, acceptTitle } from './title.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../state/settings.js';
 
-/** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
+/** Retries after transient failures of the model, with growing pauses: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
-/** A step fails with these before it calls: the store is away, an input processor or an agent's folder cannot be used. */
+/** Failures before the model call: the store is down, or an input processor or the agent's folder is unusable. */
 const BEFORE_THE_CALL: readonly string[] = ['StoreUnavailable', 'processor-failed', 'internal'];
 const CONTEXT_FULL: TurnError = {
   type: 'context-full',
@@ -55,7 +55,7 @@ const CONTEXT_FULL: TurnError = {
     'send something shorter, or start a new session with /new.',
 };
 
-/** `write`: everything that the store does not have yet. */
+/** `write`: all pending writes. */
 export function modelStepInput(state: ConversationState, write: Writes): ModelStepInput | undefined {
   const { turn, settings, identity, session, compaction } = state;
   if (turn?.phase.kind !== 'model') return undefined;
@@ -136,7 +136,7 @@ export function acceptModelStep(before: ConversationState, { input, output }: Co
   }
 }
 
-/** Citations and vectors. Each was made once: a step that comes again finds them made, and brings none. */
+/** Counts the cost of citations and embeddings once: a retried step finds them made and reports none. */
 function payMade(
   state: ConversationState,
   { turn }: Completed<'model-step'>['input'],
@@ -153,12 +153,12 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
   if (!state.turn || call?.id !== input.call.id) return state; // (turn/result-of-flight-counts)
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
   if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure, 'Temporal');
-  // The message is safe in history, and the model was not called: the retries have no limit.
+  // Unlimited retries: the message is safe in history, and the model was not called.
   const retry = storeRetryAfter(failure, (state.retries[call.id]?.attempts ?? 0) + 1, at);
   return withRetry(withRetry(state, call.id, retry), 'store', retry);
 }
 
-/** A result that came after its step had been given up. */
+/** Counts only the cost of a result that arrived after its step was given up. */
 export function payLateStep(state: ConversationState, output: Completed<'model-step'>['output']): ConversationState {
   const results: readonly (readonly [string, unknown])[] = [
     ...output.tools.map((tool) => [tool.callId, tool] as const),
@@ -184,7 +184,7 @@ function acceptFound(
   const ruled = configured?.kind === 'settings' ? takeMode(based, configured.mode) : based;
   return withTurn(ruled, ({ fallback, ...turn }) => ({
     ...turn,
-    // A model that has left the agent's list was not called.
+    // A fallback that is no longer in the agent's list was not called.
     ...(fallback && (!isRead || fallback.model === null || based.settings?.model === fallback.model) && { fallback }),
     isConfigured: isRead,
   }));
@@ -205,7 +205,7 @@ function acceptDeferral(
   return nextModelCall(noted, openToolCalls(noted));
 }
 
-/** An entry like any other from then on: it is rendered once, and goes where its turn goes. */
+/** Adds the recalled text as a notice, which then is an entry of the turn like any other. */
 function withRecalled(state: ConversationState, turn: Turn, text: string): ConversationState {
   const noticed = addNotice(state, turn, 'recall', text);
   return { ...noticed, contextTokens: noticed.contextTokens + estimateTokens(text.length) };
@@ -214,7 +214,7 @@ function withRecalled(state: ConversationState, turn: Turn, text: string): Conve
 function endUnusable(state: ConversationState, { type, message, webhooks }: Extract<Configured, { kind: 'unusable' }>): ConversationState {
   const after = endWithOpenCalls(state, 'failed', { type, message });
   const ended = after.ended[after.ended.length - 1];
-  // With settings its end has noted it.
+  // If there are settings, endTurn has noted the end already.
   return state.settings === null && ended ? noteTurnEnd(after, ended, webhooks) : after;
 }
 
@@ -235,7 +235,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const answered: ConversationState = {
     ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
     context: entry ? withSlot(state.context, answer.slot) : state.context,
-    // Of a prompt that was cut the count says nothing of the context.
+    // The count of a cut prompt does not measure the context.
     contextTokens: inputTokens > 0 && !answer.promptCut ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
     outbox: entry && !answer.persisted ? { ...state.outbox, entries: [...state.outbox.entries, entry] } : state.outbox,
   };
@@ -285,8 +285,8 @@ function describeCut(
   };
 }
 
-/** The model failed, or its step did not come back, which says nothing of the model. */
-function failCall(state: ConversationState, id: string, failure: StepFailure, says: 'the model' | 'Temporal'): ConversationState {
+/** If Temporal reports the failure, the step did not return, and the model may be fine. */
+function failCall(state: ConversationState, id: string, failure: StepFailure, reportedBy: 'the model' | 'Temporal'): ConversationState {
   const call = currentModelCall(state);
   const { turn } = state;
   if (!turn || call?.id !== id) return state; // (turn/result-of-flight-counts)
@@ -294,11 +294,11 @@ function failCall(state: ConversationState, id: string, failure: StepFailure, sa
   const failed = countFailure(state, call);
   if (turn.stopping) return endWithOpenCalls(failed, 'interrupted');
   if (TOO_FULL.includes(failure.type)) {
-    // What is too large for another reason (an image, a limit of the account) says nothing of the model.
+    // Another reason (an image, a limit of the account) does not show the model's size.
     const sized = failure.type === 'context-full' ? learnSize(failed) : failed;
     return recoverFromOverflow(settle(sized, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
   }
-  const moved = says === 'the model' ? askNextModel(failed, call, failure, MAX_MODEL_FAILURES) : undefined;
+  const moved = reportedBy === 'the model' ? askNextModel(failed, call, failure, MAX_MODEL_FAILURES) : undefined;
   if (moved) return moved;
   if (failure.transient && failures < MAX_MODEL_FAILURES) {
     const retry = retryAfter(failure, failures, state.now);
@@ -317,7 +317,7 @@ function countFailure(state: ConversationState, { id, failures }: ModelCall): Co
   return withModelCall(state, id, (call) => ({ ...call, failures: failures + 1 }));
 }
 
-/** The answer should have been data of a certain shape. The model reads once what is wrong with it, in a separate entry. */
+/** Tells the model once, in a separate entry, why its answer does not fit the schema. */
 function repair(state: ConversationState, schemaViolation: string): ConversationState {
   const { turn } = state;
   if (!turn) return state;
@@ -329,7 +329,7 @@ function repair(state: ConversationState, schemaViolation: string): Conversation
   return nextModelCall(withTurn(addNotice(state, turn, 'repair', text), (now) => ({ ...now, schemaViolation })));
 }
 
-/** The model was given too much: older turns become memory, and it is called again. With `error` the turn ends when that is no help. */
+/** Compacts after the model refused a prompt as too long, and calls it again. If that does not help, the turn ends with `error`. */
 function recoverFromOverflow(state: ConversationState, error: TurnError): ConversationState {
   const { turn } = state;
   if (!turn || turn.stopping) return endWithOpenCalls(state, 'interrupted');

@@ -1,9 +1,9 @@
 /**
- * Titles that no person has given: made of the first message, once per life. A worker makes them (activities/make-title.ts), after
- * input processors and without secrets. A title from a person stays, whenever it comes.
+ * Automatic titles. A worker makes one from the first message, once per life, after input processors and without secrets
+ * (activities/make-title.ts). A person's title always takes precedence.
  *
- * Where the agent says `"titles": "model"`, a model makes a better one of the first exchange, once and beside everything else: what it finds
- * takes the place of the first words, and when it finds nothing they stay.
+ * If the agent sets `"titles": "model"`, a model then makes a better one from the first exchange, once and in the background. If it fails,
+ * the first words stay.
  */
 import { overBudget } from '../context/call-gate.js';
 import type { TitleInput, ModelAnswer, ModelStepInput, ModelStepResult } from './model-step-effects.js';
@@ -26,12 +26,12 @@ export function acceptTitle(state: ConversationState, title: string | undefined)
   return { ...state, title, autoTitle: 'due', ...(wantsBetter && { betterTitle: { slot: turn.firstSlot } }) };
 }
 
-/** A title from a person. A rename reaches lists too. */
+/** Sets a person's title. */
 export function rename({ autoTitle: _, betterTitle: __, ...state }: ConversationState, { title }: EventOf<'renamed'>): ConversationState {
   return { ...state, title };
 }
 
-/** That lists do not know yet: one event of history, once. */
+/** An automatic title that lists do not have yet; it costs one event of history. */
 export function titleDue({ title, autoTitle }: ConversationState): string | undefined {
   return autoTitle === 'due' && title !== null ? title : undefined;
 }
@@ -40,7 +40,7 @@ export function noteTitled({ autoTitle: _, ...state }: ConversationState): Conve
   return state;
 }
 
-/** Between turns, once one has an answer: no person waits for it, and none pays for it beyond the budget or steps past it. */
+/** Due between turns, once a turn has an answer; never beyond the budget or in stepping mode. */
 export function titleInput(state: ConversationState): TitleInput | undefined {
   const { betterTitle, settings, turn, closing, control, ended, identity } = state;
   if (!betterTitle || betterTitle.isAsked || !settings || turn || closing !== 'no' || control?.mode === 'stepping') return undefined;
@@ -62,7 +62,7 @@ export function startTitle(state: ConversationState): ConversationState {
   return state.betterTitle ? { ...state, betterTitle: { ...state.betterTitle, isAsked: true } } : state;
 }
 
-/** What it has cost counts in any case; the title only where no person has given one meanwhile. */
+/** The cost always counts; the title only if no person has set one meanwhile. */
 export function acceptMadeTitle(state: ConversationState, { output }: Completed<'title'>): ConversationState {
   const paid: ConversationState = { ...state, usage: addUsage(state.usage, output.usage) };
   if (!paid.betterTitle || output.title === undefined) return withoutBetterTitle(paid);
@@ -75,13 +75,13 @@ export function withoutBetterTitle({ betterTitle: _, ...state }: ConversationSta
 }
 
 /**
- * First words of a turn's message and of its answer, for Temporal's page. History has both, so they are derived from it here; a worker brings
- * only what it would show otherwise: what an input processor has made, and what is left without the secrets that it knows.
+ * First words of a turn's message and answer, for Temporal's page. The workflow derives them from history; a worker sends words only if
+ * they differ, because an input processor changed the text or the worker removed secrets.
  */
 
 export const MAX_ANSWER_WORDS = 120;
 
-/** Of a message. A replay pays for it too: little of the text is read. */
+/** First words of a message. Reads few characters, since every replay does so again. */
 export function askedWords(text = ''): string | undefined {
   return firstWords(text, { longest: 60, read: 400 });
 }
@@ -96,7 +96,7 @@ export function spokenIn(blocks: ModelAnswer['blocks']): string {
     .join(' ');
 }
 
-/** What history shows by itself is no part of a result: only what differs from it is. A new question has no answer yet. */
+/** Uses the words of the result, which has only those that differ from history. A new question clears the earlier answer. */
 export function acceptWords(state: ConversationState, { turn, write }: ModelStepInput, output: ModelStepResult): ConversationState {
   const isShown = state.settings?.showsWords === true;
   const { asked, answered } = output.words ?? {};

@@ -25,7 +25,7 @@ import { rejectInput } from '../inbox/arrivals.js';
 import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from '../state/turn-access.js';
 import { isRecord } from '../../platform/json.js';
 
-/** Calls that ride on one step; each further call of a larger round has a separate activity. */
+/** In a larger round no call rides: each has a separate activity. */
 const MAX_RIDING = 16;
 
 export function startRound(
@@ -42,14 +42,14 @@ export function startRound(
     slot: state.counters.slot + 1 + i,
     seq: turn.seq + 1 + i,
     askedIn,
-    target: targetOf(block.input),
+    target: findTarget(block.input),
     plan: plans[i] ?? { rides: false, repeatable: false, timeoutMs: 60_000 },
     status: 'waiting',
   }));
   const numbered: ConversationState = {
     ...state,
     counters: { ...state.counters, slot: state.counters.slot + calls.length },
-    lastTool: lastOf(calls) ?? state.lastTool,
+    lastTool: toLastTool(calls) ?? state.lastTool,
   };
   const requested = withTurn(numbered, (now) => ({
     ...now,
@@ -80,7 +80,7 @@ export function startRound(
   });
 }
 
-/** A person has decided: what is not run now has its answer. */
+/** Applies a person's decision, or notes why it is refused. */
 export function acceptDecision(state: ConversationState, event: EventOf<'decided'>): ConversationState {
   const refused = decisionRefusal(state, event.decision);
   if (refused !== undefined) return rejectInput(state, { kind: 'input-rejected', name: 'decide', reason: refused, at: event.at });
@@ -95,7 +95,7 @@ export function acceptLooked(state: ConversationState, event: Completed<'look-af
   return endRoundIfDone(acceptLook(state, event));
 }
 
-/** Calls without a decision in time, and those that have slept long enough. */
+/** Ends the waits whose time is over. */
 export function passWaits(state: ConversationState): ConversationState {
   const after = endWaits(state);
   return after === state ? state : endRoundIfDone(after);
@@ -105,7 +105,7 @@ export function acceptTool(state: ConversationState, { output }: Completed<'run-
   return endRoundIfDone(acceptToolResult(state, output));
 }
 
-/** Of a call that ran by itself, or rode. The caller ends the round when this was its last. */
+/** Accepts the result of a separate or a riding call. The caller ends the round if it was the last. */
 export function acceptToolResult(state: ConversationState, result: ToolFinished): ConversationState {
   const call = openToolCalls(state).find(({ id }) => id === result.callId);
   if (!state.turn || !call) return state; // (turn/result-of-flight-counts)
@@ -121,10 +121,10 @@ export function acceptToolResult(state: ConversationState, result: ToolFinished)
   return withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other));
 }
 
-/** Tools that run side by side see the same values: each changes what it has changed, and takes nothing back. */
+/** Parallel tools start from the same values, so only each one's changes are applied; none undoes another's. */
 function contextAfter(now: AppContextRef | undefined, whole: AppContextRef, change: ToolFinished['contextChange']): AppContextRef {
-  const isAsItWas = JSON.stringify(now ?? null) === JSON.stringify(change?.on ?? null);
-  if (!change || !now || isAsItWas) return whole;
+  const isUnchanged = JSON.stringify(now ?? null) === JSON.stringify(change?.on ?? null);
+  if (!change || !now || isUnchanged) return whole;
   return { ...now, changes: [...(now.changes ?? []), { ref: change.ref }] };
 }
 
@@ -132,7 +132,7 @@ export function failTool(state: ConversationState, { id, failure }: Failed<'run-
   const call = openToolCalls(state).find((one) => one.id === id);
   if (!call || !state.turn) return state; // (turn/result-of-flight-counts)
   const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
-  // It may have committed before it was lost: then its fence returns what it cost.
+  // It may have committed before it was lost; its fence then returns the cost.
   const given = abandon(settled, [id]);
   return endRoundIfDone(withToolCalls(given, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }
@@ -151,13 +151,13 @@ function ridesWhole(state: ConversationState): boolean {
   return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && unspecificRequests(state, 'compact').length === 0;
 }
 
-/** Their results are in the context from here on: the step that calls the model makes them, or the end of the turn does. */
+/** Counts the results as in the context; the model step, or the end of the turn, produces them. */
 function ride(state: ConversationState): ConversationState {
   const calls = openToolCalls(state);
   return nextModelCall(closeRound(state, calls), calls);
 }
 
-function lastOf(calls: readonly ToolCall[]): ConversationState['lastTool'] | undefined {
+function toLastTool(calls: readonly ToolCall[]): ConversationState['lastTool'] | undefined {
   const last = calls[calls.length - 1];
   return last && { name: last.name, target: last.target };
 }
@@ -170,7 +170,7 @@ export function endRoundIfDone(state: ConversationState): ConversationState {
 }
 
 /** The first text among the arguments: a path, a query, an address. */
-function targetOf(input: JsonValue): string {
+function findTarget(input: JsonValue): string {
   if (!isRecord(input)) return '';
   const text = Object.values(input).find((value) => typeof value === 'string');
   return text === undefined ? '' : truncate(text.replace(/[\p{C}\s]+/gu, ' ').trim(), 60);

@@ -1,7 +1,7 @@
 /**
  * One turn: begin, call the model, run tools, end. The model's part is in model-step.ts, the tools' in tool-round.ts.
  *
- * A slot is given once; if its effect failed, it stays empty and out of the context.
+ * A slot is assigned once; if its effect failed, it stays empty and out of the context.
  *
  * @rule turn/ends-once: A turn that began ends exactly once, and its end answers every message that became or joined it. (test:
  *   test/conversation/lives/own.test.ts)
@@ -37,24 +37,24 @@ import { noteTurn } from '../context/consolidation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
 import type { AgentSettings } from '../state/settings.js';
 
-/** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
+/** Milliseconds that running effects have to stop by themselves; the contract promises two seconds. */
 export const STOP_GRACE_MS = 1_500;
 
-/** One that interrupts stops the running turn; one that is not accepted stops nothing. */
+/** Queues a message. An interrupting one also stops the running turn, unless it was rejected. */
 export function acceptMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {
   const queued = receiveMessage(state, event);
   const isInterrupting = event.delivery === 'interrupt' && queued.queue !== state.queue;
   return isInterrupting && state.turn ? stopTurn(queued, 'a newer message', event.at) : queued;
 }
 
-/** A person's stop. When the turn has not begun yet, it ends as it begins. */
+/** Stops the turn at a person's request. A turn that has not begun ends as it begins. */
 export function requestInterrupt(state: ConversationState, event: EventOf<'interrupt-requested'>): ConversationState {
   if (state.turn) return stopTurn(state, event.reason, event.at);
   const [head, ...rest] = state.queue;
   return head?.kind === 'message' ? { ...state, queue: [{ ...head, stopped: true }, ...rest] } : state;
 }
 
-/** The message at the head of the queue becomes a turn; the first step of it writes what the store does not have yet. */
+/** The message at the head of the queue becomes a turn; its first step writes what the store does not have yet. */
 export function beginTurn(state: ConversationState): ConversationState {
   const [item, ...queue] = state.queue;
   if (state.turn || item?.kind !== 'message') return state;
@@ -89,7 +89,7 @@ export function beginTurn(state: ConversationState): ConversationState {
   return item.stopped ? endTurn(begun, 'interrupted') : nextModelCall(begun);
 }
 
-/** Ends the running turn. What is still open must have been settled before. */
+/** Ends the running turn. The caller has settled all open calls. */
 export function endTurn(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
   const { turn } = state;
   if (!turn) return state;
@@ -123,9 +123,9 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
   });
 }
 
-/** Numbers the next call. The results of `riding` calls are in the context from here on: the call's step makes them. */
+/** Begins the next model call. Its step runs the `riding` calls, whose results count as in the context from here on. */
 export function nextModelCall(state: ConversationState, riding: readonly ToolCall[] = []): ConversationState {
-  // What the agent's files allow may have changed since the last turn: the first step of this one looks (call-gate.ts).
+  // The agent's budget may have changed since the last turn: the first step of this one checks it (call-gate.ts).
   const isKnown = state.budget !== undefined || state.turn?.isConfigured === true;
   const spent = isKnown ? overBudget(state.usage, budgetOf(state)) : undefined;
   if (spent) return endWithOpenCalls(state, 'budget', spent);
@@ -140,7 +140,7 @@ export function nextModelCall(state: ConversationState, riding: readonly ToolCal
   }));
 }
 
-/** Asks what is in flight to stop; with nothing in flight the turn ends here. */
+/** Asks running effects to stop; if there are none, the turn ends at once. */
 export function stopTurn(state: ConversationState, reason: string | null, at: number): ConversationState {
   const { turn } = state;
   if (!turn || turn.stopping) return state;
@@ -153,7 +153,7 @@ export function sendStop(state: ConversationState, at: number): ConversationStat
   return turn?.stopping ? { ...state, turn: { ...turn, stopping: { ...turn.stopping, sentAt: at } } } : state;
 }
 
-/** After the grace, what has not stopped is settled and the turn ends without it. */
+/** After the grace period, settles what has not stopped and ends the turn. */
 export function passTime(state: ConversationState): ConversationState {
   const sentAt = state.turn?.stopping?.sentAt;
   if (sentAt === undefined || sentAt === null || state.now < sentAt + STOP_GRACE_MS) return state;
@@ -164,14 +164,12 @@ export function endIfStopped(state: ConversationState): ConversationState {
   return state.turn?.stopping && callsInFlight(state).length + runningChildren(state).length === 0 ? endStopped(state) : state;
 }
 
-/** Everything open is settled, whatever became of it, and the turn ends (outbox/every-call-settled). */
+/** Settles every open call and ends the turn (outbox/every-call-settled). */
 export function endStopped(state: ConversationState): ConversationState {
   return endWithOpenCalls(state, 'interrupted');
 }
 
-/**
- * The turn ends in the middle: each tool call is answered all the same (outbox/every-call-settled), and what runs is given up and fenced.
- */
+/** Ends the turn early: answers each open tool call (outbox/every-call-settled), and gives up and fences running ones. */
 export function endWithOpenCalls(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
   const { turn } = state;
   if (!turn) return state;
@@ -192,13 +190,13 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
   );
 }
 
-/** Their cost comes with their fence or with their result, once; also of one that has failed, and had committed all the same. */
+/** Their fence or their late result reports the cost, once; also for a failed effect that had committed. */
 function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
   const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
   return abandon({ ...state, inFlight }, ids);
 }
 
-/** Seed 004, soft threshold: the model reads once in an epoch that its context fills, and decides what it does about it. */
+/** Seed 004, soft threshold: tells the model once per epoch that its context is filling up. */
 function withHint(state: ConversationState): ConversationState {
   const { turn, settings, compaction, epoch } = state;
   if (!turn || !settings || compaction.hintedIn === epoch || !suggestsCompaction(state)) return state;
@@ -213,14 +211,14 @@ function withHint(state: ConversationState): ConversationState {
   };
 }
 
-/** An agent that compacts only on request loses the oldest at the last line instead. */
+/** Without automatic compaction the oldest messages leave the prompt at the truncation threshold. */
 function whatComes(settings: AgentSettings): string {
   const { thresholds } = settings;
   if (thresholds.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
   return `from ${compactsAt(settings)} on its older turns become memory by themselves`;
 }
 
-/** What the model reads of a call without a result. */
+/** The answer that the model reads for a call without a result. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
   const hasRun = failure !== null || mayHaveRun(state, turn, call);
   const [outcome, text]: [ToolOutcome, string] =
@@ -236,7 +234,7 @@ export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, 
   return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
 }
 
-/** It runs, or an attempt at the step that it rides on may have run it. */
+/** True if the call runs, or rides on a step that was attempted. */
 function mayHaveRun(state: ConversationState, { phase }: Turn, { id }: ToolCall): boolean {
   const hasRidden = wasTried(state) && phase.kind === 'model' && phase.riding.some((call) => call.id === id);
   return isRunningTool(state, id) || hasRidden;
