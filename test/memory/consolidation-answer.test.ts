@@ -6,6 +6,7 @@ import type { Ask } from '../../src/memory/long-record.js';
 import { ModelFailure } from '../../src/models/model.js';
 import { ends } from '../support/ends.js';
 
+const numbered = (count: number): string => Array.from({ length: count }, (_, at) => at.toString(36)).join('\n');
 const SOUND = { history_entry: '[2026-02-27 14:30] They chose "pnpm".', memory_update: '# Memory\n- Uses pnpm' };
 const RESULT = { historyEntry: SOUND.history_entry, memoryUpdate: SOUND.memory_update };
 const JSON_TEXT = JSON.stringify(SOUND);
@@ -188,6 +189,7 @@ describe('a result is refused', () => {
     ['labelled answers', `${memory}\n[?] ASSISTANT [tools: a]: hi`, request(), /repeats messages/],
     ['a long run of the conversation', `${memory}\n${dictated.slice(700, 1_900)}`, request({ entries: said }), /word for word/],
     ['more than 64 KiB', 'ä'.repeat(MAX_MEMORY_BYTES / 2 + 1), request(), /has 65538 bytes/],
+    ['more than 2,000 lines', numbered(13_000), request(), /has 13000 lines/],
     ['a refusal', "I'm sorry, but I can't update the memory.", request({ currentMemory: '' }), /declines/],
     ['a refusal in German', '> Es tut mir leid, das geht nicht.', request({ currentMemory: '' }), /declines/],
   ])('memory: %s', (_, memoryUpdate, asked, reason) => {

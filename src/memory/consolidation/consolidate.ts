@@ -97,6 +97,8 @@ interface CheckedResult {
 }
 
 export const MAX_MEMORY_BYTES = 64 * 1024;
+/** Each is looked for in what it may have been made of. */
+const MAX_MEMORY_LINES = 2_000;
 export const MAX_HISTORY_ENTRY = 4_000;
 
 const TRIVIAL_BYTES = 200;
@@ -156,6 +158,8 @@ function problemOfMemory(
 ) {
   const bytes = utf8Length(update);
   const before = utf8Length(currentMemory.trim());
+  const lines = splitLines(update).length;
+  if (lines > MAX_MEMORY_LINES) return `"memory_update" has ${lines} lines, and at most ${MAX_MEMORY_LINES} are kept`;
   if (bytes > MAX_MEMORY_BYTES) return `"memory_update" has ${bytes} bytes, and at most ${MAX_MEMORY_BYTES} are kept`;
   if (before > TRIVIAL_BYTES && bytes < leastBytes(before, maxMemorySize)) {
     return `"memory_update" has ${bytes} bytes where memory has ${before}: give the whole memory, with all that is still true, not only what is new`;

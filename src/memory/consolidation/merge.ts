@@ -8,7 +8,7 @@
  */
 import { diff3Merge } from 'node-diff3';
 import { foldedLine, lineCounts, splitLines } from '../../records/memory/documents.js';
-import { allWords, shareIn, significantWords } from '../documents/significant-words.js';
+import { allWords, indexWords, significantWords } from '../documents/significant-words.js';
 
 export interface MemoryVersions {
   /** What the model saw. */
@@ -62,11 +62,13 @@ function comesBack(base: readonly string[], theirs: ReadonlyMap<string, number>)
   const deleted = [...lineCounts(base).keys()].filter((line) => !theirs.has(line));
   const exactly = new Set(deleted);
   const deletedWords = deleted.map(splitWords).filter(({ size }) => size >= AGAIN_WORDS);
+  const index = indexWords(deletedWords);
   return (line) => {
     const folded = foldedLine(line);
     if (folded === '') return false;
-    const words = splitWords(folded);
-    return exactly.has(folded) || deletedWords.some((gone) => shareIn(gone, words) >= AGAIN_SHARE);
+    let isAgain = exactly.has(folded);
+    index.forEachSharing(splitWords(folded), (at, count) => (isAgain ||= count / (deletedWords[at]?.size ?? Infinity) >= AGAIN_SHARE));
+    return isAgain;
   };
 }
 

@@ -33,7 +33,7 @@ import {
   splitLines,
   takeLine,
 } from '../../records/memory/documents.js';
-import { allWords, shareIn, significantWords, evidenceWords } from '../documents/significant-words.js';
+import { allWords, evidenceWords, indexWords, significantWords, type WordIndex } from '../documents/significant-words.js';
 import { oneLine } from '../../records/text.js';
 
 export interface ProvenanceRequest {
@@ -60,6 +60,10 @@ const TOOL_SHARE = 0.5;
 /** Of the line in a tool's result, when the answer of the same turn has the rest. */
 const PASSED_ON_SHARE = 0.3;
 const SENTENCE_END = /[.!?](?=\s|$)|[。！？\n]/u;
+/** Of a longer memory, which a person has written, the first lines. */
+const MAX_EVIDENCE_LINES = 4_000;
+/** Comparing takes time by its square. */
+const MAX_EDITS = 1_000;
 /** From here on a new line is a rewriting of an old one. */
 const REWRITTEN_SHARE = 0.5;
 
@@ -71,7 +75,7 @@ export function withProvenance(request: ProvenanceRequest): Provenance {
   const isNew = newIn(before, after);
   const tools = toolsThatSpoke(entries, trustedTools);
   const isKnown = (word: string): boolean =>
-    [...evidenceWords(word)].every((part) => [...evidence.user, ...evidence.memory].some(({ words }) => words.has(part)));
+    [...evidenceWords(word)].every((part) => evidence.user.words.has(part) || evidence.memory.words.has(part));
   const isToReview = (line: string): boolean => tools.length > 0 && waitsForReview(line, reviewWhenToolsSpoke, isKnown);
   const sources = after.map((line, at): LineSource | undefined => {
     const source = isNew[at] ? findSource(line, evidence, request.conversation) : undefined;
@@ -112,36 +116,65 @@ interface Statement {
 interface ToolStatement extends Statement {
   readonly name: string;
   readonly isTrusted: boolean;
-  /** Sentence by sentence, of tools that are not trusted. */
-  readonly passages: readonly ReadonlySet<string>[];
+}
+
+/** A sentence of a tool that is not trusted. */
+interface Passage {
+  readonly words: ReadonlySet<string>;
+  readonly tool: ToolStatement;
+}
+
+/** Statements of one side, found by their words. */
+interface Statements {
+  readonly all: readonly Statement[];
+  readonly index: WordIndex;
+  /** Those of all of them. */
+  readonly words: ReadonlySet<string>;
 }
 
 interface Evidence {
-  readonly user: readonly Statement[];
-  readonly assistant: readonly Statement[];
+  readonly user: Statements;
+  readonly assistant: Statements;
   readonly tools: readonly ToolStatement[];
-  readonly memory: readonly Statement[];
+  readonly passages: { readonly all: readonly Passage[]; readonly index: WordIndex };
+  readonly memory: Statements;
+}
+
+function toStatements(all: readonly Statement[]): Statements {
+  return { all, index: indexWords(all.map(({ words }) => words)), words: new Set(all.flatMap(({ words }) => [...words])) };
 }
 
 function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest): Evidence {
   const statement = (body: Body, turn: string): Statement => ({ words: evidenceWords(shownPart(body)), turn });
+  const tools = entries.flatMap(({ turn, message }): (ToolStatement & { readonly text: string })[] => {
+    if (message.role !== 'tool') return [];
+    const isTrusted = trustedTools.has(message.name);
+    return [{ ...statement(message.text, turn), name: message.name, isTrusted, text: shownPart(message.text) }];
+  });
+  const passages = tools.flatMap((tool) =>
+    tool.isTrusted ? [] : tool.text.split(SENTENCE_END).map((sentence): Passage => ({ words: evidenceWords(sentence), tool })),
+  );
   // Its day comes with a message, and a model may write it into a line.
   const dated = (body: Body, { turn, ts }: Entry): Statement => ({
     words: new Set([...statement(body, turn).words, ...dayWords(ts)]),
     turn,
   });
   return {
-    user: entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),
-    assistant: entries.flatMap(({ turn, message }) =>
-      message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [statement(block.text, turn)] : [])) : [],
+    user: toStatements(
+      entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),
     ),
-    tools: entries.flatMap(({ turn, message }) => {
-      if (message.role !== 'tool') return [];
-      const isTrusted = trustedTools.has(message.name);
-      const passages = isTrusted ? [] : shownPart(message.text).split(SENTENCE_END).map(evidenceWords);
-      return [{ ...statement(message.text, turn), name: message.name, isTrusted, passages }];
-    }),
-    memory: splitLines(currentMemory).map((line) => statement(line, '')),
+    assistant: toStatements(
+      entries.flatMap(({ turn, message }) =>
+        message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [statement(block.text, turn)] : [])) : [],
+      ),
+    ),
+    tools,
+    passages: { all: passages, index: indexWords(passages.map(({ words }) => words)) },
+    memory: toStatements(
+      splitLines(currentMemory)
+        .slice(0, MAX_EVIDENCE_LINES)
+        .map((line) => statement(line, '')),
+    ),
   };
 }
 
@@ -178,19 +211,19 @@ interface Support {
  * The words of the few messages that have most of the line. All of a long conversation has every common word
  * (consolidation/from-the-user).
  */
-function bestSupport(words: ReadonlySet<string>, statements: readonly Statement[]): Support {
+function bestSupport(words: ReadonlySet<string>, { all, index }: Statements): Support {
   const found = new Set<string>();
   const turns: string[] = [];
   for (let taken = 0; taken < USER_MESSAGES; taken++) {
-    let best: readonly string[] = [];
-    let turn = '';
-    for (const candidate of statements) {
-      const more = [...words].filter((word) => !found.has(word) && candidate.words.has(word));
-      if (more.length > best.length) [best, turn] = [more, candidate.turn];
-    }
-    if (best.length === 0) break;
-    for (const word of best) found.add(word);
-    turns.push(turn);
+    const missing = without(words, found);
+    let best = { at: Infinity, count: 0 };
+    index.forEachSharing(missing, (at, count) => {
+      if (count > best.count || (count === best.count && at < best.at)) best = { at, count };
+    });
+    const statement = all[best.at];
+    if (statement === undefined) break;
+    for (const word of missing) if (statement.words.has(word)) found.add(word);
+    turns.push(statement.turn);
   }
   return { share: weightedShare(words, found), found, turns };
 }
@@ -210,12 +243,15 @@ function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean 
 }
 
 /** (consolidation/from-the-user) */
-function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToolStatement | undefined {
+function passageBeyond(words: ReadonlySet<string>, user: Support, { passages: { all, index } }: Evidence): ToolStatement | undefined {
   const unsaid = without(words, user.found);
   if (unsaid.size === 0) return undefined;
-  return tools.find(({ passages }) =>
-    passages.some((passage) => shareIn(unsaid, passage) === 1 && weightedShare(words, passage) >= user.share),
-  );
+  let first = Infinity;
+  index.forEachSharing(unsaid, (at, count) => {
+    const passage = all[at];
+    if (at < first && count === unsaid.size && passage && weightedShare(words, passage.words) >= user.share) first = at;
+  });
+  return all[first]?.tool;
 }
 
 /** (consolidation/brought-by-a-tool) */
@@ -229,7 +265,8 @@ function toolBehind(
   const candidates = tools.flatMap((tool) => {
     const share = weightedShare(words, tool.words);
     const passedOn =
-      share >= PASSED_ON_SHARE && assistant.some((answer) => answer.turn === tool.turn && weightedShare(words, answer.words) >= USER_SHARE);
+      share >= PASSED_ON_SHARE &&
+      assistant.all.some((answer) => answer.turn === tool.turn && weightedShare(words, answer.words) >= USER_SHARE);
     const brings = unsaid.some((word) => tool.words.has(word));
     const hardOnes = [...hard].filter((word) => tool.words.has(word)).length;
     const saysMore = share > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
@@ -250,37 +287,56 @@ function withoutProposed(
   isNew: readonly boolean[],
   isProposed: readonly boolean[],
 ): string {
-  const kept = after.map((line, at) => ({ line, words: foldedWords(line), at })).filter(({ at }) => isNew[at]);
+  const places = after.flatMap((_, at) => (isNew[at] ? [at] : []));
+  const index = indexWords(places.map((at) => foldedWords(after[at] ?? '')));
   const restored = new Map<number, string[]>();
+  const proposedIn = ({ from, to }: Range): number | undefined => {
+    const at = isProposed.indexOf(true, from);
+    return at !== -1 && at < to ? at : undefined;
+  };
   for (const { line, besides } of removedLines(before, after)) {
     const words = foldedWords(line);
-    const shares = kept.map(({ words: others, at }) => ({ at, share: shareIn(words, others) }));
+    let best: { readonly at: number; readonly count: number } | undefined;
     // The same in a line that stays and in a proposed one: it is not lost.
-    const best = shares.sort((a, b) => b.share - a.share || Number(isProposed[a.at]) - Number(isProposed[b.at]) || a.at - b.at)[0];
-    const home = best !== undefined && best.share >= REWRITTEN_SHARE ? best.at : besides.find((at) => isProposed[at]);
+    const isBetter = (at: number, count: number): boolean =>
+      best === undefined || (count - best.count || Number(isProposed[best.at]) - Number(isProposed[at]) || best.at - at) > 0;
+    index.forEachSharing(words, (place, count) => {
+      const at = places[place];
+      if (at !== undefined && isBetter(at, count)) best = { at, count };
+    });
+    const home = best !== undefined && best.count / words.size >= REWRITTEN_SHARE ? best.at : proposedIn(besides);
     if (home !== undefined && isProposed[home]) restored.set(home, [...(restored.get(home) ?? []), line]);
   }
   return after.flatMap((line, at) => (isProposed[at] ? (restored.get(at) ?? []) : [line])).join('\n');
 }
 
-/** Lines of `before` that are nowhere in `after`, each with the lines of `after` that stand where it stood. */
-function removedLines(
-  before: readonly string[],
-  after: readonly string[],
-): { readonly line: string; readonly besides: readonly number[] }[] {
+/** Places of lines, from the first to before the last. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Lines of `before` that are nowhere in `after`, each with the lines of `after` that are in its place. */
+function removedLines(before: readonly string[], after: readonly string[]): { readonly line: string; readonly besides: Range }[] {
   const still = lineCounts(after);
   const isGone = before.map((line) => !takeLine(still, line));
-  const gone: { line: string; besides: number[] }[] = [];
+  const gone: { line: string; besides: Range }[] = [];
   let from = 0;
   let to = 0;
-  let pending: { line: string; besides: number[] }[] = [];
-  for (const { added, removed, count } of diffArrays(before.map(foldedLine), after.map(foldedLine))) {
+  let pending: { line: string; besides: Range }[] = [];
+  // Texts further apart have one part that is gone, and one that is new.
+  const parts = diffArrays(before.map(foldedLine), after.map(foldedLine), { maxEditLength: MAX_EDITS }) ?? [
+    { added: false, removed: true, count: before.length },
+    { added: true, removed: false, count: after.length },
+  ];
+  for (const { added, removed, count } of parts) {
     if (removed) {
-      pending = before.slice(from, from + count).flatMap((line, at) => (isGone[from + at] ? [{ line, besides: [] }] : []));
-      gone.push(...pending);
+      const besides = { from: to, to };
+      pending = before.slice(from, from + count).flatMap((line, at) => (isGone[from + at] ? [{ line, besides }] : []));
+      for (const removal of pending) gone.push(removal);
       from += count;
     } else if (added) {
-      for (const removal of pending) removal.besides.push(...Array.from({ length: count }, (_, at) => to + at));
+      for (const removal of pending) removal.besides = { from: to, to: to + count };
       to += count;
       pending = [];
     } else {

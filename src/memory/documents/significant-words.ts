@@ -102,6 +102,41 @@ export function shareIn(words: ReadonlySet<string>, others: ReadonlySet<string>)
   return shared / words.size;
 }
 
+/** Finds the sets that share words with a text, in the time of what is shared, and not of all sets. */
+export interface WordIndex {
+  /** Calls `found` for each set that has any of the words, with its place and how many of them it has; in no order. */
+  forEachSharing(words: Iterable<string>, found: (at: number, count: number) => void): void;
+}
+
+export function indexWords(sets: readonly ReadonlySet<string>[]): WordIndex {
+  const places = new Map<string, number[]>();
+  sets.forEach((words, at) => {
+    for (const word of words) {
+      const known = places.get(word);
+      if (known) known.push(at);
+      else places.set(word, [at]);
+    }
+  });
+  const counts = new Uint32Array(sets.length);
+  return {
+    forEachSharing(words, found) {
+      const touched: number[] = [];
+      for (const word of words) {
+        for (const at of places.get(word) ?? []) {
+          const before = counts[at] ?? 0;
+          if (before === 0) touched.push(at);
+          counts[at] = before + 1;
+        }
+      }
+      for (const at of touched) {
+        const count = counts[at] ?? 0;
+        counts[at] = 0;
+        found(at, count);
+      }
+    },
+  };
+}
+
 /** NFKD parts accents from letters; they go, as do invisible characters, and what else was parted (Hangul, kana) is put together again. */
 function folded(text: string): string {
   return text
