@@ -6,10 +6,11 @@
  * @rule tools/spellings-are-one: Other spellings of one thing make no difference (call-identity.ts). A rule that allows must fit each
  *   spelling that counts; a rule that asks or denies need fit only one. (test: test/tools/approval-rules.test.ts)
  * @rule tools/allow-only-what-is-named: A rule that allows some arguments does not allow others that would make another call of it: another
- *   `cwd` than the workspace, or a `stdin`. (test: test/tools/approval-rules.test.ts)
+ *   `cwd` than the workspace, or a `stdin`. Nor does it fit a word that carries more than it names (`isPlain`): a control character, an
+ *   invisible one, a blank at an end, the user name or the fragment of an address. (test: test/tools/approval-rules.test.ts)
  */
 import type { JsonObject, JsonValue } from '../records/message.js';
-import { canonicalCall, canonicalForms, canonicalPattern } from './call-identity.js';
+import { canonicalCall, canonicalForms, canonicalPattern, isPlain } from './call-identity.js';
 import type { Examined, Tool, ApprovalPolicy } from './tool.js';
 import { isRecord } from '../platform/json.js';
 
@@ -100,16 +101,23 @@ function fits(how: Compared, wanted: string | readonly string[], value: JsonValu
   const open = wanted[wanted.length - 1] === '**';
   const fixed = open ? wanted.slice(0, -1) : wanted;
   if (open ? parts.length < fixed.length : parts.length !== fixed.length) return false;
-  return fixed.every((pattern, at) => fitsWord(how, pattern, parts[at] ?? null));
+  const rest = how.policy === 'allow' ? parts.slice(fixed.length) : [];
+  return rest.every((part) => isPlain(toWord(part))) && fixed.every((pattern, at) => fitsWord(how, pattern, parts[at] ?? null));
 }
 
 /** (tools/spellings-are-one) */
 function fitsWord({ field, policy, real }: Compared, wanted: string, value: JsonValue): boolean {
-  const word = typeof value === 'string' ? value : JSON.stringify(value);
+  const word = toWord(value);
   const forms = canonicalForms(field, word);
   const pattern = canonicalPattern(wanted);
+  // (tools/allow-only-what-is-named)
+  if (policy === 'allow' && field !== 'stdin' && !isPlain(word)) return false;
   if (policy === 'allow') return (real === undefined ? forms.strict : [real]).every((form) => matches(pattern, form));
   return [word, ...forms.strict, ...forms.loose, real ?? word].some((form) => matches(pattern, form) || matches(wanted, form));
+}
+
+function toWord(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function readField(input: JsonValue, field: string): JsonValue | undefined {

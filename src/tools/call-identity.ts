@@ -33,6 +33,8 @@ export function callIdentity(...of: Parameters<typeof canonicalCall>): string {
 
 function canonical(field: string, value: JsonValue | undefined, real: Readonly<Record<string, string>>): JsonValue {
   if (typeof value === 'string') {
+    // What carries something beside the thing that it names is the same call only to the letter.
+    if (!isPlain(value)) return { raw: value };
     return Object.hasOwn(real, field) ? [real[field] ?? value] : canonicalForms(field, value).strict;
   }
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => [canonical(field, one, {})]);
@@ -56,6 +58,17 @@ interface Forms {
   readonly strict: readonly string[];
   /** What it may come to as well. */
   readonly loose: readonly string[];
+}
+
+/**
+ * Whether a word names a thing and carries nothing beside it: no control character or invisible one, no blank at an end, and of an address
+ * neither user name nor fragment. Those are cut off where the thing is compared, and still reach the program that is called.
+ */
+export function isPlain(word: string): boolean {
+  if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(word) || word !== word.trim()) return false;
+  if (!/^[a-z][a-z0-9+.-]*:/i.test(word) || !URL.canParse(word)) return true;
+  const { username, password, hash } = new URL(word);
+  return username === '' && password === '' && hash === '' && !word.includes('#');
 }
 
 /** `field`: the argument's name, by which commands and paths are known. */

@@ -117,8 +117,25 @@ describe('other spellings of one thing', () => {
     ['https://docs.example.com/open/..%5cclosed', false],
     ['https://docs.example.com/open/%2e%2e%2fclosed', false],
     ['https://docs.example.com@evil.example/open/a', false],
+    ['https://a:b@docs.example.com/open/a', false],
+    ['https://docs.example.com/open/a#b', false],
+    ['https://docs.example.com/open/a#', false],
+    [' https://docs.example.com/open/a', false],
+    ['https://docs.exa\tmple.com/open/a', false],
+    ['https://docs.example.com/open/a\n', false],
+    ['https://docs.example.com/open/a\u200b', false],
   ])('a rule that allows an address allows %j: %p', (url, allowed) => {
     expect(fits({ url: 'https://docs.example.com/open/*' }, 'allow', { url })).toBe(allowed);
+  });
+
+  // @rule tools/allow-only-what-is-named
+  test.each(['--author=a\nb', 'a\u0000', 'a\u202eb', ' a', 'a\t'])('no rule that allows arguments allows %j', (argument) => {
+    const input = { command: 'git', args: ['log', argument] };
+    for (const args of [['log', '*'], ['log', '**'], ['**']]) {
+      expect(fits({ command: 'git', args }, 'allow', input)).toBe(false);
+      expect(fits({ command: 'git', args }, 'deny', input)).toBe(true);
+    }
+    expect(fits({ command: 'git', args: ['log', '*'] }, 'allow', { command: 'git', args: ['log', '--format=%h %s'] })).toBe(true);
   });
 
   test.each(['rm', '/bin/rm', '/usr/bin/rm', './rm', '/bin/../bin/rm', 'RM', 'rm.exe'])('a rule that denies rm denies %s', (command) => {

@@ -13,7 +13,7 @@ test.each<[what: string, tool: string, a: JsonValue, b: JsonValue]>([
   ['the order of arguments', 'run_command', git, { args: ['status'], command: 'git' }],
   ['a cwd that says what is meant anyway', 'run_command', git, { ...git, cwd: './', stdin: '' }],
   ['a path with detours', 'write_file', { path: 'a/b.txt', content: 'x' }, { path: './a//c/../b.txt', content: 'x' }],
-  ['an address in other letters', 'fetch_url', { url: 'https://Example.com:443/a' }, { url: 'https://example.com/a#b' }],
+  ['an address in other letters', 'fetch_url', { url: 'https://Example.com:443/a' }, { url: 'https://example.com/a' }],
 ])('%s makes no other call of it', (_, tool, a, b) => expect(same(tool, a, b)).toBe(true));
 
 test.each<[what: string, b: JsonValue]>([
@@ -32,6 +32,19 @@ test.each<[what: string, b: JsonValue]>([
   ['no object', ['git', 'status']],
   ['null', null],
 ])('%s makes another call of it', (_, b) => expect(same('run_command', git, b)).toBe(false));
+
+// @rule tools/allow-only-what-is-named
+test.each([
+  'https://example.com/a#b',
+  'https://b@example.com/a',
+  'https://:b@example.com/a',
+  ' https://example.com/a',
+  'https://exam\tple.com/a',
+  'https://example.com/a\n',
+])('an address that carries something, %j, is another call than the address', (url) => {
+  expect(same('fetch_url', { url: 'https://example.com/a' }, { url })).toBe(false);
+  expect(same('fetch_url', { url }, { url })).toBe(true);
+});
 
 test('another tool with the same arguments is another call, and so are a number and its text', () => {
   expect(callIdentity('a', git)).not.toBe(callIdentity('b', git));
