@@ -97,6 +97,11 @@ const BODY_LIMITS: readonly (readonly [RegExp, number])[] = [
   [/^\/v1\/conversations\/[^/]+\/attachments$/, MAX_ATTACHMENT_BYTES],
   [/^\/(api\/chat|agui|a2a(?:\/[^/]*)?|v1\/chat\/completions|v1\/responses|v1\/messages)$/, MAX_HISTORY_BYTES],
 ];
+/** Of every answer that says nothing else: it is for this client alone, and of the type that it names. */
+const CAREFUL = [
+  ['x-content-type-options', 'nosniff'],
+  ['cache-control', 'no-store'],
+] as const;
 export const MAX_HEADERS = 100;
 /** Wrong tokens from one address in a minute. */
 const MAX_WRONG_TOKENS = 30;
@@ -124,6 +129,7 @@ export function createGateway(options: GatewayOptions): GatewayApp {
   app.use(async (context, next) => {
     for (const [name, value] of Object.entries(provided)) context.set(name as 'conversations', value as Conversations);
     const began = performance.now();
+    for (const [name, value] of CAREFUL) context.header(name, value);
     await next();
     const route = context.req.routePath === '/*' ? 'other' : context.req.routePath;
     metrics.request(context.req.method, route, context.res.status, (performance.now() - began) / 1000);

@@ -235,6 +235,18 @@ describe('who may', () => {
   });
 });
 
+test.each([TOKEN, null])(
+  'with the token %j every answer is of the type that it names, and in no cache but where it says so',
+  async (token) => {
+    for (const route of routes) {
+      const response = await ask(route, { token, to: open, ...(takesBody(route) && { body: '{}' }) });
+      const careful = ['x-content-type-options', 'cache-control'].filter((name) => response.headers.has(name));
+      expect([route.method, route.pattern, ...careful]).toEqual([route.method, route.pattern, 'x-content-type-options', 'cache-control']);
+      await response.body?.cancel();
+    }
+  },
+);
+
 test('the arguments of a call are changed by operators alone', async () => {
   const route = { method: 'POST', pattern: '/v1/conversations/:id/decide' };
   const statuses = async (body: object): Promise<number[]> => {

@@ -1,6 +1,7 @@
 /** What the bodies of a gateway's requests hold together, whoever sends them. */
 import { Hono } from 'hono';
-import { collectBodies } from '../../src/gateway/core/read-body.js';
+import fc from 'fast-check';
+import { collectBodies, plainJson } from '../../src/gateway/core/read-body.js';
 import { toProblem } from '../../src/gateway/core/errors.js';
 import type { GatewayVariables } from '../../src/gateway/context.js';
 
@@ -47,6 +48,32 @@ test('all requests together hold no more than a gateway may; what is answered ma
   end();
   expect(await Promise.all(open.map(async (one) => (await one).text()))).toEqual(['450000', '450000']);
   expect(await (await ask('c', body(200_000))).text()).toBe('200000');
+});
+
+test('JSON is read without half characters, and with all others as they were sent', () => {
+  const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text));
+  const read = (text: string): unknown => JSON.parse(Buffer.from(plainJson(bytes(text))).toString());
+  expect(read(String.raw`{"a":"\ud83d\ude00 \ud83d x \ude00 \\ud83d \u00e9","\udc00":1}`)).toEqual({
+    a: '😀 \ufffd x \ufffd \\ud83d é',
+    '\ufffd': 1,
+  });
+  // As JSON escapes them: every half of a character, and every other one.
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const escaped = JSON.stringify(text).replace(/[\ud800-\udfff]/g, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+      expect(read(escaped)).toBe(text.toWellFormed());
+    }),
+  );
+  const halves = fc.array(fc.constantFrom('\ud83d', '\ude00', 'x', '\\', '"')).map((parts) => parts.join(''));
+  fc.assert(fc.property(halves, (text) => expect(read(JSON.stringify(text))).toBe(text.toWellFormed())));
+});
+
+test('JSON may be 128 levels deep; brackets in texts are none', () => {
+  const deep = (levels: number): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from('['.repeat(levels) + ']'.repeat(levels)));
+  expect(plainJson(deep(128))).toHaveLength(256);
+  expect(() => plainJson(deep(129))).toThrow('128 levels deep');
+  const text = new Uint8Array(Buffer.from(JSON.stringify({ a: '[{"\\'.repeat(1_000) })));
+  expect(plainJson(text)).toBe(text);
 });
 
 test('a body that comes in pieces counts as far as it has come, and one that breaks off gives back what it held', async () => {

@@ -1,5 +1,5 @@
 /**
- * Bodies of requests, collected once the client was let in.
+ * Bodies of requests, collected once the client was let in, and read as their protocol has them. A refusal names the wrong field.
  *
  * @rule gateway/bounded-bodies: Without a token nothing of a body is read. With one each is within the limit of its path, those of one
  *   token within a share, and all within what a gateway may hold at once. (test: test/gateway/read-body.test.ts)
@@ -16,8 +16,8 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 export const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** What those of one token may hold of it: eight of the largest. */
 const MAX_HELD_PER_TOKEN = 80 * 1024 * 1024;
-/** A body of this declared length is counted whole, and read by its route. */
-const SMALL_BYTES = 16 * 1024;
+/** Levels of JSON: what walks through it calls itself for each. */
+const MAX_DEPTH = 128;
 
 export interface CollectOptions {
   /** Most bytes of a body by path; undefined: the route reads its body itself as it comes. */
@@ -35,12 +35,10 @@ export function collectBodies({ limit, tooLarge, maxHeldBytes = MAX_HELD_BYTES }
     if (declared !== undefined && declared > maxBytes) return tooLarge(context, maxBytes);
     const share = held.open((context.get('principal') as Principal | undefined)?.name ?? '');
     try {
-      if (declared !== undefined && declared <= SMALL_BYTES) share.take(declared);
-      else {
-        const body = await collect(context.req.raw.body, maxBytes, (bytes) => share.take(bytes));
-        if (body === undefined) return tooLarge(context, maxBytes);
-        context.req.raw = new Request(context.req.raw, { body });
-      }
+      const body = await collect(context.req.raw.body, maxBytes, (bytes) => share.take(bytes));
+      if (body === undefined) return tooLarge(context, maxBytes);
+      const isFile = context.req.path.endsWith('/attachments');
+      context.req.raw = new Request(context.req.raw, { body: isFile ? body : plainJson(body) });
       return await next();
     } finally {
       share.close();
@@ -83,6 +81,34 @@ async function collect(
   return whole;
 }
 
+const HALF_CHARACTERS = /\\\\|\\u(?:d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(d[89a-f][0-9a-f]{2}))/gi;
+
+/** JSON without half characters, which stores and providers refuse. Throws where it is too deep; what is no JSON its route refuses. */
+export function plainJson(body: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | string {
+  if (depthExceeds(body, MAX_DEPTH)) throw invalid(`the JSON of a request may be ${MAX_DEPTH} levels deep`);
+  if (!Buffer.from(body.buffer, body.byteOffset, body.length).includes('\\u')) return body;
+  const text = new TextDecoder().decode(body);
+  return text.replace(HALF_CHARACTERS, (escape, half: string | undefined) => (half === undefined ? escape : '\\ufffd'));
+}
+
+function depthExceeds(json: Uint8Array, max: number): boolean {
+  let depth = 0;
+  let inText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (inText) {
+      if (byte === BACKSLASH) at += 1;
+      else if (byte === QUOTE) inText = false;
+    } else if (byte === QUOTE) inText = true;
+    else if (byte === BRACKET || byte === BRACE) {
+      if ((depth += 1) > max) return true;
+    } else if (byte === CLOSING_BRACKET || byte === CLOSING_BRACE) depth -= 1;
+  }
+  return false;
+}
+
+const [QUOTE, BACKSLASH, BRACKET, CLOSING_BRACKET, BRACE, CLOSING_BRACE] = [...Buffer.from('"\\[]{}')];
+
 interface Share {
   /** Throws 503 where the gateway, and 429 where the token holds as much as it may. */
   take(bytes: number): void;
@@ -123,8 +149,7 @@ function createHeldBytes(maxBytes: number, maxPerToken: number): { open(token: s
   };
 }
 
-/** A request's body, checked as its protocol has it. A refusal names the wrong field. */
-
+/** Throws a refusal that names the field. */
 export async function readBody<Schema extends z.ZodType>(context: GatewayContext, schema: Schema): Promise<z.output<Schema>> {
   const given: unknown = await context.req.json().catch(() => {
     throw invalid('the body is no JSON');
