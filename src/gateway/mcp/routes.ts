@@ -34,17 +34,20 @@ export function addMcpRoutes(app: GatewayApp): void {
     watch.signal.addEventListener('abort', close, { once: true });
     await server.connect(transport as Transport);
     const response = await transport.handleRequest(context.req.raw, { parsedBody: body });
-    if (response.body === null) {
+    const { body: answer, status } = response;
+    // Of the library's answer, beside the headers that every answer has.
+    const answerWith = (stream: ReadableStream<Uint8Array> | null): Response =>
+      context.newResponse(stream, status as 200, Object.fromEntries(response.headers));
+    if (answer === null) {
       close();
-      return response;
+      return answerWith(null);
     }
     context.get('closing').addEventListener('abort', close, { once: true });
-    return new Response(
-      whenRead(response.body, () => {
+    return answerWith(
+      whenRead(answer, () => {
         context.get('closing').removeEventListener('abort', close);
         close();
       }),
-      response,
     );
   });
   app.all('/mcp', (context) => {
