@@ -109,9 +109,9 @@ test('2,000 that send bodies without a token are closed, hold little, and are in
     expect(await response.json()).toEqual({ agents: ['default'] });
     peak = Math.max(peak, process.memoryUsage().rss);
   }
-  // A connection that is closed before its answer was read says nothing.
+  // A connection that is closed before its answer was read says nothing; one whose headers a busy machine reads late is given up.
   const answers = new Set((await Promise.all(attackers)).flat().map((text) => text.slice(0, 12)));
-  expect([...answers].filter((answer) => !['HTTP/1.1 401', 'HTTP/1.1 429', ''].includes(answer))).toEqual([]);
+  expect([...answers].filter((answer) => !['HTTP/1.1 401', 'HTTP/1.1 429', 'HTTP/1.1 408', ''].includes(answer))).toEqual([]);
   // They send 26 GB, and both ends of each connection are here.
   expect(peak - before).toBeLessThan(600_000_000);
 });

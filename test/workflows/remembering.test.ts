@@ -405,6 +405,8 @@ test('a request that was done is not done again, whoever sends it twice', async 
       (status) => status?.consolidated === 1 && status.phase === 'idle',
     );
   await isDone();
+  // A machine that does much else may break off an attempt, and then there is another.
+  const before = asked;
   const { life } = await world.client.key(id);
   const handle = world.temporal.workflow.getHandle(`memory:${scope}`);
   const request = {
@@ -422,7 +424,7 @@ test('a request that was done is not done again, whoever sends it twice', async 
     signalArgs: [request],
   });
   await isDone();
-  expect(asked).toBe(1);
+  expect([before > 0, asked]).toEqual([true, before]);
   expect(await historyOf(scope)).toHaveLength(1);
 });
 

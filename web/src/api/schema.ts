@@ -1181,7 +1181,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Allow a call, refuse it, or answer a question */
+        /**
+         * Allow a call, refuse it, or answer a question
+         * @description With `input`, which changes the arguments, it needs the role operator.
+         */
         post: {
             parameters: {
                 query?: never;
