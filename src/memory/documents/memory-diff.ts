@@ -8,7 +8,7 @@ export interface DiffLine {
 }
 
 /** Texts further apart than this have nothing to do with each other, and comparing them takes time by its square. */
-const MAX_EDITS = 2_000;
+const MAX_EDITS = 400;
 
 /** In the order of reading, what is gone before what replaces it. */
 export function diffMemory(before: string, after: string): DiffLine[] {
