@@ -128,7 +128,6 @@ interface Passage {
 interface Statements {
   readonly all: readonly Statement[];
   readonly index: WordIndex;
-  /** Those of all of them. */
   readonly words: ReadonlySet<string>;
 }
 
@@ -245,7 +244,6 @@ function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean 
 /** (consolidation/from-the-user) */
 function passageBeyond(words: ReadonlySet<string>, user: Support, { passages: { all, index } }: Evidence): ToolStatement | undefined {
   const unsaid = without(words, user.found);
-  if (unsaid.size === 0) return undefined;
   let first = Infinity;
   index.forEachSharing(unsaid, (at, count) => {
     const passage = all[at];
