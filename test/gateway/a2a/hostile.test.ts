@@ -81,9 +81,15 @@ test.each([
   ['nothing said', { message: message({ parts: [{ text: '' }] }) }, /empty/],
   ['a name that is none', { message: message({ metadata: { agent: '../x' } }) }, /agent/],
   ['a picture by a strange address', { message: message({ parts: [{ url: 'file:///etc/passwd', mediaType: 'image/png' }] }) }, /url|https/],
-  ['deep data', { message: message({ parts: [{ data: JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown }] }) }, /deep/],
+  ['deep data', { message: message({ parts: [{ data: JSON.parse('['.repeat(100) + ']'.repeat(100)) as unknown }] }) }, /deep/],
 ])('a message with %s', async (_, params, words) => {
   expect((await call('SendMessage', params)).error).toMatchObject({ code: -32_602, message: expect.stringMatching(words) });
+});
+
+test('a request that is deeper than any may be is refused before the protocol reads it, in its words', async () => {
+  const data = JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown;
+  const { error } = await call('SendMessage', { message: message({ parts: [{ data }] }) });
+  expect(error).toMatchObject({ code: -32_600, message: expect.stringMatching(/128 levels deep/) });
 });
 
 test('files, media types and push notifications that there are not', async () => {
