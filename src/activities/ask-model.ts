@@ -1,4 +1,5 @@
 /** One question to a model beside any conversation, with a schema for its answer where the provider has that. */
+import { createHash } from 'node:crypto';
 import { log, type Context } from '@temporalio/activity';
 import type { AgentConfig } from '../agents/agent-config.js';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
@@ -8,7 +9,6 @@ import { costUsd, splitModel, type Models } from '../models/known-models.js';
 import { isModelAway } from '../records/turn-end.js';
 import { countFallback } from '../telemetry/metrics.js';
 import type { ConversationDependencies } from './dependencies.js';
-import { createHash } from 'node:crypto';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;
@@ -140,10 +140,8 @@ export function createAsker({
   };
 }
 
-/**
- * What an activity has paid before an attempt of it failed: the next attempt counts it, and asks nothing again that was answered. It goes
- * along with heartbeats, which outlive the worker.
- */
+// What an activity has paid before an attempt of it failed: the next attempt counts it, and asks nothing again that was answered. It goes
+// along with heartbeats, which outlive the worker.
 
 /** All answers together, in characters: a heartbeat is a small thing. */
 const KEPT_CHARACTERS = 128 * 1024;

@@ -1,12 +1,12 @@
 /** What the running activity has from Temporal: whose traces it writes, where its tools stay, and its signs of life. */
 import { createHash } from 'node:crypto';
+import { mkdir, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { type ConversationIdentity, readTenant } from '../records/identity.js';
 import type { ScopeKey } from '../stores/store.js';
 import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
-import { mkdir, realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
 export function ofConversation(dependencies: ActivityDependencies, identity: ConversationIdentity): ConversationDependencies {

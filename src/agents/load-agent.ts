@@ -293,7 +293,7 @@ function lookAt(file: string): BigIntStats | undefined {
   }
 }
 
-/** Where agents are, as the worker of a folder finds them. */
+// Where agents are, as the worker of a folder finds them.
 
 /** A folder without agents has the one that we ship, unless a setting names another place; `configured` is that of a `perdura.config`. */
 export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonly agentsDir: string }, configured?: string): string {

@@ -255,7 +255,7 @@ function toMs(time: { readonly seconds?: unknown; readonly nanos?: number | null
   return Number(time?.seconds ?? 0) * 1000 + Math.floor((time?.nanos ?? 0) / 1e6);
 }
 
-/** What has been spent, from the store: one record for each call that cost something. */
+// What has been spent, from the store: one record for each call that cost something.
 
 /** What is summed up. */
 export interface UsageOptions {

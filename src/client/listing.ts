@@ -1,9 +1,9 @@
 /** Which conversations there are, as Temporal's visibility knows, and their status now, as their workflows answer. */
 import type { Client } from '@temporalio/client';
+import pLimit from 'p-limit';
 import { WORKFLOW_TYPE } from '../workflows/messages.js';
 import { toListed, type Listed } from './describe.js';
 import { toClientError, type ClientError } from './errors.js';
-import pLimit from 'p-limit';
 import type { Status } from '../conversation/protocol/contract.js';
 import { askedOnce } from './temporal/worker-place.js';
 import { orUndefinedAfter } from '../platform/promises.js';
@@ -64,10 +64,8 @@ export function createList(client: Client): (options?: ListOptions) => Promise<L
   };
 }
 
-/**
- * How listed conversations stand now. Search attributes are as of the last tenth turn; the workflow itself knows better, and each is
- * queried once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
- */
+// How listed conversations stand now. Search attributes are as of the last tenth turn; the workflow itself knows better, and each is
+// queried once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
 
 const AT_ONCE = 8;
 const MAX_ASKED = 100;

@@ -151,7 +151,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store, recall 
   };
 }
 
-/** Which workflow keeps a scope's memory, and with what it is started. */
+// Which workflow keeps a scope's memory, and with what it is started.
 
 /**
  * `memory:<scope>`; where that lives on another task queue, one for ours beside it: that queue may have no worker any more, and a reset
@@ -189,7 +189,7 @@ function memoryStart(scope: string, { id, taskQueue }: { readonly id: string; re
   };
 }
 
-/** How a worker reaches the memory workflow of a scope: a signal, with the start where it does not run. */
+// How a worker reaches the memory workflow of a scope: a signal, with the start where it does not run.
 
 interface MemoryPlace {
   readonly connection: ConnectionLike;

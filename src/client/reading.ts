@@ -175,7 +175,7 @@ function withoutVersion({ v: _, ...item }: ItemRecord): StoredItem {
   return item;
 }
 
-/** The answer in full: of a long one only the beginning travels through Temporal, and the store has the whole. */
+// The answer in full: of a long one only the beginning travels through Temporal, and the store has the whole.
 
 export async function wholeAnswer(client: Pick<ReadingClient, 'history'>, id: string, result: TurnResult): Promise<string> {
   if (result.textRef === undefined) return result.text;

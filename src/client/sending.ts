@@ -1,10 +1,10 @@
 /** Sends a message and waits until its turn has ended, over hand-overs, worker deaths and lost connections; and answers a turn anew. */
+import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation, type Client, type WorkflowHandle, type WorkflowStartOptions } from '@temporalio/client';
 import type { Message, StartOptions, TurnResult, RewindRequest, Status } from '../conversation/protocol/contract.js';
 import { NO_USAGE, isFromPerson, MEDIA_KINDS, shownText, type Media, type UserMessage } from '../records/message.js';
 import { messageSignal, sendUpdate, turnUpdate, WORKFLOW_TYPE, rewindUpdate } from '../workflows/messages.js';
 import { withRetries, type WithSignal, describeDelivery, type UnlessNoWorker, type AskWorker } from './temporal/patience.js';
-import { randomUUID } from 'node:crypto';
 import { partSchema, readMessage } from '../conversation/protocol/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { ClientError } from './errors.js';
@@ -89,7 +89,7 @@ export function createSending(parts: Sending): SendingClient {
   };
 }
 
-/** Answers a turn anew, or a reworded message: a rewind to before the turn that brings the message along, so that both happen or neither. */
+// Answers a turn anew, or a reworded message: a rewind to before the turn that brings the message along, so that both happen or neither.
 
 /** The new answer, and what it is in place of. */
 export interface AnsweredAgain extends TurnResult {

@@ -168,7 +168,7 @@ function checked<T>(attempt: string, read: Checked<T>): T {
   throw new ClientError('invalid', `${attempt}: ${read.reason}`);
 }
 
-/** How full a conversation's context is, chunk by chunk (seed 004, checkTokenUsage): the workflow has the total, the store what each takes. */
+// How full a conversation's context is, chunk by chunk (seed 004, checkTokenUsage): the workflow has the total, the store what each takes.
 
 interface TokenUsageSource {
   readonly context: (id: string) => Promise<ContextIndex>;
@@ -208,7 +208,7 @@ async function readTokenUsage({ context, control, entries }: TokenUsageSource, i
   return { ...usage, chunksToTruncate: dropped.map(({ slot }) => `chunk_${slot}`) };
 }
 
-/** An event of the application, handed to a conversation for its reducer (seed 004). */
+// An event of the application, handed to a conversation for its reducer (seed 004).
 
 /** An event of the application. */
 export interface AppEventToDispatch {

@@ -259,7 +259,8 @@ function toUploadedFile({ upload, isUsed }: Pick<Found, 'isUsed'> & { readonly u
   return { ref: id, mediaType, bytes: size, sha256, expiresAt: new Date(expiresAt).toISOString(), used: isUsed };
 }
 
-/** Pictures and documents beside a message: they are kept in the store, and the message has a reference, so that Temporal's history stays small. */
+// Pictures and documents beside a message: they are kept in the store, and the message has a reference, so that Temporal's history stays
+// small.
 
 /** What the largest of the providers takes, as base64. */
 export const MAX_ATTACHMENT_BYTES = 10 * 1024 * 1024;

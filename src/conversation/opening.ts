@@ -2,6 +2,7 @@
  * The state that a run begins with: of a start that was checked, or of what the run before has handed over. A sub-agent begins with its
  * task, which is its one turn.
  */
+import * as v from 'valibot';
 import { apply } from './apply.js';
 import { withOrigin } from './lineage/lineage.js';
 import { nextStep } from './next-step.js';
@@ -9,7 +10,6 @@ import type { ReadStart } from './protocol/input.js';
 import { refuse, type Checked, id, is, json, list, part, read, text, time } from './protocol/schema.js';
 import { openConversation, type ConversationState } from './state.js';
 import { detailsOf } from './views/view.js';
-import * as v from 'valibot';
 import { isScope } from './protocol/tenant.js';
 import { countSlots, type SlotRange } from '../records/slots.js';
 import { isRecord } from '../platform/json.js';
@@ -52,11 +52,9 @@ export function openCarried(carried: unknown, { conversation, life, rules, at }:
   }
 }
 
-/**
- * The state that a run gets from the one before it, checked before it is used: any workflow may continue as a conversation with a state
- * of its making. The outline is read, and each list of slots, so that no such state holds up the worker of others; what is wrong further in
- * ends that conversation alone, in words. With a key, a worker takes only a state that one of ours has signed (state-seal.ts).
- */
+// The state that a run gets from the one before it, checked before it is used: any workflow may continue as a conversation with a state
+// of its making. The outline is read, and each list of slots, so that no such state holds up the worker of others; what is wrong further in
+// ends that conversation alone, in words. With a key, a worker takes only a state that one of ours has signed (state-seal.ts).
 
 /** A state holds at most 1.5 MB of JSON. */
 const MOST = { depth: 100, values: 1_500_000 };

@@ -98,7 +98,7 @@ function retryAfterMs(header: string | null, now: number): number | undefined {
   return ms > 0 ? Math.min(ms, MAX_RETRY_AFTER_MS) : undefined;
 }
 
-/** One POST of JSON to an address that an operator has named. Redirects are not followed, and what is answered is not read. */
+// One POST of JSON to an address that an operator has named. Redirects are not followed, and what is answered is not read.
 
 interface PostAnswer {
   readonly status: number;

@@ -89,7 +89,7 @@ export async function serveGateway({
   };
 }
 
-/** Answers what Node refuses before there is a request, in the shape of all other refusals. */
+// Answers what Node refuses before there is a request, in the shape of all other refusals.
 
 type Refusal = Pick<Problem, 'status' | 'type' | 'message'>;
 

@@ -84,7 +84,7 @@ async function healShared(
   return healed;
 }
 
-/** Writes what the fold says, many at a time: texts first, then what stands on them. */
+// Writes what the fold says, many at a time: texts first, then what stands on them.
 
 interface RestoredEntries {
   /** Entries that history knows of, those that were missing, and those that are back. */
@@ -234,7 +234,7 @@ async function withTextStored(store: Store, key: ConversationKey, entry: Entry):
   return { ...entry, message: { ...message, text: await toBody(store, key, message.text, RESULT_INLINE) } };
 }
 
-/** Values that tools share (seed 003, Context), put together again from what tools have changed. */
+// Values that tools share (seed 003, Context), put together again from what tools have changed.
 
 interface ChangedValues {
   readonly change: NonNullable<ToolFinished['contextChange']>;

@@ -161,7 +161,7 @@ function shortened(text: string | null): string | null {
   return text === null || text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${text.length} characters)`;
 }
 
-/** What a debugger shows of one state: the same facts, whether a worker gave them or they were folded from the history. */
+// What a debugger shows of one state: the same facts, whether a worker gave them or they were folded from the history.
 
 export interface DebugScene {
   readonly id: string;

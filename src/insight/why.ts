@@ -107,7 +107,7 @@ export interface WhyAnswer {
   readonly problems: readonly string[];
 }
 
-/** Of which turns the next model call sees what: word for word, shortened, as a summary, or not at all. For people who miss something. */
+// Of which turns the next model call sees what: word for word, shortened, as a summary, or not at all. For people who miss something.
 
 /** Of what is in the prompt and not shown whole there. */
 export interface Shortened {

@@ -84,7 +84,7 @@ export function describeDeleted(attempt: string, of: { readonly conversation: st
   return new LifeDeleted(attempt, of).message;
 }
 
-/** A conversation's present turns, and those that rewinds have cut out. */
+// A conversation's present turns, and those that rewinds have cut out.
 
 /** Turns that a rewind has cut; any of them can be forked from. */
 export interface Branch {

@@ -7,13 +7,13 @@
  * @rule models/one-try-after-rest: After `FAILURES` in a row a model rests for `REST_MS`, or for as long as its provider wants; then one
  *   call tries, and the others wait for its result. (test: test/models/circuit-breaker.test.ts)
  */
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { truncate } from '../records/text.js';
 import { isModelAway } from '../records/turn-end.js';
 import { ModelFailure } from './model.js';
 import { splitModel } from './known-models.js';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { z } from 'zod';
 import { isAlive } from '../platform/processes.js';
 
 const FAILURES = 3;
@@ -118,7 +118,7 @@ function circuitKeys(name: string): readonly string[] {
   return [name, splitModel(name).provider];
 }
 
-/** Which models a worker does not call now, in a separate file beside the working folder's other state: `perdura doctor` reads it there. */
+// Which models a worker does not call now, in a separate file beside the working folder's other state: `perdura doctor` reads it there.
 
 const circuitSchema = z.object({ of: z.string(), reason: z.string(), message: z.string(), until: z.number() });
 const fileSchema = z.object({ v: z.literal(1), open: z.array(circuitSchema).max(1_000) });

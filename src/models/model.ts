@@ -134,7 +134,7 @@ export class ModelInterrupted extends Error {
   }
 }
 
-/** Room for prompt and answer together, where a provider's server gives it instead of the model's name. Pure. */
+// Room for prompt and answer together, where a provider's server gives it instead of the model's name. Pure.
 
 export interface ContextWindow {
   /** What the request sets for the server in each call. */
@@ -162,10 +162,8 @@ export function promptCut(sent: number, read: number): PromptCut | undefined {
   return read >= MIN_READ && read * 2 < sent ? { sent, read } : undefined;
 }
 
-/**
- * Hooks around each model call (seed 000, phase D): they see what goes out and what comes back, explicitly, and hold no history.
- * They look on: what a hook changes in what it is given, returns or throws does not reach the conversation.
- */
+// Hooks around each model call (seed 000, phase D): they see what goes out and what comes back, explicitly, and hold no history.
+// They look on: what a hook changes in what it is given, returns or throws does not reach the conversation.
 
 /** The call of a model that a hook looks at. */
 export interface HookedCall {

@@ -5,8 +5,8 @@
  * - It calls a tool only if a person wants it and it is offered, and says so if it is not.
  * - It never claims to be more than a script.
  */
-import { counted } from '../records/text.js';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { counted } from '../records/text.js';
 import type { AssistantBlock, ConversationMessage, JsonObject, ToolResultMessage } from '../records/message.js';
 import { estimateTokens } from '../records/token-usage.js';
 import { ModelInterrupted, type Model, type ModelRequest, type ModelUsage, type StreamOptions } from './model.js';

@@ -3,10 +3,8 @@ import { type Body, type JsonValue, type JsonObject, isBodyRef, shownText, type 
 import { isRecord } from '../platform/json.js';
 import { ModelFailure } from './model.js';
 
-/**
- * A lone surrogate (half of a character) survives JavaScript and JSON, and is then refused by every model API: one in
- * the history bricks the conversation for good. Nothing leaves for a provider with one inside.
- */
+// A lone surrogate (half of a character) survives JavaScript and JSON, and is then refused by every model API: one in
+// the history bricks the conversation for good. Nothing leaves for a provider with one inside.
 
 // With `u`, a pair is one character, so this matches lone halves only.
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -45,7 +43,7 @@ function replaced(value: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [toWellFormed(key), replaced(inner)]));
 }
 
-/** Small words for reading a stranger's JSON, where any field may be missing or of another kind. */
+// Small words for reading a stranger's JSON, where any field may be missing or of another kind.
 
 export function asObject(value: unknown): JsonObject {
   return isRecord(value) ? (value as JsonObject) : {};
@@ -64,7 +62,7 @@ export function asCount(value: unknown, otherwise = 0): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : otherwise;
 }
 
-/** What the APIs demand of names and ids, `^[a-zA-Z0-9_-]+$`, of which history may hold anything. */
+// What the APIs demand of names and ids, `^[a-zA-Z0-9_-]+$`, of which history may hold anything.
 
 const FOREIGN = /[^a-zA-Z0-9_-]/g;
 
@@ -92,7 +90,8 @@ export function createWireIds({ maxLength = Infinity }: { readonly maxLength?: n
   };
 }
 
-/** A tool's input as a model wrote it: a stranger's JSON. What comes out is an object, shallow enough to store, without keys that reach prototypes. */
+// A tool's input as a model wrote it: a stranger's JSON. What comes out is an object, shallow enough to store, without keys that reach
+// prototypes.
 
 /** Deeper JSON parses, but cannot be written again: it would break the payload, the store and the trace. */
 export const MAX_DEPTH = 64;

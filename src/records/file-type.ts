@@ -62,7 +62,7 @@ export function withoutTextFiles(text: string): string {
   return at < 0 ? text : text.slice(0, at);
 }
 
-/** Files that were sent before a message names them. */
+// Files that were sent before a message names them.
 
 /** A life of a conversation whose body `ref` the file is, as base64. */
 export interface UploadUse {

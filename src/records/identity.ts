@@ -48,11 +48,9 @@ export function turnNumber(id: string): number {
   return Number(/^turn_(\d{4,})$/.exec(id)?.[1] ?? 0);
 }
 
-/**
- * Whose memory it is. A tenant's scope is another one than the same name without a tenant or in another one, since its whole name, as the
- * store and the memory workflow have it, begins with the tenant and a full stop, which no name that anyone chooses has.
- * A scope names its tenant: neither travels without the other.
- */
+// Whose memory it is. A tenant's scope is another one than the same name without a tenant or in another one, since its whole name, as the
+// store and the memory workflow have it, begins with the tenant and a full stop, which no name that anyone chooses has.
+// A scope names its tenant: neither travels without the other.
 
 interface ScopeParts {
   readonly tenant?: string;

@@ -52,7 +52,8 @@ function bitsPerCharacter(text: string): number {
   return [...counts.values()].reduce((bits, count) => bits - (count / text.length) * Math.log2(count / text.length), 0);
 }
 
-/** The first words of a text, on one line, without what must not stand in a list: control characters, marks of Markdown, secrets by their form. Pure. */
+// The first words of a text, on one line, without what must not stand in a list: control characters, marks of Markdown, secrets by their
+// form. Pure.
 
 /** Of the text that is looked at. */
 const READ = 4_000;

@@ -32,12 +32,10 @@ export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, [first, last]) => sum + last - first + 1, 0);
 }
 
-/**
- * How lives of conversations stand on each other: plain JSON, as stores keep it.
- *
- * A fork or a resumed conversation is a life whose first entries are those of another life. Nothing is copied: they are read where they
- * lie. A rewind cuts turns out of a life: what was cut stays in the store, as a branch.
- */
+// How lives of conversations stand on each other: plain JSON, as stores keep it.
+//
+// A fork or a resumed conversation is a life whose first entries are those of another life. Nothing is copied: they are read where they
+// lie. A rewind cuts turns out of a life: what was cut stays in the store, as a branch.
 
 export interface LifeName {
   readonly conversation: string;

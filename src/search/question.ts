@@ -44,7 +44,8 @@ export function rangesIn({ days }: Plan, first: number, last: number): { readonl
   return days.flatMap((one) => toTimeRanges(one, first, last));
 }
 
-/** Where a text has the words of a question, in any of their forms: to be marked for people, and to cut a long text to the part that has most of them. */
+// Where a text has the words of a question, in any of their forms: to be marked for people, and to cut a long text to the part that has
+// most of them.
 
 /** In UTF-16 units of the text; `end` is not in it. */
 export type Mark = readonly [start: number, end: number];

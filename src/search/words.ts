@@ -1,7 +1,7 @@
 /** From a text to its words: in lower case, without marks that people leave out, whatever the script; then to their language and their stems. */
-import { BOUNDS } from './weights.js';
 import { newStemmer, type Stemmer } from 'snowball-stemmers';
 import { deu, eng, fra, ita, nld, por, rus, spa, swe } from 'stopword';
+import { BOUNDS } from './weights.js';
 
 /** Runs of letters, marks and digits; an apostrophe inside belongs to the word. */
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:['’][\p{L}\p{M}]+)*/gu;
@@ -71,10 +71,8 @@ function pushUnspaced(words: Word[], run: string, offset: number): void {
   }
 }
 
-/**
- * Which language a text is in, and what its words are reduced to. A message is short and may be in any language, so it is one guess per
- * message, by its most usual words, that falls back on the language of the message before.
- */
+// Which language a text is in, and what its words are reduced to. A message is short and may be in any language, so it is one guess per
+// message, by its most usual words, that falls back on the language of the message before.
 
 export const LANGUAGES = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'sv', 'ru'] as const;
 export type Language = (typeof LANGUAGES)[number];

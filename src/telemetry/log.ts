@@ -5,9 +5,9 @@
 import type { LogMetadata, Logger } from '@temporalio/common';
 import pc from 'picocolors';
 import pino from 'pino';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { LogLevel } from '../config.js';
 import { REDACTED, createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
-import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 
 export interface LogOptions {
   readonly level: LogLevel;

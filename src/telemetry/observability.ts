@@ -176,7 +176,7 @@ function countLost(observer: string): (count: number) => void {
       .add(count, { observer });
 }
 
-/** What was reported lately, so that a workflow task that is done again on this worker reports nothing twice. */
+// What was reported lately, so that a workflow task that is done again on this worker reports nothing twice.
 
 interface Delivered {
   /** False for a mark that this run has reported already. */

@@ -20,13 +20,11 @@ export interface Observed {
  */
 export type Observer = (event: ConversationEvent, of: Observed) => void | Promise<void>;
 
-/**
- * A queue between what happens and those who are notified of it.
- *
- * - Taking something in never waits and never throws.
- * - It delivers in order, one batch at a time, and gives up a batch that hangs after `patienceMs`.
- * - It is bounded in count and in characters: when full it drops the oldest, counts it and says so, at most once a minute.
- */
+// A queue between what happens and those who are notified of it.
+//
+// - Taking something in never waits and never throws.
+// - It delivers in order, one batch at a time, and gives up a batch that hangs after `patienceMs`.
+// - It is bounded in count and in characters: when full it drops the oldest, counts it and says so, at most once a minute.
 
 export interface DeliveryLog {
   warn(message: string, meta?: Readonly<Record<string, unknown>>): void;

@@ -1,10 +1,10 @@
 /** A Temporal dev server for tests: on a port that is free, with everything in memory unless a file is named. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from '@temporalio/client';
-import { SERVER_FLAGS, findInstalledTemporal, WAYS_TO_GET_TEMPORAL } from '../cli/services/temporal-binary.js';
 import { createServer, type AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
+import { Connection } from '@temporalio/client';
+import { SERVER_FLAGS, findInstalledTemporal, WAYS_TO_GET_TEMPORAL } from '../cli/services/temporal-binary.js';
 import { createClient, type PerduraClient } from '../client.js';
 import { openTestProject, type TestOptions } from './project.js';
 
@@ -98,7 +98,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** The real thing in a test: a Temporal server, a worker and a client, started and closed together. */
+// The real thing in a test: a Temporal server, a worker and a client, started and closed together.
 
 /** What `startWithTemporal` is given. */
 export interface WithTemporalOptions extends TestOptions {

@@ -5,8 +5,8 @@
  * Not in the tables: what its program runs only when it is named (scripts, sources), and what is changed every day and can only name what
  * is in the tables itself (tsconfig.json, a package.json without its scripts, .gitignore, .editorconfig).
  */
-import { isNamed, plainNames } from './protected-paths.js';
 import { relative, resolve } from 'node:path';
+import { isNamed, plainNames } from './protected-paths.js';
 import type { Examined } from './tool.js';
 import { enterWorkspace, type Workspace } from './workspace.js';
 import { PathRefused, WriteRefused } from './workspace-guard.js';

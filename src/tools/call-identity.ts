@@ -4,10 +4,10 @@
  * argument more is another one. Nothing here is a pattern: `*` is a star.
  */
 import { createHash } from 'node:crypto';
+import { posix } from 'node:path';
 import type { JsonValue } from '../records/message.js';
 import type { Examined } from './tool.js';
 import { isRecord } from '../platform/json.js';
-import { posix } from 'node:path';
 
 /** The default where a call names none. */
 const DEFAULTS: Readonly<Record<string, string>> = { cwd: '.', stdin: '' };
@@ -48,10 +48,8 @@ function canonical(field: string, value: JsonValue | undefined, real: Readonly<R
   };
 }
 
-/**
- * One thing has many spellings: `HTTP://Host:80/a/../b` and `http://host/b`, `/bin/rm` and `rm`, `./a//b` and `a/b`. Rules compare those
- * that mean the same.
- */
+// One thing has many spellings: `HTTP://Host:80/a/../b` and `http://host/b`, `/bin/rm` and `rm`, `./a//b` and `a/b`. Rules compare those
+// that mean the same.
 
 interface Forms {
   /** Never empty: what the word means, in each reading that those who are given it may have. */

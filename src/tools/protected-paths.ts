@@ -100,10 +100,8 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/**
- * Names of files as those file systems compare them that ignore case, invisible characters, dots and blanks at the end, and what
- * stands behind a colon, and that know a long name by a short one (`GIT~1`). For tables of names that are refused or need approval.
- */
+// Names of files as those file systems compare them that ignore case, invisible characters, dots and blanks at the end, and what
+// stands behind a colon, and that know a long name by a short one (`GIT~1`). For tables of names that are refused or need approval.
 
 /** Lower case. */
 function plainName(name: string): string {

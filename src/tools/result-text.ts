@@ -1,6 +1,6 @@
 /** Whatever a tool hands back, as text that a model can read: bounded, well-formed Unicode, and never an exception. */
-import { LIMITS } from '../conversation/protocol/contract.js';
 import type { z } from 'zod';
+import { LIMITS } from '../conversation/protocol/contract.js';
 
 /** UTF-8 bytes of one result, the note about a cut included. */
 export const RESULT_BYTES = 256 * 1024;

@@ -60,7 +60,7 @@ function optionsOf({ startToClose, beats, firstRetry, lastRetry, attempts, isSto
   };
 }
 
-/** Activities of the memory workflow: on the conversation's task queue, where its store is, or else on the workflow's queue. */
+// Activities of the memory workflow: on the conversation's task queue, where its store is, or else on the workflow's queue.
 
 interface MemoryActivities {
   consolidate(input: ConsolidateInput, summary: string): Of<'consolidate'>;

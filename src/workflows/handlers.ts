@@ -164,10 +164,8 @@ function unknownTurn(turn: string): ApplicationFailure {
   );
 }
 
-/**
- * The texts of the last turns of this run, for the handlers that wait for them. Not state: they are in history already, and
- * a replay gathers them again. After a hand-over they are read from the store.
- */
+// The texts of the last turns of this run, for the handlers that wait for them. Not state: they are in history already, and
+// a replay gathers them again. After a hand-over they are read from the store.
 
 interface Answers {
   note(event: ConversationEvent): void;

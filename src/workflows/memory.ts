@@ -11,8 +11,8 @@
  * @rule workflows/nothing-of-the-deleted: Of a deleted conversation nothing is sent to a model or written any more. (test:
  *   test/workflows/deleting.test.ts)
  */
-import { counted } from '../records/text.js';
 import { ApplicationFailure } from '@temporalio/common';
+import { counted } from '../records/text.js';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import { isScope } from '../conversation/protocol/tenant.js';
 import type { RememberInput } from '../conversation/context/compaction-effects.js';

@@ -1,5 +1,6 @@
 /** The names that a client may say to a conversation (design section 3). Light: the client imports these values. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
 import type {
   DeletedNotice,
   Cared,
@@ -40,7 +41,6 @@ import type {
 } from '../conversation/protocol/stepping.js';
 import type { Approval, ChildNews, Decided, Decision } from '../conversation/protocol/human-input.js';
 import type { Opened, RewindResult } from '../conversation/protocol/input.js';
-import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
 import type { SearchAttributes } from '../conversation/attributes.js';
 
 export const WORKFLOW_TYPE = 'conversation';
@@ -132,7 +132,7 @@ export const FAILURES = {
   withdrawn: 'Withdrawn',
 } as const;
 
-/** Our search attributes as Temporal types them; registered by `perdura up`, `perdura admin setup` and `npm start`. */
+// Our search attributes as Temporal types them; registered by `perdura up`, `perdura admin setup` and `npm start`.
 
 export const SEARCH_ATTRIBUTES = {
   AgentName: defineSearchAttributeKey('AgentName', SearchAttributeType.KEYWORD),

@@ -118,7 +118,7 @@ export function createPerformer(
   };
 }
 
-/** Sub-agents and the parent: separate workflows that are started, notified and reported to. */
+// Sub-agents and the parent: separate workflows that are started, notified and reported to.
 
 /** A workflow that has ended needs no signal. Resolves once the server has it. */
 function signalOther<Args extends unknown[]>(host: Host, workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> {

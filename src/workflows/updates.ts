@@ -236,7 +236,7 @@ function existing<T>(outcome: T | undefined): T {
   throw ApplicationFailure.nonRetryable('there is no outcome');
 }
 
-/** Signals: they cannot be refused, so what cannot be read is listed in the status. */
+// Signals: they cannot be refused, so what cannot be read is listed in the status.
 
 /** Signals are accepted before we see them; only Temporal's limit of 2 MiB holds them back. */
 const SIGNAL_BYTES = 4 * 1024 * 1024;

@@ -2,10 +2,10 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import OpenAI from 'openai';
+import { z } from 'zod';
 import { oneToken } from '../../src/gateway/access/entrance.js';
 import { serveGateway, type ServedGateway } from '../../src/gateway/serve.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { z } from 'zod';
 import { latestResults, resultText, roundsSoFar, saidIn } from '../support/echo-model.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTools, text, type Reply } from '../support/provider-apis/reply.js';

@@ -4,8 +4,8 @@ import { homedir, hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Client } from '@temporalio/client';
-import { LATEST_RULES } from '../../src/conversation/opening.js';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+import { LATEST_RULES } from '../../src/conversation/opening.js';
 
 export const HISTORIES = join(__dirname, 'histories');
 

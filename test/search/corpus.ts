@@ -1,9 +1,9 @@
 /** Random talk, and a ranking of it that is as plain as the definition. */
+import fc from 'fast-check';
 import { createAnalyzer } from '../../src/search/analysis.js';
 import { planQuestion } from '../../src/search/question.js';
 import type { Text } from '../../src/search/search-index.js';
 import { WEIGHTS } from '../../src/search/weights.js';
-import fc from 'fast-check';
 
 const WORDS = [
   'boat',

@@ -1,8 +1,8 @@
 /** Conversations without Temporal, as people's tests have them; nothing of this file takes a server. */
+import { z } from 'zod';
 import { createScriptedModel, callTool, callTools, startInMemory, type InMemory, type InMemoryOptions } from '../../src/testing/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { ModelFailure } from '../../src/models/model.js';
-import { z } from 'zod';
 
 let opened: InMemory[] = [];
 afterEach(async () => {

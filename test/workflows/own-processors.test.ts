@@ -1,4 +1,5 @@
 /** What people bring to see and change texts: a secret that a processor takes out is nowhere but in Temporal's own history. */
+import { Redis } from 'ioredis';
 import type { InputProcessor, ToolResultProcessor } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/model.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
@@ -6,7 +7,6 @@ import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { createStage, say, type Stage } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
-import { Redis } from 'ioredis';
 
 const redact = (value: string): string => value.replace(/\b(?:sk|ghp)[-_]\w{8,}/g, '[redacted]');
 const redactSecrets: InputProcessor = { name: 'redact-secrets', order: 500, process: redact };

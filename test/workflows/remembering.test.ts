@@ -1,12 +1,12 @@
 /** Long-term memory as people meet it: what a session leaves behind, what the next one knows, and who may write it (seed 001). */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
 import { callTool, gate, text, type Reply } from '../support/provider-apis/reply.js';
 import { systemText, textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { z } from 'zod';
 import { overloaded, promptTooLong } from '../support/provider-apis/faults.js';
 import { createStage, say } from '../support/stage.js';
 import { runsOf } from '../support/run-chain.js';

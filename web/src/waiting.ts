@@ -70,7 +70,7 @@ export function keepWaiting(): () => void {
   return whileVisible(refreshWaiting, REFRESH_MS, { alsoHidden: HIDDEN_MS });
 }
 
-/** Notices of the browser: only where a person has allowed them, and only while the page is not seen. */
+// Notices of the browser: only where a person has allowed them, and only while the page is not seen.
 
 export function mayNotify(): 'yes' | 'no' | 'ask' {
   if (!('Notification' in window)) return 'no';

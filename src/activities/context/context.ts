@@ -194,10 +194,8 @@ function placeholder(slot: number): ConversationMessage {
   return { role: 'user', text: `[Message ${slot} of this conversation was lost by the store and could not be rebuilt from its history.]` };
 }
 
-/**
- * The `truncate` step: says what leaves the prompt, and writes the notice that replaces it. Long messages that can be read again
- * are cited first: these stay. Done again it says the same.
- */
+// The `truncate` step: says what leaves the prompt, and writes the notice that replaces it. Long messages that can be read again
+// are cited first: these stay. Done again it says the same.
 
 /** Of what is too much: less is not worth its loss, and would cost another summary. */
 const WORTH_LOSING = 0.1;

@@ -189,10 +189,8 @@ function lastTurn({ entries, cuts }: Past): number {
   return currentLine(entries, cuts).at(-1)?.number ?? 0;
 }
 
-/**
- * The `rewind` step: which turns go, what the context becomes, and a branch that keeps what was cut. Every write counts once. What the
- * conversation sees changes only with the result.
- */
+// The `rewind` step: which turns go, what the context becomes, and a branch that keeps what was cut. Every write counts once. What the
+// conversation sees changes only with the result.
 
 export async function rewind(dependencies: ConversationDependencies, input: RewindInput): Promise<Rewound> {
   const { store, key } = dependencies;

@@ -4,6 +4,7 @@
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/context/compaction-effects.js';
 import { type Entry, addUsage } from '../../records/message.js';
 import { countSlots, listSlots } from '../../records/slots.js';
@@ -23,7 +24,6 @@ import { performEffect, toSpending, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './decide-memory.js';
 import type { ActivityDependencies, ConversationDependencies } from '../dependencies.js';
 import { hashRequest, scopeKey } from '../key.js';
-import { ApplicationFailure } from '@temporalio/common';
 
 type Persisted = Consolidated & { readonly persisted: boolean };
 

@@ -1,12 +1,12 @@
 /** What people decide about a scope's memory: `forget` and `review`. The memory workflow runs them, one write at a time. */
 import { ApplicationFailure } from '@temporalio/common';
+import { log } from '@temporalio/activity';
 import type { Forgotten, Reviewed } from '../../conversation/protocol/memory-contract.js';
 import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../../memory/documents/forgetting.js';
 import { dropIndex, dropVectors } from '../../memory/recall/recall.js';
 import { type LineSource, splitLines, type Tombstone, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { scopeKey } from '../key.js';
-import { log } from '@temporalio/activity';
 import type { MemoryUpdate, Remembered, RememberInput, WrittenMemory } from '../../conversation/context/compaction-effects.js';
 import { mergeMemory } from '../../memory/consolidation/merge.js';
 import type { RememberedWrite } from '../../heal/restore-memory.js';
@@ -97,10 +97,8 @@ function withLine(text: string, line: string): string {
   return `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${line}\n`;
 }
 
-/**
- * `remember`: what a consolidation has made is written: HISTORY first, then MEMORY.md, then what waits for a person. Each once per id,
- * so that a second attempt changes nothing. A MEMORY.md that was edited meanwhile is merged, not overwritten.
- */
+// `remember`: what a consolidation has made is written: HISTORY first, then MEMORY.md, then what waits for a person. Each once per id,
+// so that a second attempt changes nothing. A MEMORY.md that was edited meanwhile is merged, not overwritten.
 
 /** `at`: when it was, in epoch milliseconds, for what is written again. */
 export async function remember(store: Store, input: RememberInput, at: number = Date.now()): Promise<Remembered> {
@@ -162,14 +160,12 @@ async function replaceMemory(
   throw ApplicationFailure.retryable(`cannot write MEMORY.md of ${key.scope}: it changes all the time; it is tried again`, 'conflict');
 }
 
-/**
- * A store that has lost a scope's memory gets it back from the history of its one writer: what was written is written again, in its
- * order and with its time, each once per id. What people wrote by hand was in the store alone, and so were raw fallbacks.
- *
- * - Tombstones come first, so that no text returns on the way.
- * - Healing writes until all of it is there: it goes on after an interruption, and one failed write keeps no other back.
- * - A decision counts for its line, whatever number that line has now.
- */
+// A store that has lost a scope's memory gets it back from the history of its one writer: what was written is written again, in its
+// order and with its time, each once per id. What people wrote by hand was in the store alone, and so were raw fallbacks.
+//
+// - Tombstones come first, so that no text returns on the way.
+// - Healing writes until all of it is there: it goes on after an interruption, and one failed write keeps no other back.
+// - A decision counts for its line, whatever number that line has now.
 
 /**
  * Whether a store that was written to has lost it. A memory whose MEMORY.md no consolidation has changed, or no model's answer was of

@@ -183,7 +183,7 @@ export async function readThere(store: Store, key: ConversationKey, slots: reado
   return entries.flatMap((entry) => entry ?? []);
 }
 
-/** What consolidations have put into HISTORY: of which life, and which of its slots it was about, is in their ids. */
+// What consolidations have put into HISTORY: of which life, and which of its slots it was about, is in their ids.
 
 /** Seconds by which clocks may differ: HISTORY has the worker's time, a session begins by the server's. */
 const CLOCKS_APART = 3_600;

@@ -163,11 +163,9 @@ function withClock({ message, ts }: ContextMessage): ConversationMessage {
   return { ...message, text: `[${time} UTC] ${message.text}` };
 }
 
-/**
- * How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin handles: once, in the first
- * call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and travels with
- * it.
- */
+// How a model call shows long results. With `memory.compactWithModel`, a model cites each result that no plugin handles: once, in the first
+// call after the one that showed it. The store keeps the citation, so its bytes never change; its cost is written at once and travels with
+// it.
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;

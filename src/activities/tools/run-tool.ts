@@ -269,10 +269,8 @@ export function toFinished(
   return { life: key.life, session, turn, callId, name, slot, ts: now() / 1000, ms: 0, outcome, text, persisted: true };
 }
 
-/**
- * What becomes of a tool's text when it comes: long ones go to the store, and, with a memory channel, become items that are cited. The
- * results of one answer together stay below BATCH_INLINE in history: the more there are, the less of each.
- */
+// What becomes of a tool's text when it comes: long ones go to the store, and, with a memory channel, become items that are cited. The
+// results of one answer together stay below BATCH_INLINE in history: the more there are, the less of each.
 
 /** UTF-8 bytes of texts, and of what stands for them, in the history of one round (design section 2). */
 const BATCH_INLINE = 256 * 1024;

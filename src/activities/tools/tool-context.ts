@@ -2,8 +2,8 @@
  * What a tool finds around it: its conversation's memory channel and episodes, the scope's HISTORY, and what its application shares with
  * its tools.
  */
-import { windowFinder } from '../model-step/prompt-budget.js';
 import type { Context } from '@temporalio/activity';
+import { windowFinder } from '../model-step/prompt-budget.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/turn/model-step-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
 import type { DeliverInput, DueEvent, WebhookDelivery, WebhookOutcome } from '../../conversation/outbox/webhook-effects.js';
 import { webhookTypeOf } from '../../conversation/outbox/deliveries.js';
 import { readArguments, readText } from '../../memory/bodies.js';
@@ -15,7 +16,6 @@ import { withoutSecrets } from '../../tools/egress-scan.js';
 import { readHealed } from '../context/context.js';
 import type { ConversationDependencies, ActivityDependencies, PostOutcome } from '../dependencies.js';
 import { MAX_WEBHOOK_TEXT, type WebhookEvent } from '../../records/webhooks/webhook-event.js';
-import { Context } from '@temporalio/activity';
 
 /** Of what a call that waits would run with. */
 const ARGUMENT_CHARACTERS = 2_000;
@@ -101,7 +101,7 @@ async function shownId({ readPublicId, identity }: ConversationDependencies, id:
   return [await readPublicId(root), ...below].join(':');
 }
 
-/** The `post-webhook` step: one attempt at one event. What fails is tried again by Temporal, under the same id and with the same bytes. */
+// The `post-webhook` step: one attempt at one event. What fails is tried again by Temporal, under the same id and with the same bytes.
 
 /** Another worker of the queue may have one. */
 const NO_WEBHOOK: PostOutcome = {

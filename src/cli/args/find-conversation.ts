@@ -2,14 +2,14 @@
  * What people type for a conversation: its id, a beginning that only one has, or `TENANT/ID` for what a tenant calls so; and for a scope of
  * long-term memory.
  */
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { CommandSession } from '../session/command.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Pending, PerduraClient, ScopeMemory } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Config } from '../../config.js';
 import { isTenant, TENANT_PATTERN } from '../../conversation/protocol/tenant.js';
 import { keptToken } from '../../gateway/access/entrance.js';
@@ -157,10 +157,8 @@ async function readScope(session: CommandSession, given: string): Promise<string
   return scope;
 }
 
-/**
- * Names of tenants' conversations, as an operator types them: `acme/plan` is what the tenant acme calls `plan`. Temporal has it under a
- * hash with the key of the gateways (client/tenants/names.ts), so that the tenant reaches through a gateway what is begun here.
- */
+// Names of tenants' conversations, as an operator types them: `acme/plan` is what the tenant acme calls `plan`. Temporal has it under a
+// hash with the key of the gateways (client/tenants/names.ts), so that the tenant reaches through a gateway what is begun here.
 
 type KeyAt = Pick<Config, 'cwd' | 'tenantKey'>;
 

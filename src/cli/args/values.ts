@@ -41,7 +41,7 @@ export function parsePort(text: string): number {
   throw new InvalidArgumentError('A port is a number from 1 to 65535.');
 }
 
-/** Sums that people type, for options of commander. */
+// Sums that people type, for options of commander.
 
 /** US dollars: `2.50`, `$2.50`. */
 export function parseAmount(text: string): number {

@@ -1,6 +1,7 @@
 /** What the commands of the chat answer. None of them goes to the agent. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
@@ -11,7 +12,6 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { textOfDrawn, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { describeOutcome, renderControl } from '../views/state.js';
 import { formatQuantity, describeBranch, describeModel, formatDuration } from '../views/quantities.js';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { renderFound } from '../views/memory.js';
 import { loadMeasure, renderTable, type Column } from '../views/table.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';

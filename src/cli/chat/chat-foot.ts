@@ -5,9 +5,9 @@
  * The row is at most as wide as the screen less one, so that clearing it is clearing one row, at 20 columns too.
  */
 import type { WriteStream, ReadStream } from 'node:tty';
-import { toTerminalText } from '../terminal/terminal-text.js';
 import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { toTerminalText } from '../terminal/terminal-text.js';
 
 export interface Foot {
   show(): void;
@@ -96,10 +96,8 @@ export function fit(text: string, columns: number, widthOf: (text: string) => nu
   return keep === 'end' ? `…${shown.reverse().join('')}` : `${shown.join('')}…`;
 }
 
-/**
- * The line that a person types on, at the foot of a terminal. It shares the screen with the answer: while one is drawn the
- * line is hidden, and what is typed meanwhile appears when it comes back.
- */
+// The line that a person types on, at the foot of a terminal. It shares the screen with the answer: while one is drawn the
+// line is hidden, and what is typed meanwhile appears when it comes back.
 
 interface LineEditor {
   show(): void;

@@ -177,7 +177,7 @@ function readFile(file: string): string | undefined {
   }
 }
 
-/** `-r` without an id: which conversation to go on with. */
+// `-r` without an id: which conversation to go on with.
 
 const MOST = 50;
 

@@ -20,7 +20,7 @@ import { renderInteractions, renderTraces, renderTranscript, withTurnEnds } from
 import { errorMessage } from '../../platform/errors.js';
 import { temporalCommand } from '../session/connect.js';
 
-/** `perdura debug watch`: one line for each live event, over lost connections, until the conversation ends or Ctrl+C. The page draws them. */
+// `perdura debug watch`: one line for each live event, over lost connections, until the conversation ends or Ctrl+C. The page draws them.
 
 const LOOK_MS = 1000;
 

@@ -2,15 +2,15 @@
  * `perdura debug`: one state of a conversation on a whole screen. Pure: what stands there follows from the scene and from where the
  * person looks, exactly as many lines as the screen has, none wider than it is. `openFullScreen` shows them.
  */
+import { emitKeypressEvents } from 'node:readline';
+import type { ReadStream, WriteStream } from 'node:tty';
+import pc from 'picocolors';
 import { describeEntry, type DebugChunk, type DebugScene } from '../../insight/moments.js';
 import type { Entry } from '../../records/message.js';
 import { plain, toTerminalLine, type StyledLine, type StyledSpan, toTerminalText } from '../terminal/terminal-text.js';
 import { describeBreakpoints, describeQueued, renderTree } from '../views/state.js';
 import { formatQuantity, formatCost, formatCount } from '../views/quantities.js';
 import { fit, pad, wrap, type Measure } from '../views/table.js';
-import { emitKeypressEvents } from 'node:readline';
-import type { ReadStream, WriteStream } from 'node:tty';
-import pc from 'picocolors';
 
 export interface ScreenLook {
   readonly width: number;
@@ -220,7 +220,7 @@ function cut(line: StyledLine, { width, measure }: ScreenLook): StyledLine {
   });
 }
 
-/** A whole terminal for ourselves: another screen, keys as they are pressed, and everything as it was when we leave, however that is. */
+// A whole terminal for ourselves: another screen, keys as they are pressed, and everything as it was when we leave, however that is.
 
 export interface Key {
   /** `up`, `pagedown`, `return`, `escape`, `ctrl+c`, or the character itself. */

@@ -195,7 +195,7 @@ export function checkCircuits(cwd: string, now: number): Finding[] {
   });
 }
 
-/** Whether the provider takes the key: by asking for a few tokens, since nothing else shows it. */
+// Whether the provider takes the key: by asking for a few tokens, since nothing else shows it.
 
 const PATIENCE = 20_000;
 
@@ -275,7 +275,7 @@ export function checkSettingPackages({ otel }: Pick<Config, 'otel'>, isThere: Is
   ];
 }
 
-/** What the doctor found, and how it is shown. */
+// What the doctor found, and how it is shown.
 
 /** `broken`: nothing works, or work can be lost, until it is mended. */
 type Health = 'ok' | 'warning' | 'broken' | 'skipped';

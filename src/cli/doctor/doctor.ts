@@ -64,7 +64,7 @@ export async function doctor({ config: load }: CommandFrame, { report = false }:
   };
 }
 
-/** Who may open the gateway, where PERDURA_AUTH says it; nothing where it does not. */
+// Who may open the gateway, where PERDURA_AUTH says it; nothing where it does not.
 
 export async function checkAuth(
   { authFile }: Pick<Config, 'authFile'>,

@@ -235,7 +235,7 @@ function seconds(count: number): { seconds: never } {
   return { seconds: count as never };
 }
 
-/** Whether events can go out, and whether any did not. */
+// Whether events can go out, and whether any did not.
 
 const DAY_MS = 24 * 3_600_000;
 

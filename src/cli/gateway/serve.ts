@@ -139,7 +139,7 @@ async function openCounts(
   return { shared: { client: redis, prefix: `perdura:gateway:${taskQueue}` }, close };
 }
 
-/** What agents are made of, for clients over HTTP: read as a worker of this folder reads them; nothing is started. */
+// What agents are made of, for clients over HTTP: read as a worker of this folder reads them; nothing is started.
 
 interface KnownAgents {
   readonly config: Config;

@@ -157,7 +157,7 @@ function nextSteps(
   ];
 }
 
-/** What npm takes for the name of a new package. */
+// What npm takes for the name of a new package.
 
 const MAX_NAME = 214;
 const PATTERN = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
@@ -182,7 +182,7 @@ function nameLike(name: string): string {
   return nameRefusal(plain) === undefined ? plain : 'my-agent';
 }
 
-/** Where a new project is to get Perdura from: where this one came from. A tarball or a clone is not on any registry. */
+// Where a new project is to get Perdura from: where this one came from. A tarball or a clone is not on any registry.
 
 const ROOT = join(__dirname, '..', '..', '..');
 
@@ -211,7 +211,7 @@ function installedFrom(modules: string): string | undefined {
   }
 }
 
-/** The files of a new project, as they are in the package's `templates/project`, with what differs from project to project filled in. */
+// The files of a new project, as they are in the package's `templates/project`, with what differs from project to project filled in.
 
 const TEMPLATE = join(__dirname, '..', '..', '..', 'templates', 'project');
 /** npm leaves a `.gitignore` out of a package, and a `.env…` is not looked for in one. */

@@ -166,7 +166,7 @@ async function checkRedis(url: string): Promise<string> {
   }
 }
 
-/** Which task queue this folder's worker takes: the one of the settings, or a separate one where another folder's worker has that. */
+// Which task queue this folder's worker takes: the one of the settings, or a separate one where another folder's worker has that.
 
 /** Asks the person, where there is one; else a worker of another store is an error. */
 async function chooseQueue(

@@ -160,7 +160,7 @@ async function goInstall(go: string, env: NodeJS.ProcessEnv, say: (text: string)
   }
 }
 
-/** What a dev server of this folder is started with, beside its place. */
+// What a dev server of this folder is started with, beside its place.
 
 /**
  * Measured: without the first two each queue hop costs 50 ms more. By default a workflow task fails once a hundred events have come

@@ -1,11 +1,11 @@
 /** Questions to a Temporal server that the CLI has itself, beside those of `PerduraClient`. */
 import { connect } from 'node:net';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { errorMessage } from '../../platform/errors.js';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 
 export type Answer = 'temporal' | 'nothing' | 'something-else';
 
@@ -133,7 +133,7 @@ export async function openConnection(options: TemporalConnection['connectionOpti
   });
 }
 
-/** What a person types to start what is missing: in a clone, and in a project that has installed the package. */
+// What a person types to start what is missing: in a clone, and in a project that has installed the package.
 
 interface StartCommands {
   readonly isClone: boolean;

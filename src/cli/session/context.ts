@@ -43,7 +43,7 @@ export interface CliContext {
   readonly config: () => Config;
 }
 
-/** The process as surroundings of a command: the one place where the CLI meets its streams, its environment and its folder. */
+// The process as surroundings of a command: the one place where the CLI meets its streams, its environment and its folder.
 
 export function processSurroundings(): Surroundings {
   const { stdin: input, stdout, stderr } = process;

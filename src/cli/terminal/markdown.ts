@@ -257,14 +257,12 @@ export function createBlockSplitter(lex: BlockLexer): BlockSplitter {
   };
 }
 
-/**
- * Markdown as a terminal shows it. Two ESM libraries, loaded only by who has a terminal with colours.
- *
- * 1. The input has passed `toTerminalText`. The output has passed it again, between the renderer's colours: an entity
- *    such as `&#27;` is a control character only once it is rendered.
- * 2. A link shows where it leads, as text: never a sequence (OSC 8) that hides it behind other words.
- * 3. A block that does not fit into the width, or cannot be rendered, is shown as its source.
- */
+// Markdown as a terminal shows it. Two ESM libraries, loaded only by who has a terminal with colours.
+//
+// 1. The input has passed `toTerminalText`. The output has passed it again, between the renderer's colours: an entity
+//    such as `&#27;` is a control character only once it is rendered.
+// 2. A link shows where it leads, as text: never a sequence (OSC 8) that hides it behind other words.
+// 3. A block that does not fit into the width, or cannot be rendered, is shown as its source.
 
 export interface Markdown {
   render(source: string, columns: number): string;

@@ -118,7 +118,7 @@ export function describeOutcome(outcome: CompactionOutcome): string {
   }
 }
 
-/** How a conversation is stepped, and what waits in its queue, in words. */
+// How a conversation is stepped, and what waits in its queue, in words.
 
 /** Whatever of it an answer has; `running` and the breakpoints come from a worker of this version. */
 interface ControlWords {

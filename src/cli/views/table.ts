@@ -103,7 +103,7 @@ function stacked<Row>(row: Row, columns: readonly Column<Row>[], width: number, 
   ];
 }
 
-/** Texts in cells of a terminal: `漢` takes two, a combining accent none. */
+// Texts in cells of a terminal: `漢` takes two, a combining accent none.
 
 /** Cells that a text takes on one line. */
 export type Measure = (text: string) => number;

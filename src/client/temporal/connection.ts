@@ -63,7 +63,7 @@ function toCall(call: CallInUse): Call {
   return call as Call;
 }
 
-/** Which of our search attributes a namespace has, and how to give it those that are missing. */
+// Which of our search attributes a namespace has, and how to give it those that are missing.
 
 interface AttributeHost {
   readonly operatorService: Pick<OperatorService, 'listSearchAttributes' | 'addSearchAttributes'>;

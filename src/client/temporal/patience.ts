@@ -1,9 +1,9 @@
 /** How long a call of Temporal is tried again, and when one that waits for a missing worker ends with an error. */
+import { setMaxListeners } from 'node:events';
 import type { Client } from '@temporalio/client';
 import type { Description } from '../describe.js';
 import { ClientError, isAway, isWorthAnotherTry, toClientError } from '../errors.js';
 import { hasLiveWorker } from './worker-place.js';
-import { setMaxListeners } from 'node:events';
 
 export interface WorkerPatience {
   readonly attempt: string;
@@ -124,7 +124,7 @@ export function describeDelivery(messageId: string): string {
   return `message ${messageId} is kept and answered once one does; \`send\` with the same id then has its answer`;
 }
 
-/** Calls of Temporal: made again, with the same id, for as long as another try can help, and given up with their caller. */
+// Calls of Temporal: made again, with the same id, for as long as another try can help, and given up with their caller.
 
 interface Tries {
   readonly attempt: string;

@@ -6,9 +6,9 @@
 import { createHash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { realpath } from 'node:fs/promises';
 import type { ConnectionLike, Connection } from '@temporalio/client';
 import { isAlive } from '../../platform/processes.js';
-import { realpath } from 'node:fs/promises';
 import { qualifiedScope } from '../../records/identity.js';
 
 export interface WorkerPlace {
@@ -143,7 +143,7 @@ export function askedOnce(hasWorker: (taskQueue: string) => Promise<boolean>): (
   };
 }
 
-/** An agent that the worker of this very folder could not use is refused before anything starts in its name. */
+// An agent that the worker of this very folder could not use is refused before anything starts in its name.
 
 interface KnownAgents {
   readonly namespace: string;

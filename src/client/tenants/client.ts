@@ -248,7 +248,7 @@ async function* mapEach<T>(items: AsyncIterable<T>, change: (item: T) => Promise
   for await (const item of items) yield await change(item);
 }
 
-/** What a conversation says of itself and of others, in the names that its tenant knows. */
+// What a conversation says of itself and of others, in the names that its tenant knows.
 
 interface Reveal {
   /** A copy with its ids and scopes as the tenant knows them. Texts of people, models and tools are left as they are. */

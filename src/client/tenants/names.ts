@@ -2,16 +2,14 @@
  * What a tenant's conversations are called, by it and in Temporal. Each tenant has separate ids. Those of no tenant keep theirs; an
  * id that is a tenant's conversation is looked up under a hash for them, where there is nothing, as a tenant's look-up of another's is.
  */
+import { createHmac } from 'node:crypto';
 import { ClientError } from '../errors.js';
 import type { Description } from '../describe.js';
-import { createHmac } from 'node:crypto';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/limits.js';
 
-/**
- * A tenant's ids. A name is looked up under a keyed hash of the tenant and that name, so two tenants may use one id, and no tenant can
- * name a conversation of another: also not by the id that Temporal knows.
- */
+// A tenant's ids. A name is looked up under a keyed hash of the tenant and that name, so two tenants may use one id, and no tenant can
+// name a conversation of another: also not by the id that Temporal knows.
 
 export interface TenantIds {
   /** All of the tenant's ids begin so, and no other's. */

@@ -8,6 +8,13 @@
  *   test/conversation/context/consolidation.test.ts)
  * @rule context/covered-turns: A turn is covered once it is consolidated or its consolidation has timed out; the next request begins after
  *   the covered turns, whether they have left the context or not. (test: test/conversation/context/trimming.test.ts)
+ * @rule context/only-covered-leaves: Only covered turns leave (context/covered-turns): whole turns, at a turn boundary, without the
+ *   application's chunks that stay. (test: test/conversation/context/trimming.test.ts)
+ * @rule context/trimmed-as-episode: Trimmed turns become an episode of this session. Its summary is their entry in HISTORY, or shortened
+ *   lines if no model summarized; the base also has the goal and the open tasks, as after a compaction. (test:
+ *   test/activities/trim.test.ts)
+ * @rule context/useless-trim-rests: A trim that would not make the prompt smaller changes nothing, and waits until more is covered. (test:
+ *   test/conversation/context/trimming.test.ts)
  */
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, type ConversationState } from '../state.js';
@@ -247,17 +254,7 @@ function withConsolidation(
   return { ...state, consolidation: { ...state.consolidation, ...change(state.consolidation) } };
 }
 
-/**
- * Trimming: when consolidated turns leave the prompt, and what replaces them (seed 001, `trimBefore`; design section 4, Window).
- *
- * @rule context/only-covered-leaves: Only covered turns leave (context/covered-turns): whole turns, at a turn boundary, without the
- *   application's chunks that stay. (test: test/conversation/context/trimming.test.ts)
- * @rule context/trimmed-as-episode: Trimmed turns become an episode of this session. Its summary is their entry in HISTORY, or shortened
- *   lines if no model summarized; the base also has the goal and the open tasks, as after a compaction. (test:
- *   test/activities/trim.test.ts)
- * @rule context/useless-trim-rests: A trim that would not make the prompt smaller changes nothing, and waits until more is covered. (test:
- *   test/conversation/context/trimming.test.ts)
- */
+// Trimming: when consolidated turns leave the prompt, and what replaces them (seed 001, `trimBefore`; design section 4, Window).
 
 /** Entries that are searched for a session's first message. */
 const OPENING = 16;

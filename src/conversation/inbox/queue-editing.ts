@@ -117,13 +117,11 @@ function withdrawable({ queue }: ConversationState, messageId: string): QueuedMe
   return queue.find((item): item is QueuedMessage => item.kind === 'message' && item.messageId === messageId);
 }
 
-/**
- * The tail of a long queue is in the store: beyond `MAX_AT_HAND` messages the state has only their slots, in order, so it stays small.
- * Before the head runs out, the next messages are read back.
- *
- * Spilling and reading back keep the order, and neither lose nor duplicate messages. Only recorded messages spill; steering ones stay in
- * the state, since a running turn may take them.
- */
+// The tail of a long queue is in the store: beyond `MAX_AT_HAND` messages the state has only their slots, in order, so it stays small.
+// Before the head runs out, the next messages are read back.
+//
+// Spilling and reading back keep the order, and neither lose nor duplicate messages. Only recorded messages spill; steering ones stay in
+// the state, since a running turn may take them.
 
 export const MAX_AT_HAND = 500;
 const MIN_AT_HAND = 50;

@@ -5,6 +5,10 @@
  *   so that no two things have one name. (test: test/conversation/lineage/lineage.test.ts)
  * @rule lineage/early-events-wait: Events that come before the life is open wait in order, and are as safe as any other. (test:
  *   test/conversation/lineage/lineage.test.ts)
+ * @rule lineage/rewind-between-turns: A rewind happens between turns: it stops the running one first. Waiting messages stay, and are
+ *   answered after it. (test: test/workflows/lineage.test.ts)
+ * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
+ *   test/conversation/lineage/lineage.test.ts)
  */
 import type { Origin } from '../protocol/input.js';
 import type { OpenOriginInput, Resumption, RewindInput } from './lineage-effects.js';
@@ -125,16 +129,9 @@ export function isWithin(slots: readonly SlotRange[], context: ReadonlySet<numbe
   return listSlots(slots).every((slot) => context.has(slot));
 }
 
-/**
- * Turns taken back in place: the context becomes what it was at the end of an earlier turn, and goes on from there.
- *
- * Counters go on: no turn and no slot is given twice. Usage stays paid. The store keeps the cut turns as a branch, which can be forked.
- *
- * @rule lineage/rewind-between-turns: A rewind happens between turns: it stops the running one first. Waiting messages stay, and are
- *   answered after it. (test: test/workflows/lineage.test.ts)
- * @rule lineage/failed-rewind-changes-nothing: A failed rewind changes nothing, and takes back the message that came with it. (test:
- *   test/conversation/lineage/lineage.test.ts)
- */
+// Turns taken back in place: the context becomes what it was at the end of an earlier turn, and goes on from there.
+//
+// Counters go on: no turn and no slot is given twice. Usage stays paid. The store keeps the cut turns as a branch, which can be forked.
 
 export function requestRewind(state: ConversationState, event: EventOf<'rewind-requested'>): ConversationState {
   const { requestId: id, to, before, messageId } = event;

@@ -6,6 +6,7 @@
  * @rule memory-workflow/failure-blocks-none: The workflow does one request at a time, in order of arrival; a failed one rests, and those
  *   behind it go on. (test: test/conversation/memory-workflow/memory-queue.test.ts)
  */
+import * as v from 'valibot';
 import type { Consolidation } from '../protocol/contract.js';
 import type { Remembered, RememberInput, WrittenMemory, Consolidated } from '../context/compaction-effects.js';
 import type { StepFailure } from '../outbox/writes.js';
@@ -15,7 +16,6 @@ import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/turn-access.js';
 import { asCode, truncate, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
-import * as v from 'valibot';
 import { LIMITS } from '../protocol/limits.js';
 import { bool, flag, is, json, list, object, part, read, refuse, text, time, usage, type Checked } from '../protocol/schema.js';
 
@@ -237,7 +237,7 @@ export function toRemember(scope: string, id: string, result: Consolidated): Rem
   return { ...common, history: history === null ? null : { kind: 'summary', text: history }, update, proposed };
 }
 
-/** What a run of a memory is handed by the one before it, looked at before it is used (opening.ts says why). */
+// What a run of a memory is handed by the one before it, looked at before it is used (opening.ts says why).
 
 const MOST = { depth: LIMITS.depth, values: 500_000 };
 

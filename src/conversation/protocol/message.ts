@@ -36,10 +36,8 @@ import {
 import { utf8Length } from '../../records/text.js';
 import { isRecord } from '../../platform/json.js';
 
-/**
- * Tools that a message brings: the program that sent it runs them. The model is offered them in that message's turn, and a call of one
- * waits for its sender as a question waits for a person.
- */
+// Tools that a message brings: the program that sent it runs them. The model is offered them in that message's turn, and a call of one
+// waits for its sender as a question waits for a person.
 
 /**
  * The model knows a client's tool by this and its name. No tool of an agent begins so (tools/registry.ts), so that none is ever shadowed, and

@@ -103,7 +103,7 @@ function isNamed(event: ConversationEvent | undefined, word: string): boolean {
   return event !== undefined && (event.kind.includes(word) || eventName(event).includes(word));
 }
 
-/** What took entries out of the prompt, and what brought them back: "why did it forget?", answered by the fold of what happened. */
+// What took entries out of the prompt, and what brought them back: "why did it forget?", answered by the fold of what happened.
 
 type LeavingKind =
   /** Older turns became memory. */

@@ -50,7 +50,7 @@ function ownAmount({ usage, ofSubAgents }: ConversationState): Shares['own'] {
   return ofSubAgents ? missingIn(toAmount(ofSubAgents), toAmount(usage)) : toAmount(usage);
 }
 
-/** What effects have cost, counted once each, also where their results came too late to count for anything else. */
+// What effects have cost, counted once each, also where their results came too late to count for anything else.
 
 const MAX_ABANDONED = 64;
 

@@ -76,11 +76,9 @@ export function closeRound(state: ConversationState, calls: readonly ToolCall[])
   return { ...state, context: missing.reduce((ranges, call) => withSlot(ranges, call.slot), state.context) };
 }
 
-/**
- * Which model answers: the one that the conversation was started with or was given since, otherwise the agent's model.
- *
- * The next step that calls a model reads the settings again, with the limits of that model. A call in flight goes on with the old one.
- */
+// Which model answers: the one that the conversation was started with or was given since, otherwise the agent's model.
+//
+// The next step that calls a model reads the settings again, with the limits of that model. A call in flight goes on with the old one.
 
 export function setModel(state: ConversationState, { model }: EventOf<'model-set'>): ConversationState {
   const { isModelOpen: _, ...rest } = state;
@@ -109,7 +107,7 @@ export function isAsWanted(state: ConversationState, request: Pick<ConfigureRequ
   return request.model === state.modelOverride && request.fallback === fallbackModel(state);
 }
 
-/** When to try again what failed for a passing reason. */
+// When to try again what failed for a passing reason.
 
 const FIRST_MS = 2_000;
 const MAX_MS = 60_000;

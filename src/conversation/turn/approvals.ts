@@ -7,6 +7,10 @@
  *   (test: test/conversation/turn/approvals.test.ts)
  * @rule turn/repeated-call-stops: A call that was made in `MAX_REPEATS` rounds in a row does not run again; one more round with it ends the
  *   turn. (test: test/conversation/turn/approvals.test.ts)
+ * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot get a standing
+ *   approval. (test: test/conversation/turn/standing-approvals.test.ts)
+ * @rule turn/approval-ends-with-session: A standing approval ends with the session, and no fork, resumed life or sub-agent inherits it.
+ *   (test: test/conversation/turn/standing-approvals.test.ts)
  */
 import { delegationLimits } from '../state/budget.js';
 import { resultText } from '../protocol/message.js';
@@ -354,17 +358,10 @@ function folded(text: string): string {
   return text.trim().toLowerCase();
 }
 
-/**
- * Standing approvals of this conversation. The worker decides which calls are the same (`plan.approval.same`).
- *
- * A standing approval covers the call that the person saw: a call with another argument, or whose path leads elsewhere, needs a new
- * approval.
- *
- * @rule turn/denied-stays-denied: A call that the agent's rules deny does not run, and a call without `same` cannot get a standing
- *   approval. (test: test/conversation/turn/standing-approvals.test.ts)
- * @rule turn/approval-ends-with-session: A standing approval ends with the session, and no fork, resumed life or sub-agent inherits it.
- *   (test: test/conversation/turn/standing-approvals.test.ts)
- */
+// Standing approvals of this conversation. The worker decides which calls are the same (`plan.approval.same`).
+//
+// A standing approval covers the call that the person saw: a call with another argument, or whose path leads elsewhere, needs a new
+// approval.
 
 /** Beyond this number the oldest standing approval is forgotten. */
 const MAX_ALLOWED = 100;

@@ -9,6 +9,8 @@
  *   at its start. (test: test/workflows/sub-agents.test.ts)
  * @rule turn/stop-reaches-sub-agents: A stop of this conversation stops its sub-agents; a person sees their waits here. (test:
  *   test/workflows/sub-agents.test.ts)
+ * @rule turn/ended-sub-agent-noticed: No call waits for ever for a sub-agent that has ended. (test:
+ *   test/conversation/turn/approvals.test.ts)
  */
 import { acceptChildUsage, budgetsForChildren, delegationLimits } from '../state/budget.js';
 import { isHeld, type ConversationState, AUTO, breakpointsLeft } from '../state.js';
@@ -203,13 +205,8 @@ function renderReport({ text, stopReason, error }: ChildReport): string {
   return `The sub-agent did not finish (${why}).${text === '' ? '' : ` It had said: ${text}`}`;
 }
 
-/**
- * Sub-agents after a hand-over. Temporal reports a sub-agent's end only to the run that started it. Later runs depend on its report, and a
- * terminated sub-agent sends none, so they poll Temporal at growing intervals.
- *
- * @rule turn/ended-sub-agent-noticed: No call waits for ever for a sub-agent that has ended. (test:
- *   test/conversation/turn/approvals.test.ts)
- */
+// Sub-agents after a hand-over. Temporal reports a sub-agent's end only to the run that started it. Later runs depend on its report, and a
+// terminated sub-agent sends none, so they poll Temporal at growing intervals.
 
 const FIRST_LOOK_MS = 60_000;
 const LAST_LOOK_MS = 60 * 60_000;

@@ -74,10 +74,8 @@ export function withoutBetterTitle({ betterTitle: _, ...state }: ConversationSta
   return state;
 }
 
-/**
- * First words of a turn's message and answer, for Temporal's page. The workflow derives them from history; a worker sends words only if
- * they differ, because an input processor changed the text or the worker removed secrets.
- */
+// First words of a turn's message and answer, for Temporal's page. The workflow derives them from history; a worker sends words only if
+// they differ, because an input processor changed the text or the worker removed secrets.
 
 export const MAX_ANSWER_WORDS = 120;
 

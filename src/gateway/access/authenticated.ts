@@ -1,5 +1,6 @@
 /** Nothing behind it opens without a token, or the cookie of a browser that was let in. */
 import type { Context, MiddlewareHandler } from 'hono';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { GatewayContext, GatewayVariables } from '../context.js';
 import { hasBody } from '../core/read-body.js';
 import { GatewayError } from '../core/errors.js';
@@ -7,7 +8,6 @@ import type { Browsers, OpenedSession, Authenticate } from './entrance.js';
 import { createOpenCounter, type CreateLimiter, type Limiter } from './limits.js';
 import { createAdmission, noLonger, type Principal } from './principal.js';
 import { toNetwork } from './proxies.js';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { SIGN_IN_SECONDS } from './sign-in.js';
 
 interface AuthenticatedOptions {

@@ -3,14 +3,14 @@
  * of these.
  */
 import { randomBytes, createHash, timingSafeEqual } from 'node:crypto';
+import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { hashOf, idOf, isExpired, MAX_SESSION_HOURS, type AuthFile, type AuthSource, type JwtSettings } from './auth-file.js';
 import type { CreateLimiter } from './limits.js';
 import { createJwtVerifier, type JwtVerifier } from './provider.js';
 import { ROLES, TENANT_PATTERN, type Principal } from './principal.js';
 import { createSeal, type Seal, createSignIn, type SignIn } from './sign-in.js';
-import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { errorCode } from '../../platform/errors.js';
 
 /** How browsers come in. */

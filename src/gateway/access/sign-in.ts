@@ -2,13 +2,13 @@
  * Signing in at an identity provider: OAuth's code flow with PKCE, as OpenID Connect has it. What must be known when the person comes back
  * goes along sealed in a cookie that ends after ten minutes, so that any gateway can take the answer.
  */
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import type { ClientAuth, Configuration } from 'openid-client' with { 'resolution-mode': 'import' };
 import { z } from 'zod';
 import { GatewayError } from '../core/errors.js';
 import type { JwtSettings, OidcSettings } from './auth-file.js';
 import type { Principal } from './principal.js';
 import { discover, loadOpenidClient, principalOfClaims, describeReason, unreachable } from './provider.js';
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 export interface SignIn {
   /** Where the browser goes, and what it carries meanwhile. `callback`: where it comes back to; `to`: where it ends. */

@@ -291,7 +291,7 @@ function toTokenUsage({ inputTokens, outputTokens, cachedTokens }: Usage): Token
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens, cachedInputTokens: cachedTokens };
 }
 
-/** The messages that a client has, as they must be where some of them were taken back. Pure. */
+// The messages that a client has, as they must be where some of them were taken back. Pure.
 
 interface Messages {
   /** The client has messages of this run's turn, which begins anew. */

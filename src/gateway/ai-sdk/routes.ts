@@ -118,7 +118,7 @@ function streamed(context: GatewayContext, chunks: (gone: AbortSignal) => AsyncG
   );
 }
 
-/** The history as the UI messages with which a page begins. Pure. A turn is one answer, with the id that its stream has. */
+// The history as the UI messages with which a page begins. Pure. A turn is one answer, with the id that its stream has.
 
 type ShownPart =
   | { readonly type: 'step-start' }
@@ -192,10 +192,8 @@ function toolPart(
     : { ...call, state: 'output-error', errorText: text || found.outcome };
 }
 
-/**
- * A message that is answered anew, or sent with another text. The page keeps the id that it gave the message; here each attempt is a new
- * message, `<id>~again-<n>`, which the history shows with the id of the page.
- */
+// A message that is answered anew, or sent with another text. The page keeps the id that it gave the message; here each attempt is a new
+// message, `<id>~again-<n>`, which the history shows with the id of the page.
 
 const AGAIN = /~again-(\d{1,6})$/;
 

@@ -14,10 +14,8 @@ import type { Conversations } from '../core/conversations.js';
 import type { AnswerSource } from '../core/answer-calls.js';
 import { publicCallId, type ClientCall } from '../core/client-calls.js';
 
-/**
- * Message threads (`message-threads-2026-08-12`), as far as the tool runner of Anthropic's client goes: answers of tools come without the
- * history, after the message that made the calls. Any other request needs the history, which finds the conversation.
- */
+// Message threads (`message-threads-2026-08-12`), as far as the tool runner of Anthropic's client goes: answers of tools come without the
+// history, after the message that made the calls. Any other request needs the history, which finds the conversation.
 
 const thread = z.looseObject({ type: z.string(), previous_message_id: z.string().max(500).optional() });
 
@@ -50,7 +48,7 @@ function notFound(): GatewayError {
   });
 }
 
-/** Errors as Anthropic's clients read them. */
+// Errors as Anthropic's clients read them.
 
 const TYPES: Partial<Record<Problem['status'], string>> = {
   401: 'authentication_error',
@@ -141,7 +139,7 @@ async function* events(head: MessageHead, snapshots: AsyncIterable<AnswerSnapsho
   }
 }
 
-/** Messages: a turn as a message, and as its events. Pure. */
+// Messages: a turn as a message, and as its events. Pure.
 
 interface MessageHead {
   readonly id: string;

@@ -4,12 +4,12 @@
  * @rule gateway/bounded-bodies: Without a token nothing of a body is read. With one each is within the limit of its path, those of one
  *   token within a share, and all within what a gateway may hold at once. (test: test/gateway/read-body.test.ts)
  */
+import { createHash } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
+import type { z } from 'zod';
 import type { GatewayVariables, GatewayContext } from '../context.js';
 import type { Principal } from '../access/principal.js';
 import { GatewayError, invalid } from './errors.js';
-import { createHash } from 'node:crypto';
-import type { z } from 'zod';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 
 /** What all requests of a gateway together may hold as bytes of bodies; what is parsed of them is a small multiple. */

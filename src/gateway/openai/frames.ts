@@ -3,10 +3,10 @@
  *
  * @rule openai/whole-response-last: The last event has the whole response, as it is recorded. (test: test/gateway/texts-of-a-turn.test.ts)
  */
+import type { Context } from 'hono';
 import { type AnswerSnapshot, type FinalAnswer, joinTexts } from '../core/answer.js';
 import { publicCallId, type ClientCall } from '../core/client-calls.js';
 import type { StopReason, TurnResult } from '../../conversation/protocol/contract.js';
-import type { Context } from 'hono';
 import { isUntaken, toProblem, type Problem } from '../core/errors.js';
 
 interface OpenaiError {

@@ -262,7 +262,7 @@ async function* eventsAfter(
   }
 }
 
-/** Ids of responses: the conversation and the turn are in them, so that any gateway finds both. */
+// Ids of responses: the conversation and the turn are in them, so that any gateway finds both.
 
 interface ResponseName {
   readonly conversation: string;

@@ -1,9 +1,9 @@
 /** OpenAI's API, for its clients: an agent is a model, and a conversation is what goes on behind it. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { type GatewayApp, requestSignal, type GatewayContext } from '../context.js';
 import { addResponses } from './responses.js';
 import { GatewayError, refuseFailed, invalid, unsupported } from '../core/errors.js';
-import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { refuseWhileClientRuns, refuseWhileWaiting, fromSubmitted, type AnswerSource } from '../core/answer-calls.js';
 import type { Conversations } from '../core/conversations.js';

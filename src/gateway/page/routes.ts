@@ -73,7 +73,7 @@ function answer(context: GatewayContext, { type, bytes, gzipped, etag }: PageFil
   return context.body(gzipped, 200, { 'content-type': type, 'content-encoding': 'gzip' });
 }
 
-/** The page as it was built, in memory: it is small, and a path can then name nothing but files of the page. */
+// The page as it was built, in memory: it is small, and a path can then name nothing but files of the page.
 
 interface PageFile {
   readonly type: string;

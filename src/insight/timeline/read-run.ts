@@ -135,7 +135,7 @@ function noteTaken({ name, input, at }: Pick<Open, 'name' | 'input' | 'at'>, tak
   }
 }
 
-/** Bars of activities and sub-agents, from their events. */
+// Bars of activities and sub-agents, from their events.
 
 interface FoundBar {
   readonly bar: TimelineBar;
@@ -300,7 +300,7 @@ function childBar(
   };
 }
 
-/** What Temporal's events carry, as JSON and in words. */
+// What Temporal's events carry, as JSON and in words.
 
 const MAX_WORDS = 300;
 

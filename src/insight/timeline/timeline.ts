@@ -63,7 +63,7 @@ function sumOfUsage(bars: readonly TimelineBar[]): Usage | null {
   }));
 }
 
-/** What lies between bars and is no event of Temporal's: people who are waited for, retries, deaths of workers. */
+// What lies between bars and is no event of Temporal's: people who are waited for, retries, deaths of workers.
 
 /** (timeline/wait-between-steps) */
 function peopleIn(turn: string, runs: readonly ReadRun[]): TimelineBar[] {

@@ -130,10 +130,8 @@ function plainLine(text: string): string {
   return text.replace(/[\p{C}\s]+/gu, ' ').trim();
 }
 
-/**
- * Long messages of a person as a prompt shows them once a compaction has cited them (seed 003's rule for results, for what people paste):
- * their beginning and their end, and how the rest is read. What is cited stays where it was, among the entries of the conversation.
- */
+// Long messages of a person as a prompt shows them once a compaction has cited them (seed 003's rule for results, for what people paste):
+// their beginning and their end, and how the rest is read. What is cited stays where it was, among the entries of the conversation.
 
 const ITEM = /^mem_msg_(\d{1,12})$/;
 

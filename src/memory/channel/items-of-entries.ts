@@ -3,12 +3,12 @@
  * that is long enough to be an item travels by reference; where that body is lost the item is there, and says so when it is
  * read. What nothing in the conversation names (an item that was restored from a snapshot, or cleared) is not known here.
  */
+import { createHash } from 'node:crypto';
 import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { readInput } from '../bodies.js';
 import { itemRecordSchema, splitAtCommas, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { openMemory, countCharacters } from './open-memory.js';
-import { createHash } from 'node:crypto';
 import { isRecord } from '../../platform/json.js';
 
 /** The tool by which an agent stores something itself. */
@@ -90,10 +90,8 @@ function asObject(value: JsonValue): JsonObject {
   return isRecord(value) ? (value as JsonObject) : {};
 }
 
-/**
- * Ids of items are made of the call that stores them: every attempt at it, and healing, give the same. They are no content addresses;
- * the conversation goes in, so that shared memories do not mix theirs up.
- */
+// Ids of items are made of the call that stores them: every attempt at it, and healing, give the same. They are no content addresses;
+// the conversation goes in, so that shared memories do not mix theirs up.
 
 const HASH_CHARACTERS = 12;
 

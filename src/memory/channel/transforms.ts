@@ -142,10 +142,8 @@ function bounded(text: string): string {
   return `${text.slice(0, end)}\n[cut here, ${text.length} characters in all: ask for less]`;
 }
 
-/**
- * A subset of JSONPath that takes time linear in the content: `$`, `.name`, `['name']`, `[3]`, `[-1]`, `[*]` and `.*`. No filters, no
- * recursion, no expressions: a path comes from a model.
- */
+// A subset of JSONPath that takes time linear in the content: `$`, `.name`, `['name']`, `[3]`, `[-1]`, `[*]` and `.*`. No filters, no
+// recursion, no expressions: a path comes from a model.
 
 type PathStep =
   { readonly kind: 'name'; readonly name: string } | { readonly kind: 'index'; readonly index: number } | { readonly kind: 'all' };

@@ -102,7 +102,7 @@ function resultText({ name, outcome, text }: ToolResultMessage): string {
   return `${name}${outcome === 'ok' ? '' : ` (${outcome})`}: ${shownText(text)}`;
 }
 
-/** What was done to files, and what tools failed at: facts that a summary must not lose (seed 002, "Compaction" and gap 4). */
+// What was done to files, and what tools failed at: facts that a summary must not lose (seed 002, "Compaction" and gap 4).
 
 /** Paths as the tools had them, each once, sorted. */
 export interface FileOperations {

@@ -113,10 +113,8 @@ export function boundedBundle(parts: BoundedParts, line: number, count: CountTok
   }
 }
 
-/**
- * Episodes that are no longer shown one by one, as one text that grows slowly: each compaction folds in the one that leaves (seed 000, by
- * whom `[MEMORY:EPISODIC]` has three). The newest episode carries it, so that with a compaction its fold is undone too. Pure.
- */
+// Episodes that are no longer shown one by one, as one text that grows slowly: each compaction folds in the one that leaves (seed 000, by
+// whom `[MEMORY:EPISODIC]` has three). The newest episode carries it, so that with a compaction its fold is undone too. Pure.
 
 export type FoldedEpisode = EpisodicItem & EpisodeLinks;
 
@@ -180,7 +178,7 @@ function foldByRules(text: string, leaving: readonly EpisodicItem[]): string {
   return shown.length > 0 ? shown.toReversed().join('\n') : truncate(newestFirst[0] ?? '', SUMMARY_LIMITS.fold);
 }
 
-/** What a conversation is for, as its messages say it (design section 4): what the tool `set_task` has pinned last, and its first message. */
+// What a conversation is for, as its messages say it (design section 4): what the tool `set_task` has pinned last, and its first message.
 
 const GOAL_CHARACTERS = 500;
 /** As `memoryBundle` writes it, at the end of what it writes. */

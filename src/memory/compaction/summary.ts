@@ -187,10 +187,8 @@ function rememberedIn(turns: readonly SummarizedTurn[]): Summary['semantic'] {
     .map((fact) => ({ fact: `The person said: ${fact}`, ...REMEMBERED, tags: [...REMEMBERED.tags] }));
 }
 
-/**
- * Summaries that rules have made for want of a model, and shortened lines that a trim has left: as `[raw-fallback]` entries of HISTORY they
- * stand until a model has read their turns.
- */
+// Summaries that rules have made for want of a model, and shortened lines that a trim has left: as `[raw-fallback]` entries of HISTORY they
+// stand until a model has read their turns.
 
 /** How many entries are read again at once: what a long absence of the model has left is caught up with bit by bit. */
 const MAX_ENTRIES = 2_000;

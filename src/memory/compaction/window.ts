@@ -163,7 +163,7 @@ function groupParts(entries: readonly Entry[], placeEntry: ReturnType<typeof cre
   return new Set(byName.values());
 }
 
-/** How much a compaction takes, and in which order: older turns, then long messages that can be read again, then what is newer. */
+// How much a compaction takes, and in which order: older turns, then long messages that can be read again, then what is newer.
 
 interface PlanOptions extends WindowOptions {
   readonly enough: number;

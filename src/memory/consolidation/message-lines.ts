@@ -61,10 +61,8 @@ export function withSources(entry: string, entries: readonly Entry[], trusted: R
   return `${text}\n${SOURCES}${tools.map((tool) => oneLine(tool).replace(/[[\],]/g, '')).join(', ')} · ${[...turns].sort().join(', ')}]`;
 }
 
-/**
- * What replaces messages that were trimmed and that no model has summarized (seed 001, "build recap"), and since when the conversation
- * runs ("Session Metadata Preservation": `createdAt` outlives every trim).
- */
+// What replaces messages that were trimmed and that no model has summarized (seed 001, "build recap"), and since when the conversation
+// runs ("Session Metadata Preservation": `createdAt` outlives every trim).
 
 /** Bytes of UTF-8. */
 export const RECAP_BYTES = 2048;
@@ -95,10 +93,8 @@ export function summariesInOrder(summaries: readonly string[]): string {
   return [...note, ...shown].join('\n');
 }
 
-/**
- * A conversation as the seed's memory sees it (seed 001, Types): a message is a person's, or a turn's answer; tools
- * are what an answer used.
- */
+// A conversation as the seed's memory sees it (seed 001, Types): a message is a person's, or a turn's answer; tools
+// are what an answer used.
 
 /** Seed 001, Types. */
 export interface ConversationEntry {

@@ -22,8 +22,8 @@
  * @rule consolidation/untrusted-waits: A line from an untrusted tool, or a model's conclusion after such a tool spoke (`waitsForReview`), waits
  *   for a person; the line that it would have replaced stays. (test: test/memory/consolidation-provenance.test.ts)
  */
-import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
+import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import {
   type LineSource,
   type SourcedLine,
@@ -364,15 +364,13 @@ function shownPart(body: Body): string {
   return isBodyRef(body) ? body.preview : shownText(body);
 }
 
-/**
- * Which lines that a model concluded wait for a person, when a tool that is not trusted spoke in the range: words in another language, or
- * in other words, leave no trace in the evidence, and are in every later system prompt.
- *
- * - `strict`: every line that says something. Otherwise lines that do harm if they are believed: instructions, and addresses.
- * - An instruction is known by its first word (imperative), by its second person, and by the words of rules and of sending in the commonest
- *   languages; a line in letters that these lists do not use waits.
- * - An address (mail, URL, path, IP, account number) waits unless a person has written it, or memory has it already.
- */
+// Which lines that a model concluded wait for a person, when a tool that is not trusted spoke in the range: words in another language, or
+// in other words, leave no trace in the evidence, and are in every later system prompt.
+//
+// - `strict`: every line that says something. Otherwise lines that do harm if they are believed: instructions, and addresses.
+// - An instruction is known by its first word (imperative), by its second person, and by the words of rules and of sending in the commonest
+//   languages; a line in letters that these lists do not use waits.
+// - An address (mail, URL, path, IP, account number) waits unless a person has written it, or memory has it already.
 
 type ReviewWhenToolsSpoke = boolean | 'strict';
 

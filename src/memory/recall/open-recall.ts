@@ -25,13 +25,11 @@ export function openRecall({
   return { recall, embedding: createBackgroundEmbedding({ recall, embedder: paid, log }) };
 }
 
-/**
- * Vectors are made beside the work of a worker, after the steps that have written something: a turn never waits for them. What a step's
- * conversation may no longer spend it spends on no vectors either, since it has no more steps; what they cost its next step reports.
- *
- * One part at a time, in the whole worker; each is bounded in texts and in time (scope-vectors.ts). A failed part is retried after the next
- * write, after a pause that doubles. Nothing is lost: words find a text without a vector.
- */
+// Vectors are made beside the work of a worker, after the steps that have written something: a turn never waits for them. What a step's
+// conversation may no longer spend it spends on no vectors either, since it has no more steps; what they cost its next step reports.
+//
+// One part at a time, in the whole worker; each is bounded in texts and in time (scope-vectors.ts). A failed part is retried after the next
+// write, after a pause that doubles. Nothing is lost: words find a text without a vector.
 
 export interface BackgroundEmbedding {
   /** After a step that has written something. Returns at once. */

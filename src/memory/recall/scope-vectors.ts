@@ -97,13 +97,11 @@ export function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(1);
 }
 
-/**
- * Vectors of messages, made where there are none yet: those of one conversation first, then what is older. A
- * bounded part each time, and what it brings is written before anything is made of it.
- *
- * Only texts that a search finds go to the embedder: no forgotten, rewound or deleted text, and no words of a tool. A text that is
- * forgotten while its vector is made keeps none: tombstones come first, and are checked again after the write.
- */
+// Vectors of messages, made where there are none yet: those of one conversation first, then what is older. A
+// bounded part each time, and what it brings is written before anything is made of it.
+//
+// Only texts that a search finds go to the embedder: no forgotten, rewound or deleted text, and no words of a tool. A text that is
+// forgotten while its vector is made keeps none: tombstones come first, and are checked again after the write.
 
 /** Passages of one part of the work. */
 export const MAX_FILLED = 256;

@@ -153,7 +153,7 @@ function toText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Entries as an exported file has them: long texts in place. An entry that refers to a store is none of them. */
+// Entries as an exported file has them: long texts in place. An entry that refers to a store is none of them.
 
 /** A slot beyond it is no count any more, and would make readers walk through nothing. */
 export const HIGHEST_SLOT = 1_000_000;

@@ -80,13 +80,11 @@ function parseEvent(name: string | null, data: string): StreamEvent {
   }
 }
 
-/**
- * Puts an answer together from the events of its stream.
- *
- * - Only `message_stop` ends an answer: a stream that ends without it has failed, however whole it looks.
- * - Tool calls count only if the model stopped for them: cut off, their JSON may look whole and mean something else.
- * - Unknown events are passed over, unknown blocks are stored as they came.
- */
+// Puts an answer together from the events of its stream.
+//
+// - Only `message_stop` ends an answer: a stream that ends without it has failed, however whole it looks.
+// - Tool calls count only if the model stopped for them: cut off, their JSON may look whole and mean something else.
+// - Unknown events are passed over, unknown blocks are stored as they came.
 
 /** An event as it comes over the wire: `type` is sure, the rest is read with care. */
 interface StreamEvent {

@@ -62,13 +62,11 @@ function refusalIn(error: unknown): Error | undefined {
   return toRefusal(json);
 }
 
-/**
- * Puts an answer together from Gemini's chunks.
- *
- * - An answer is whole once it has a finish reason, or once its prompt was blocked: a stream that ends without has failed.
- * - Tool calls count only if the model stopped for them.
- * - A thought signature is stored as a separate block, next to the block that it signs: before a call, after text.
- */
+// Puts an answer together from Gemini's chunks.
+//
+// - An answer is whole once it has a finish reason, or once its prompt was blocked: a stream that ends without has failed.
+// - Tool calls count only if the model stopped for them.
+// - A thought signature is stored as a separate block, next to the block that it signs: before a call, after text.
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['STOP', 'end'],
@@ -156,15 +154,13 @@ function toUsage(wire: unknown): ModelUsage {
   };
 }
 
-/**
- * From our words to Gemini's. Pure, and the same bytes for the same request: the prompt cache goes by them.
- *
- * - Messages come normalized. Results of one batch of calls are one message, in the order of the calls, by which the API pairs them; ids
- *   are not sent, as ours are not the ones it gave.
- * - A thought signature goes back on the part it came on. From Gemini 3 on, the API refuses the first call of a batch without one; if
- *   another model made the call, the API's word for that takes its place.
- * - The SDK adds nothing: it calls no functions, and makes no second request.
- */
+// From our words to Gemini's. Pure, and the same bytes for the same request: the prompt cache goes by them.
+//
+// - Messages come normalized. Results of one batch of calls are one message, in the order of the calls, by which the API pairs them; ids
+//   are not sent, as ours are not the ones it gave.
+// - A thought signature goes back on the part it came on. From Gemini 3 on, the API refuses the first call of a batch without one; if
+//   another model made the call, the API's word for that takes its place.
+// - The SDK adds nothing: it calls no functions, and makes no second request.
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp', 'image/heic', 'image/heif'];
 

@@ -88,12 +88,10 @@ function decoded(text: string): string {
   }
 }
 
-/**
- * Puts an answer together from Ollama's lines.
- *
- * Only a line that says `done` ends an answer. Tool calls count only if the model stopped by itself: Ollama has no word for stopping to
- * call tools.
- */
+// Puts an answer together from Ollama's lines.
+//
+// Only a line that says `done` ends an answer. Tool calls count only if the model stopped by itself: Ollama has no word for stopping to
+// call tools.
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['stop', 'end'],
@@ -136,10 +134,8 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
   };
 }
 
-/**
- * Looks at the lines of a stream before the SDK does: that one prints a line it cannot read and goes on without it, and
- * makes of a refusal an error like any other.
- */
+// Looks at the lines of a stream before the SDK does: that one prints a line it cannot read and goes on without it, and
+// makes of a refusal an error like any other.
 
 /** The same response; its body breaks at a line that is no JSON, or that says no. */
 function withCheckedLines(response: Response): Response {
@@ -174,12 +170,10 @@ function parsed(line: string): unknown {
   }
 }
 
-/**
- * From our words to Ollama's. Pure.
- *
- * Messages come normalized: each call is answered directly after its message, in the order of the calls, by which the API pairs them: it
- * has names here, and no ids. Pictures go as their bytes: the server fetches none.
- */
+// From our words to Ollama's. Pure.
+//
+// Messages come normalized: each call is answered directly after its message, in the order of the calls, by which the API pairs them: it
+// has names here, and no ids. Pictures go as their bytes: the server fetches none.
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
 
@@ -261,14 +255,12 @@ function renderAssistant(blocks: readonly AssistantBlock[]): Message[] {
   ];
 }
 
-/**
- * How much a model of Ollama takes, as its server says (`/api/show`).
- *
- * - Without `num_ctx` the server cuts prompts at a size that it does not report, so every call sends it.
- * - The agent's `context.maxTokens` decides, then the model's `num_ctx`, then DEFAULT_WINDOW, since a model's maximum may need more
- *   than the machine's memory. None of them exceeds the model's maximum.
- * - The server's answer is bounded, in time, bytes and range. No answer is no error: the call itself shows what is wrong.
- */
+// How much a model of Ollama takes, as its server says (`/api/show`).
+//
+// - Without `num_ctx` the server cuts prompts at a size that it does not report, so every call sends it.
+// - The agent's `context.maxTokens` decides, then the model's `num_ctx`, then DEFAULT_WINDOW, since a model's maximum may need more
+//   than the machine's memory. None of them exceeds the model's maximum.
+// - The server's answer is bounded, in time, bytes and range. No answer is no error: the call itself shows what is wrong.
 
 export const DEFAULT_WINDOW = 32_768;
 const SMALLEST = 256;
@@ -350,7 +342,7 @@ async function boundedText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Embeddings of models that run in Ollama (`/api/embed`). */
+// Embeddings of models that run in Ollama (`/api/embed`).
 
 /** `ollama/<model>`; it costs nothing. */
 export function createOllamaEmbedder(model: string, { host: written = THIS_MACHINE, fetch }: OllamaOptions): Embedder {

@@ -107,14 +107,12 @@ export async function createClient(apiKey: string, baseURL: string | undefined, 
   });
 }
 
-/**
- * Puts an answer together from the chunks of Chat Completions.
- *
- * - An answer is whole once it has a finish reason and its usage; if no usage comes, once the stream has ended well after the finish
- *   reason. Not every server with this protocol counts tokens.
- * - Tool calls count unless the answer was cut off: a forced call finishes with `stop`.
- * - Unknown fields do no harm.
- */
+// Puts an answer together from the chunks of Chat Completions.
+//
+// - An answer is whole once it has a finish reason and its usage; if no usage comes, once the stream has ended well after the finish
+//   reason. Not every server with this protocol counts tokens.
+// - Tool calls count unless the answer was cut off: a forced call finishes with `stop`.
+// - Unknown fields do no harm.
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['stop', 'end'],
@@ -182,13 +180,11 @@ function toUsage(wire: unknown): ModelUsage {
   };
 }
 
-/**
- * From our words to the Responses API's. Pure, and the same bytes for the same request: the prompt cache goes by them.
- *
- * - Nothing is stored with the provider: the conversation is ours, and each request brings all of it.
- * - Reasoning goes back as the item it came as, encrypted. The item after it has no id then: ids are names of stored items.
- * - A request includes encrypted reasoning only if there is any: models that do not reason refuse the wish.
- */
+// From our words to the Responses API's. Pure, and the same bytes for the same request: the prompt cache goes by them.
+//
+// - Nothing is stored with the provider: the conversation is ours, and each request brings all of it.
+// - Reasoning goes back as the item it came as, encrypted. The item after it has no id then: ids are names of stored items.
+// - A request includes encrypted reasoning only if there is any: models that do not reason refuse the wish.
 
 type WireId = (callId: string) => string;
 
@@ -316,7 +312,7 @@ function readPhase(before: AssistantBlock | undefined): Pick<EasyInputMessage, '
   return type === 'message_phase' && (phase === 'commentary' || phase === 'final_answer') ? { phase } : {};
 }
 
-/** OpenAI's embeddings, and those of servers that speak as OpenAI does. */
+// OpenAI's embeddings, and those of servers that speak as OpenAI does.
 
 /** US dollars per million tokens, as published in November 2026. */
 const PRICES: Readonly<Record<string, number>> = {

@@ -1,6 +1,10 @@
 /**
  * A model without native tool calls, made to use tools (seed 000, "Streaming & Tool Parsing"): what it may call is in the
  * system prompt, its calls and their results go as text, and what it writes is read strictly (model.ts).
+ *
+ * @rule text-tools/whole-call-or-none: A call counts if it is wholly right, or not at all: a broken one becomes words for the model, and
+ *   stays in the text. After a call without an end nothing is read, since an argument may look like a call. (test:
+ *   test/models/text-tools/calls.test.ts)
  */
 import {
   isBodyRef,
@@ -78,26 +82,20 @@ function readCalls(response: ModelResponse, { tools }: ModelRequest, format: Tex
   };
 }
 
-/**
- * Tool calls written in text, for models without native tool calls (seed 000, "Streaming & Tool Parsing"). Two formats:
- *
- *   xml     <tool name="read_file">
- *             <arg name="path">notes/plan.md</arg>
- *             <arg name="limit">10</arg>
- *           </tool>
- *           A value is text; where the tool's schema names another type it is read as JSON. Of entities the five of XML are known,
- *           a value that holds this markup is written as CDATA.
- *
- *   json    {"tool": "read_file", "input": {"path": "notes/plan.md", "limit": 10}}
- *           At the beginning of a line, "tool" first, no third key.
- *
- * Bounded: in the length of the text, the number of calls and problems, the depth of JSON. Linear in the text. The same call twice in one
- * answer is made once.
- *
- * @rule text-tools/whole-call-or-none: A call counts if it is wholly right, or not at all: a broken one becomes words for the model, and
- *   stays in the text. After a call without an end nothing is read, since an argument may look like a call. (test:
- *   test/models/text-tools/calls.test.ts)
- */
+// Tool calls written in text, for models without native tool calls (seed 000, "Streaming & Tool Parsing"). Two formats:
+//
+//   xml     <tool name="read_file">
+//             <arg name="path">notes/plan.md</arg>
+//             <arg name="limit">10</arg>
+//           </tool>
+//           A value is text; where the tool's schema names another type it is read as JSON. Of entities the five of XML are known,
+//           a value that holds this markup is written as CDATA.
+//
+//   json    {"tool": "read_file", "input": {"path": "notes/plan.md", "limit": 10}}
+//           At the beginning of a line, "tool" first, no third key.
+//
+// Bounded: in the length of the text, the number of calls and problems, the depth of JSON. Linear in the text. The same call twice in one
+// answer is made once.
 
 // What the readers of both formats of text tool calls share.
 

@@ -78,7 +78,7 @@ export interface Tombstone {
   readonly words: readonly string[];
 }
 
-/** The lines of a MEMORY.md, and when two of them say the same. */
+// The lines of a MEMORY.md, and when two of them say the same.
 
 /** Without its list mark and with single spaces: what is moved, indented or numbered anew stays the same line. */
 export function foldedLine(line: string): string {

@@ -158,7 +158,7 @@ export async function deletedAt({ deleted }: Pick<Lives, 'deleted'>, key: Conver
   return (await deleted(key)).find(({ life }) => life === key.life)?.at;
 }
 
-/** How turns ended that have no whole answer, of one life. A turn ends once: the first word on it counts. */
+// How turns ended that have no whole answer, of one life. A turn ends once: the first word on it counts.
 
 /** A conversation that fails for ever keeps only the newest. */
 const MAX_STORED = 500;

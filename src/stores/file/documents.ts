@@ -94,10 +94,8 @@ function openFolder(dir: string): DocumentFolder {
   };
 }
 
-/**
- * Redacts what is stored beside MEMORY.md. Each file is replaced in one step, what is not redacted byte for byte as it was;
- * cut short, the same call again does the rest. A version keeps its name, though it no longer is that of the bytes.
- */
+// Redacts what is stored beside MEMORY.md. Each file is replaced in one step, what is not redacted byte for byte as it was;
+// cut short, the same call again does the rest. A version keeps its name, though it no longer is that of the bytes.
 
 type Redact = (line: string) => string;
 
@@ -165,14 +163,12 @@ function redactLine(bytes: Buffer, redact: Redact): Buffer {
   return after === text ? bytes : Buffer.from(withoutHeaders(after));
 }
 
-/**
- * HISTORY in files: each entry is in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
- * grep, and to edit. `history.jsonl` knows which entries came from us.
- *
- * - The journal first has that an entry is begun, with its text and how long both files are; then both files get it, then it is done.
- * - A process that finds one begun and not done completes it before any other append: a file that has its block gets no second one.
- * - The month's file counts. HISTORY.md adds entries under other times: an older program's, a person's.
- */
+// HISTORY in files: each entry is in HISTORY.md and in its month's file (seed 001), both for people to read, to search with
+// grep, and to edit. `history.jsonl` knows which entries came from us.
+//
+// - The journal first has that an entry is begun, with its text and how long both files are; then both files get it, then it is done.
+// - A process that finds one begun and not done completes it before any other append: a file that has its block gets no second one.
+// - The month's file counts. HISTORY.md adds entries under other times: an older program's, a person's.
 
 const historyLineSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('begun'), entry: entrySchema, sizes: z.tuple([z.number(), z.number()]) }),

@@ -11,6 +11,7 @@
  */
 import { lstat, mkdir, readFile, open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { constants } from 'node:fs';
 import { z } from 'zod';
 import { type MemoryChange, type MemoryText, type HistoryEntry, NO_MEMORY_VERSION } from '../../records/memory/documents.js';
 import { changeSchema, decodeRecord, encodeRecord, memoryVersion, refuseLongMemory, toHandChange, toMemoryText } from '../codecs.js';
@@ -18,7 +19,6 @@ import { describeErrors, unlessAbsent } from './errors.js';
 import { foldLines, replaceFile, type FoldedLines } from './lines.js';
 import { MAX_MEMORY, DocumentRefused, type ScopeKey } from '../store.js';
 import type { Documents } from '../memory-ports.js';
-import { constants } from 'node:fs';
 import { errorCode } from '../../platform/errors.js';
 
 export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), change: changeSchema });
@@ -164,10 +164,8 @@ async function readStamp(path: string): Promise<{ readonly stamp: string; readon
   return { stamp: [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':'), changedAt: Number(found.ctimeMs) };
 }
 
-/**
- * A Markdown file that people edit too: what is in its place is looked at before it is believed. No link is followed, no pipe
- * waited for, and nothing that is not text is written over.
- */
+// A Markdown file that people edit too: what is in its place is looked at before it is believed. No link is followed, no pipe
+// waited for, and nothing that is not text is written over.
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
 const NEWLINE = 0x0a;

@@ -32,7 +32,7 @@ export function createRedisDocuments(link: RedisLink): Documents {
   };
 }
 
-/** HISTORY in Redis: the entries as the files would have them, read from the newest on, some at a time. */
+// HISTORY in Redis: the entries as the files would have them, read from the newest on, some at a time.
 
 const PAGE = 200;
 
@@ -83,10 +83,8 @@ function pairs(texts: readonly string[]): [member: string, score: string][] {
   return Array.from({ length: texts.length / 2 }, (_, i) => [texts[2 * i] ?? '', texts[2 * i + 1] ?? '']);
 }
 
-/**
- * Redacts what is stored beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
- * once both have their way.
- */
+// Redacts what is stored beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
+// once both have their way.
 
 type Redact = (line: string) => string;
 

@@ -21,6 +21,7 @@ import {
   DiagLogLevel,
 } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
+import { NodeSDK, resources } from '@opentelemetry/sdk-node';
 import type {
   ModelAnswer,
   ModelStepInput,
@@ -34,7 +35,6 @@ import type { ModelHook } from '../../models/model.js';
 import type { Observed, DeliveryLog } from '../observer.js';
 import type { Redactor } from '../log.js';
 import { createTurnContext, deriveIds, type GivenIds, createGivenIds } from './turn-trace.js';
-import { NodeSDK, resources } from '@opentelemetry/sdk-node';
 import { orUndefinedAfter } from '../../platform/promises.js';
 
 const SCOPE = 'perdura';
@@ -273,7 +273,7 @@ function readFailure(error: unknown): { readonly type: string; readonly message:
   return { type: typeof type === 'string' && type !== '' ? type : String(name ?? 'unknown'), message: String(message ?? error) };
 }
 
-/** OpenTelemetry's SDK, set up by its OTEL_* settings. Only this file loads it. */
+// OpenTelemetry's SDK, set up by its OTEL_* settings. Only this file loads it.
 
 const SAID_EVERY_MS = 60_000;
 

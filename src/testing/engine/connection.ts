@@ -308,7 +308,7 @@ function closeEventOf({ status, result, failure = ApplicationFailure.nonRetryabl
   }
 }
 
-/** The part of Temporal's list queries that lists here are made with: comparisons of a field with a text, joined by AND, OR and brackets. */
+// The part of Temporal's list queries that lists here are made with: comparisons of a field with a text, joined by AND, OR and brackets.
 
 type Filter = (execution: Execution) => boolean;
 

@@ -1,4 +1,6 @@
 /** A server's tool as one of the agent's. Whatever the server does is a result that the model reads. */
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { examineLeaving } from '../egress-scan.js';
 import { errorText, boundText, RESULT_BYTES, toText } from '../result-text.js';
@@ -8,8 +10,6 @@ import type { ToolPin } from '../../stores/store.js';
 import { toPin, type ServerTool } from './server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 import { isRecord } from '../../platform/json.js';
-import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
 
 export interface OfferedTool {
   readonly name: string;
@@ -87,7 +87,7 @@ function argumentsIn(input: JsonValue): JsonObject {
   return isRecord(input) ? (input as JsonObject) : {};
 }
 
-/** What a server answers, as a tool result: text that a model reads, bounded, with words in the place of what is no text. */
+// What a server answers, as a tool result: text that a model reads, bounded, with words in the place of what is no text.
 
 const MAX_PARTS = 1_000;
 

@@ -156,14 +156,12 @@ function nameIn(given: unknown): string {
   return typeof name === 'string' && name !== '' ? withoutHidden(name.slice(0, 100)) : '(without a name)';
 }
 
-/**
- * `mcp__<server>__<tool>`, the name under which a model knows a server's tool.
- *
- * - Two tools never share a name by accident: the server's part holds no `__` and does not end in `_`, so the first `__` after it is where
- *   it ends. `acme_` + `status` and `acme` + `_status` are two names.
- * - A name that does not fit providers' pattern (`^[a-zA-Z0-9_-]{1,64}$`) is shortened to one that does, and ends in a hash of the whole.
- * - If two tools come to one name all the same, it belongs to neither.
- */
+// `mcp__<server>__<tool>`, the name under which a model knows a server's tool.
+//
+// - Two tools never share a name by accident: the server's part holds no `__` and does not end in `_`, so the first `__` after it is where
+//   it ends. `acme_` + `status` and `acme` + `_status` are two names.
+// - A name that does not fit providers' pattern (`^[a-zA-Z0-9_-]{1,64}$`) is shortened to one that does, and ends in a hash of the whole.
+// - If two tools come to one name all the same, it belongs to neither.
 
 const PREFIX = 'mcp__';
 const MAX_LENGTH = 64;
@@ -235,7 +233,7 @@ export function toolTable<T extends Named>(tools: readonly T[], taken: ReadonlyS
   return { byName, refused };
 }
 
-/** What has been accepted of each server's tools (S34): a tool whose words have changed since does not run. */
+// What has been accepted of each server's tools (S34): a tool whose words have changed since does not run.
 
 const accepted = z.object({
   description: z.string(),

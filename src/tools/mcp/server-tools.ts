@@ -1,4 +1,5 @@
 /** The tools that an agent has from its MCP servers, now. */
+import { createHash } from 'node:crypto';
 import type { Tool } from '../tool.js';
 import { createServerLink, type ServerLink, type LinkOptions, type LinkState } from './link.js';
 import type { AgentKey, Pins, ToolPin } from '../../stores/store.js';
@@ -7,7 +8,6 @@ import { resourceTools } from './resource-tools.js';
 import { toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
 import { withoutHidden } from '../hidden-text.js';
-import { createHash } from 'node:crypto';
 
 export interface AgentServers extends AgentKey {
   readonly servers: readonly McpServer[];

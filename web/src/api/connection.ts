@@ -153,7 +153,7 @@ function pause(ms: number): Promise<void> {
   });
 }
 
-/** Server-sent events out of a response's body. */
+// Server-sent events out of a response's body.
 
 interface ServerEvent {
   readonly event: string;

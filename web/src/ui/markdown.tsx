@@ -23,16 +23,14 @@ export function Markdown({ text }: { readonly text: string }): JSX.Element {
   return <div class="markdown" dir="auto" ref={place} />;
 }
 
-/**
- * Markdown of strangers as HTML that can do nothing. What `marked` makes is cleaned by DOMPurify, which is what counts; rules for links and
- * pictures come after it, on the tree that will be shown.
- *
- * - No picture is loaded from anywhere: its place is a link with its words.
- * - A link leads to http, https or mail, elsewhere, in a tab of its own that knows nothing of this one. It shows where it leads.
- * - Nothing has an id, a class, a style, a form or a handler of its own making.
- * - HTML within it is text, except for a few tags without attributes that have no other spelling.
- * - A very long or deeply nested text is not parsed: it is shown as plain text.
- */
+// Markdown of strangers as HTML that can do nothing. What `marked` makes is cleaned by DOMPurify, which is what counts; rules for links and
+// pictures come after it, on the tree that will be shown.
+//
+// - No picture is loaded from anywhere: its place is a link with its words.
+// - A link leads to http, https or mail, elsewhere, in a tab of its own that knows nothing of this one. It shows where it leads.
+// - Nothing has an id, a class, a style, a form or a handler of its own making.
+// - HTML within it is text, except for a few tags without attributes that have no other spelling.
+// - A very long or deeply nested text is not parsed: it is shown as plain text.
 
 const HARMLESS = /^<\/?(?:br|sub|sup|kbd|b|i|s|strong|em) ?\/?>$/i;
 const marked = new Marked({

@@ -115,11 +115,9 @@ function toOutcome(text: string): Outcome {
   }
 }
 
-/**
- * Programs of the system that are put before ours, and what they give: limits (`prlimit`), and a process namespace of the
- * command (`unshare`): there it sees no other process, neither their environment nor the worker's, and what it starts
- * cannot outlive it. Which of them work here is found out by trying: containers and some systems forbid namespaces.
- */
+// Programs of the system that are put before ours, and what they give: limits (`prlimit`), and a process namespace of the
+// command (`unshare`): there it sees no other process, neither their environment nor the worker's, and what it starts
+// cannot outlive it. Which of them work here is found out by trying: containers and some systems forbid namespaces.
 
 /** A command writes no file larger than this: a full disk hurts every process. */
 const FILE_BYTES = 4 * 1024 ** 3;

@@ -157,10 +157,8 @@ function countFeeds(text: string): number {
   return count;
 }
 
-/**
- * Finds by Knuth, Morris and Pratt, in one pass over both. `indexOf` takes the product of both lengths on some texts: half a minute for
- * 400,000 equal letters with another one among them.
- */
+// Finds by Knuth, Morris and Pratt, in one pass over both. `indexOf` takes the product of both lengths on some texts: half a minute for
+// 400,000 equal letters with another one among them.
 
 /** Places that do not overlap, from the beginning; at most `most`. */
 function findPlaces(text: string, wanted: string, most = Infinity): number[] {

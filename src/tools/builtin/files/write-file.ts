@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import pLimit from 'p-limit';
 import { defineTool } from '../../define-tool.js';
 import type { Tool } from '../../tool.js';
 import { reasonToAskBeforeWriting, examinePath } from '../../approval-paths.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
 import type { Seen } from '../../workspace-write.js';
-import pLimit from 'p-limit';
 
 /** UTF-8 bytes of one file that is written or edited whole. */
 export const FILE_BYTES = 4 * 1024 * 1024;
@@ -53,7 +53,7 @@ function countLines(text: string): number {
   return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
 }
 
-/** A text file read whole, as it is to be written back: what is not UTF-8 is refused, since a rewrite would spoil it. */
+// A text file read whole, as it is to be written back: what is not UTF-8 is refused, since a rewrite would spoil it.
 
 interface WholeFile {
   readonly text: string;

@@ -178,7 +178,7 @@ export function MessageForm({ label, isBusy, onSend, onStop, children }: Message
   );
 }
 
-/** Files go before the message, so that it only names them. What a file is the gateway says, by its content. */
+// Files go before the message, so that it only names them. What a file is the gateway says, by its content.
 
 interface Attachment {
   readonly key: string;
