@@ -16,7 +16,7 @@ import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { openRecall } from './memory/recall/open-recall.js';
 import type { Embedder } from './models/embedder.js';
 import type { KnownSecrets } from './platform/known-secrets.js';
-import { packageVersion } from './platform/version.js';
+import { packageVersion } from './platform/optional-package.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import type { Tool } from './tools/tool.js';

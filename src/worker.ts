@@ -50,7 +50,7 @@ import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { checkExtensions, type Extensions } from './extensions/user-config.js';
-import { packageVersion } from './platform/version.js';
+import { packageVersion } from './platform/optional-package.js';
 import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/workflow-bundle.js';
 import { errorMessage } from './platform/errors.js';

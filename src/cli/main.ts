@@ -2,7 +2,7 @@
 import { Command, CommanderError, type Argument, type OutputConfiguration } from 'commander';
 import { loadConfig, readColorWish, trusting, withTemporalEnv } from '../config.js';
 import { errorMessage } from '../platform/errors.js';
-import { packageVersion } from '../platform/version.js';
+import { packageVersion } from '../platform/optional-package.js';
 import { addGlobalOptions, describeGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { ADMIN } from './commands/admin.js';
 import { CONTEXT } from './commands/context.js';

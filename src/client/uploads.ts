@@ -10,18 +10,9 @@
  *   bodies of those conversations. (test: test/stores/uploads-contract.ts)
  */
 import { createHash } from 'node:crypto';
-import {
-  detectBinaryType,
-  createTextCheck,
-  START_BYTES,
-  TAKEN_FILES,
-  TEXT_TYPE,
-  detectFileType,
-  type Upload,
-  type UploadUse,
-} from '../records/file-type.js';
+import { detectBinaryType, createTextCheck, START_BYTES, TAKEN_FILES, TEXT_TYPE, detectFileType } from '../records/file-type.js';
 import type { MediaSource } from '../records/message.js';
-import type { ConversationKey, Store, UploadOwner } from '../stores/store.js';
+import type { ConversationKey, Store, Upload, UploadOwner, UploadUse } from '../stores/store.js';
 import { ClientError } from './errors.js';
 
 /** As references look. */

@@ -10,7 +10,7 @@
 import { Webhook } from 'standardwebhooks';
 import type { Posted, PostOutcome, Webhooks } from '../activities/dependencies.js';
 import type { WebhookEndpoint } from '../config/webhooks.js';
-import { packageVersion } from '../platform/version.js';
+import { packageVersion } from '../platform/optional-package.js';
 import { scopeParts } from '../records/identity.js';
 import { errorMessage, firstErrorCode } from '../platform/errors.js';
 import { timeoutSignal } from '../platform/promises.js';

@@ -1,11 +1,10 @@
 /**
- * Packages that few use: optional peers in package.json, so that an install brings none of them. Each is loaded when it is needed
+ * This package's version, and packages beside it that few use: optional peers in package.json, so that an install brings none of them. Each is loaded when it is needed
  * first, and named where it is missing.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { peerRange } from './version.js';
+import { join, dirname } from 'node:path';
 
 /** Markdown of a page takes all three. */
 export const PAGE_PACKAGES = ['@mozilla/readability', 'linkedom', 'turndown'] as const;
@@ -81,4 +80,25 @@ function versionSuffix(range: string | undefined): string {
   const [, major, minor] = /^\^(\d+)\.(\d+)/.exec(range ?? '') ?? [];
   if (major === undefined) return '';
   return major === '0' ? `@0.${minor}` : `@${major}`;
+}
+
+interface PackageInfo {
+  readonly version: string;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+/** Of this package, as in the nearest package.json: the bench is compiled into a folder deeper than the build. */
+export function packageVersion(): string {
+  return readPackage().version;
+}
+
+/** The range of a package that is installed beside this one where it is wanted; undefined for any other. */
+function peerRange(name: string): string | undefined {
+  return readPackage().peerDependencies?.[name];
+}
+
+function readPackage(): PackageInfo {
+  let dir = __dirname;
+  while (!existsSync(join(dir, 'package.json'))) dir = dirname(dir);
+  return JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')) as PackageInfo;
 }

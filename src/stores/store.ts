@@ -17,7 +17,6 @@ import type { TurnEnd } from '../records/turn-end.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
-import type { Upload, UploadUse } from '../records/file-type.js';
 import type { Documents, Episodes, Facts, Items, Scopes, Vectors } from './memory-ports.js';
 import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey, UploadOwner } from './names.js';
 
@@ -273,6 +272,28 @@ export interface Pins {
   pin(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
   /** In the place of what was pinned: a person's word. Of two the last one written counts. */
   accept(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
+}
+
+/** A life of a conversation whose body `ref` the file is, as base64. */
+export interface UploadUse {
+  readonly conversation: string;
+  readonly life: string;
+  readonly scope: string;
+  readonly ref: string;
+}
+
+export interface Upload {
+  readonly id: string;
+  /** By its content. */
+  readonly mediaType: string;
+  /** In bytes. */
+  readonly size: number;
+  readonly sha256: string;
+  /** When it was sent last, and from when it is not there, in milliseconds since 1970. */
+  readonly at: number;
+  readonly expiresAt: number;
+  /** Newest first; of very many the newest. */
+  readonly uses: readonly UploadUse[];
 }
 
 /** A file that is arriving: no one finds it until `keep`, and what is left of one whose writer died goes by itself. */

@@ -10,8 +10,7 @@ import { createDelivery, type Observed, type Observer } from './observer.js';
 import { createLog, createRedactor } from './log.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { StartedTracing } from './otel/tracing.js';
-import { loadOptional, MissingPackage, OTEL_PACKAGE } from '../platform/optional-package.js';
-import { packageVersion } from '../platform/version.js';
+import { loadOptional, MissingPackage, OTEL_PACKAGE, packageVersion } from '../platform/optional-package.js';
 
 export interface TelemetryOptions {
   readonly logLevel: LogLevel;

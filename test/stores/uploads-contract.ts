@@ -1,7 +1,7 @@
 /** Files that wait to be used, in every store. */
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Upload, UploadUse } from '../../src/records/file-type.js';
+import type { Upload, UploadUse } from '../../src/stores/store.js';
 import type { Store, UploadOwner } from '../../src/stores/store.js';
 
 const HOUR_MS = 3_600_000;

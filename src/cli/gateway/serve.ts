@@ -15,7 +15,7 @@ import { createLimits, type SharedCounts } from '../../gateway/access/limits.js'
 import { loadJose, loadOpenidClient } from '../../gateway/access/provider.js';
 import type { AgentDescription } from '../../gateway/context.js';
 import { errorMessage } from '../../platform/errors.js';
-import { packageVersion } from '../../platform/version.js';
+import { packageVersion } from '../../platform/optional-package.js';
 import { formatQuantity } from '../../records/time.js';
 import { qualifiedScope } from '../../records/identity.js';
 import type { Store } from '../../stores/store.js';

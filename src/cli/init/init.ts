@@ -11,7 +11,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { errorCode, errorMessage } from '../../platform/errors.js';
-import { packageVersion } from '../../platform/version.js';
+import { packageVersion } from '../../platform/optional-package.js';
 
 export interface InitOptions {
   readonly name?: string;

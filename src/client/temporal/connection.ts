@@ -1,7 +1,7 @@
 /**
- * Our connection to Temporal. It takes histories of any size: one event can be larger than the 4 MiB of gRPC's default. And its
- * calls all end when it is closed. Temporal's client says a failed call again after a pause, and what it
- * says on a closed channel throws out of that pause's timer, where it cannot be caught: such a call ends here instead.
+ * Our connection to Temporal, and the search attributes that its namespace must have. The connection takes histories of any size: one event
+ * can be larger than the 4 MiB of gRPC's default. And its calls all end when it is closed. Temporal's client says a failed call again after
+ * a pause, and what it says on a closed channel throws out of that pause's timer, where it cannot be caught: such a call ends here instead.
  */
 import {
   Connection,

@@ -1,4 +1,4 @@
-/** The parts of a running turn: how they are found, and changed. */
+/** How the parts of a running turn are found and changed, which model answers it, and when a failed step is tried again. */
 import type { Fallback } from '../protocol/contract.js';
 import { running, isRunning } from '../effect.js';
 import type { ConversationState } from '../state.js';

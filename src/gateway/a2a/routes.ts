@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { packageVersion } from '../../platform/version.js';
+import { packageVersion } from '../../platform/optional-package.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { readOrigin, requestSignal, type GatewayApp, type GatewayContext } from '../context.js';
 import { GatewayError, toProblem, type Problem } from '../core/errors.js';

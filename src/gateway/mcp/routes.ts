@@ -3,8 +3,7 @@
  * no client requested, so there is no stream to listen to (GET answers 405, as the protocol allows).
  */
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js' with { 'resolution-mode': 'import' };
-import { packageVersion } from '../../platform/version.js';
-import { loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
+import { packageVersion, loadOptional, MCP_PACKAGE } from '../../platform/optional-package.js';
 import type { GatewayApp, GatewayContext } from '../context.js';
 import { createMcpServer } from './server.js';
 

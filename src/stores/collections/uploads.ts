@@ -4,9 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { withUse, type Upload } from '../../records/file-type.js';
 import { recordCodec, type OpenCollection, type RecordCodec } from './collection.js';
-import type { UploadOwner, Uploads } from '../store.js';
+import type { Upload, UploadOwner, Uploads, UploadUse } from '../store.js';
 
 /** Bytes that are arriving: no id names them until they are finished, and what is left of a dead writer goes by itself. */
 export interface ArrivingBytes {
@@ -120,4 +119,12 @@ export function createUploads(open: OpenCollection, bytes: UploadBytes): Uploads
 
 function isThere({ expiresAt }: WaitingUpload): boolean {
   return expiresAt > Date.now();
+}
+
+const MAX_USES = 32;
+
+/** Each life once. */
+function withUse(uses: readonly UploadUse[], added: UploadUse): UploadUse[] {
+  const others = uses.filter(({ conversation, life }) => conversation !== added.conversation || life !== added.life);
+  return [added, ...others].slice(0, MAX_USES);
 }

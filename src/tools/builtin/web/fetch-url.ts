@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import type { Response } from 'undici';
 import pLimit from 'p-limit';
@@ -11,7 +10,7 @@ import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { MissingPackage, missingPackage, PAGE_PACKAGES } from '../../../platform/optional-package.js';
 import { timeoutSignal } from '../../../platform/promises.js';
-import { childProgram } from '../../child-program.js';
+import { startThread } from '../../child-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
 export interface FetchSettings extends Partial<FetchGuard> {
@@ -220,19 +219,10 @@ export function readablePage(page: Page, signal: AbortSignal, longestMs = MAX_MS
 }
 
 async function inThread(page: Page, signal: AbortSignal, longestMs: number): Promise<ReadablePage | undefined> {
-  const program = await childProgram(require.resolve('./page-to-markdown'));
-  signal.throwIfAborted();
-  const thread = new Worker(program.kind === 'file' ? program.path : program.code, {
-    eval: program.kind === 'code',
-    workerData: page,
-    env: {},
-    // Whatever it prints is a stranger's.
-    stdout: true,
-    stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 4 },
-  });
+  const thread = await startThread(require.resolve('./page-to-markdown'), MEMORY_MB, { workerData: page });
   const stopped = AbortSignal.any([signal, timeoutSignal(longestMs)]);
   try {
+    signal.throwIfAborted();
     return await new Promise((resolve, reject) => {
       thread.once('message', (message: ReadablePage) => resolve(message));
       thread.once('error', (error) => {
