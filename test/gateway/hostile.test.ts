@@ -247,20 +247,25 @@ test.each([TOKEN, null])(
   },
 );
 
-test('the arguments of a call are changed by operators alone', async () => {
-  const route = { method: 'POST', pattern: '/v1/conversations/:id/decide' };
-  const statuses = async (body: object): Promise<number[]> => {
-    const found: number[] = [];
-    for (const role of ['user', 'operator'] as const) {
-      const to = gateway(told, () => Promise.resolve({ name: role, role }));
-      found.push((await ask(route, { to, body: JSON.stringify({ callId: 'turn_0001/c1', decision: 'approve', ...body }) })).status);
-    }
-    return found;
+const callId = 'turn_0001/c1';
+const resuming = (payload: object): object => ({
+  ...{ threadId: ID, runId: 'run', messages: [], tools: [] },
+  resume: [{ interruptId: callId, status: 'resolved', payload: { approved: true, ...payload } }],
+});
+
+test.each<[pattern: string, approving: object, changing: object]>([
+  ['/v1/conversations/:id/decide', { callId, decision: 'approve' }, { callId, decision: 'approve', input: { to: 'Ada' } }],
+  ['/agui', resuming({}), resuming({ editedArgs: { to: 'Ada' } })],
+])('by %s the arguments of a call are changed by operators alone', async (pattern, approving, changing) => {
+  const statusFor = async (role: Role, body: object): Promise<number> => {
+    const to = gateway(told, () => Promise.resolve({ name: role, role }));
+    const response = await ask({ method: 'POST', pattern }, { to, body: JSON.stringify(body) });
+    await response.body?.cancel();
+    return response.status;
   };
-  const [changedByUser, changedByOperator] = await statuses({ input: { to: 'Ada' } });
-  expect(changedByUser).toBe(403);
-  expect(changedByOperator).not.toBe(403);
-  expect(await statuses({})).not.toContain(403);
+  expect(await statusFor('user', changing)).toBe(403);
+  for (const status of [await statusFor('operator', changing), await statusFor('user', approving)])
+    expect([400, 403]).not.toContain(status);
 });
 
 describe('bodies', () => {
